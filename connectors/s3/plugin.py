@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connectors.s3.aiven.config import AivenS3SinkConfig
 from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.settings.iceberg_sink_config import IcebergSinkConfig
 from connectors.s3.settings.other_stores import (
     AzureBlobSinkConfig,
     GcsSinkConfig,
@@ -60,9 +61,19 @@ OTHER_STORES = tuple(
     )
     for name, config, store in _OTHERS
 )
+ICEBERG = Plugin(
+    kind=PluginKind.SINK,
+    name="org.apache.iceberg.connect.IcebergSinkConnector",
+    aliases=("io.tabular.iceberg.connect.IcebergSinkConnector",),
+    factory="connectors.s3.connector:connector",
+    config=IcebergSinkConfig,
+    version=_product_version(),
+    doc="Appends topics to Iceberg tables, by the settings of Apache's sink; each row is in its table once.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE}),
+)
 
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """Return the S3 sink by the names and settings of Confluent's sinks for stores, and of Aiven's."""
-    return [SINK, AIVEN_SINK, *OTHER_STORES]
+    return [SINK, AIVEN_SINK, *OTHER_STORES, ICEBERG]

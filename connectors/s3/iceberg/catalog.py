@@ -57,7 +57,7 @@ def properties(config: S3SinkConfig) -> dict[str, str]:
         "uri": _uri(config),
         "credential": config.catalog_credential.get_secret_value(),
         "token": config.catalog_token.get_secret_value(),
-        "warehouse": _warehouse(config) if config.catalog_type in {"sql", "hive", "glue"} else "",
+        "warehouse": _warehouse(config) if config.catalog_type in {"sql", "hive", "glue"} else config.catalog_warehouse,
         "glue.region": config.region if config.catalog_type == "glue" else "",
         **(_s3_properties(config) if config.storage_class != LOCAL_STORAGE else {}),
     }

@@ -29,6 +29,8 @@ class IcebergSinkConnector:
         """Open the catalogue, and list the bucket. ConfigError names what to change."""
         with self._catalog() as catalog:
             catalog.list_namespaces()
+        if not self._config.bucket:
+            return  # the catalogue alone knows where its tables are
         # Tables need no conditional writes, so nothing is tried out.
         bucket = Bucket(self._config.model_copy(update={"conditional_writes": False}))
         try:

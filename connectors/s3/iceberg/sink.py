@@ -18,6 +18,7 @@ from connectors.s3.formats.parquet import ParquetFormat
 from connectors.s3.iceberg.catalog import load
 from connectors.s3.iceberg.columns import fitted
 from connectors.s3.iceberg.pending import Pending, Piece
+from connectors.s3.iceberg.routes import Routes
 from connectors.s3.iceberg.table import LakeTable
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.build import intake_of, schedule_of
@@ -36,7 +37,7 @@ class LakeTables:
 
     def of(self, topic: str) -> LakeTable:
         """Return the table of a topic. RetriableError: the catalogue is away."""
-        name = self._config.table_name.replace("${topic}", topic.replace(".", "_"))
+        name = self._config.table_of(topic)
         if name not in self._tables:
             self._catalog = self._catalog or load(self._config)
             self._tables[name] = LakeTable(self._catalog, name, self._config)
@@ -79,6 +80,7 @@ class IcebergSinkTask:
         self._now_ms = now_ms
         self._schedule = schedule_of(config)
         self._tables = LakeTables(config)
+        self._routes = Routes(config)
         self._pending: dict[LakeTable, Pending] = {}
         self._positions: dict[TopicPartition, int] = {}
         self._claimed: dict[TopicPartition, int] = {}
@@ -108,12 +110,12 @@ class IcebergSinkTask:
         if poll != self._poll and self._is_full:
             # Batches of one poll may have rows among each other's, so a snapshot has all of a poll or nothing.
             self._commit(deadline)
-        admission = self._intake.admit(batch)
+        admissions = [(self._intake.admit(part), rows) for part, rows in self._routes.parts(batch)]
         self._is_refused = False
         self._poll = poll
         self._positions[partition] = batch.consumed.next_offset
         now_ms = self._now_ms()
-        for part in admission.parts:
+        for part in (part for admission, _ in admissions for part in admission.parts):
             if part.facts.length:
                 table = self._tables.of(part.topic)
                 pending = self._pending.get(table, Pending())
@@ -124,8 +126,9 @@ class IcebergSinkTask:
         if self._is_due:
             self._ctx.request_flush()
         self._report()
-        if admission.bad:
-            raise RejectedRowsError(admission.bad)
+        bad = {rows[row]: error for admission, rows in admissions for row, error in admission.bad.items()}
+        if bad:
+            raise RejectedRowsError(bad)
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
         """Commit what waits, where it is time, and say how far. RetriableError: no table could be written."""

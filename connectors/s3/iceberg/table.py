@@ -51,7 +51,13 @@ class LakeTable:
         SchemaError: its columns have other types. RetriableError: the catalogue is away.
         """
         with catalog_errors(self._config):
-            table = self._opened or self._loaded() or self._made(merged(_no_columns(), rows))
+            table = self._opened or self._loaded()
+            if table is None and not self._config.creates_tables:
+                raise ConfigError(
+                    f"There is no table {self.name}.", key="iceberg.tables.auto-create-enabled",
+                    fix="Make it, or set iceberg.tables.auto-create-enabled=true.",
+                )  # fmt: skip
+            table = table or self._made(merged(_no_columns(), rows))
             require_reachable(self._config, self.name, table)
             self._opened = table
             while (wanted := merged(columns := _columns(table), rows)) != columns:

@@ -74,6 +74,10 @@ class IcebergConfig(FormatConfig):
     catalog_token: Password = key(
         "iceberg.catalog.token", SecretStr(""), harmless="a secret", doc="rest: the token itself.", group="Iceberg"
     )
+    catalog_warehouse: String = key(
+        "iceberg.catalog.warehouse", "", importance="low", group="Iceberg", harmless="the catalogue finds it",
+        doc="rest: the name or place of the warehouse, where the catalogue keeps several.",
+    )  # fmt: skip
     table_name: Annotated[String, AfterValidator(_check_table)] = key(
         "iceberg.table", "default.${topic}", doc="Namespace and name of the table; dots of a topic become _.",
         group="Iceberg",
@@ -96,6 +100,15 @@ class IcebergConfig(FormatConfig):
     def partition_fields(self) -> tuple[PartitionField, ...]:
         """Return the fields that iceberg.partition.by names."""
         return parse_partition_by(self.partition_by)
+
+    @property
+    def creates_tables(self) -> bool:
+        """Tell if tables that are not there are made."""
+        return True
+
+    def table_of(self, topic: str) -> str:
+        """Return the table that the rows of a topic go to."""
+        return self.table_name.replace("${topic}", topic.replace(".", "_"))
 
     def iceberg_problems(self) -> Iterator[ConfigProblem]:
         """Yield what is wrong between keys of this group."""

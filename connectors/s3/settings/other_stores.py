@@ -201,7 +201,11 @@ class Hdfs3SinkConfig(OtherStoreConfig):
         group="HDFS",
     )  # fmt: skip
     hive: Boolean = key(
-        "hive.integration", False, doc="Refused: no tables are made in Hive.", importance="low", group="HDFS"
+        "hive.integration",
+        False,
+        doc="No tables are made in Hive, which validation says.",
+        importance="low",
+        group="HDFS",
     )
 
     @classmethod
@@ -226,11 +230,15 @@ class Hdfs3SinkConfig(OtherStoreConfig):
                 "hdfs.authentication.kerberos",
                 "No Kerberos tickets are sent to HDFS here. Leave it out, and give hdfs.delegation.token.",
             )
+
+    def notes(self) -> Iterable[ConfigProblem]:
+        """Yield what the S3 sink has to say, and what is left undone in Hive."""
+        yield from super().notes()
         if self.hive:
             yield ConfigProblem(
                 "hive.integration",
-                "No tables are made in Hive. Leave it out and declare an external table over topics.dir, or set "
-                "table.format=iceberg on the S3 sink with iceberg.catalog.type=hive.",
+                "No tables are made in Hive, and no partitions are added there: declare an external table over "
+                "topics.dir and run MSCK REPAIR TABLE, or write Iceberg tables with iceberg.catalog.type=hive.",
             )
 
 

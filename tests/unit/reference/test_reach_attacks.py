@@ -39,6 +39,10 @@ VALID = {
         "storage.class": "io.confluent.connect.s3.storage.S3Storage",
         "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat",
     },
+    "IcebergSinkConnector": {
+        "topics": "t", "iceberg.tables": "a.b", "iceberg.catalog.type": "rest", "iceberg.catalog.uri": "http://h/c",
+        "iceberg.catalog.warehouse": "s3://b/f",
+    },
     "DatagenConnector": {"kafka.topic": "t"},
     "GcsSinkConnector": {"topics": "t", "gcs.bucket.name": "b", **_FILES},
     "AzureBlobStorageSinkConnector": {"topics": "t", "azblob.account.name": "abc", **_FILES},

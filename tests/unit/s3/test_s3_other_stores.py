@@ -110,7 +110,6 @@ def test_the_name_nodes_web_interface_is_asked(
         (Hdfs3SinkConfig, {**HDFS, "store.url": "hdfs://n", "hdfs.folder": "a/b"}, "hdfs.folder"),
         (HdfsSinkConfig, {**HDFS, "hdfs.url": "hdfs://[bad"}, "hdfs.url"),
         (HdfsSinkConfig, {**HDFS, "hdfs.url": "webhdfs://node:99999"}, "hdfs.url"),
-        (Hdfs3SinkConfig, {**HDFS, "store.url": "hdfs://n", "hive.integration": "true"}, "hive.integration"),
         (
             HdfsSinkConfig,
             {**HDFS, "hdfs.url": "hdfs://n", "hdfs.authentication.kerberos": "true"},
@@ -159,3 +158,8 @@ def test_rows_get_into_hdfs(hdfs: Hdfs) -> None:
 def test_a_task_host_finds_them_by_name() -> None:
     for name in ("GcsSink", "AzureBlobStorageSink", "Hdfs3Sink", "HdfsSink"):
         assert issubclass(Catalog.installed().connector(name).config, OtherStoreConfig)
+
+
+def test_hive_gets_no_tables_which_a_note_says():
+    config = Hdfs3SinkConfig.parse({**COMMON, **HDFS, "store.url": "hdfs://n", "hive.integration": "true"})
+    assert [note.key for note in config.notes() if "No tables are made in Hive" in note.message] == ["hive.integration"]
