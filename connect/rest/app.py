@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 from weakref import WeakValueDictionary
 
 from aiohttp import ClientSession, TCPConnector, web
 
+from connect.rest.access.audit_log import Audit
 from connect.rest.access.worker_signatures import Stamps
 from connect.rest.alerts import alerts
+from connect.rest.audited import audited
 from connect.rest.figures import peers
 from connect.rest.figures.kafka_watch import watched_kafka
 from connect.rest.figures.peers import Peers, scheme
@@ -79,6 +82,9 @@ ROUTES: tuple[Route, ...] = tuple(
 )
 
 
+AUDIT: Final = web.AppKey("audit", Audit)
+
+
 def rest_app(context: RestContext) -> web.Application:
     """Return the application, with the web UI unless the worker's file turns it off."""
     app = _application(context)
@@ -110,9 +116,15 @@ def admin_app(context: RestContext) -> web.Application:
 def _application(context: RestContext) -> web.Application:
     worker = context.worker
     keep_out = browsers(worker, context.worker_id)
-    around = (response_headers(worker), error_pages, keep_out, cross_origin(worker), authentication(worker))
+    audit = Audit(worker)
+    written_down = audited(audit) if audit.is_kept else None
+    around = (
+        response_headers(worker), error_pages, keep_out, cross_origin(worker), written_down, authentication(worker),
+    )  # fmt: skip
     middlewares = [counted, in_turn, *(one for one in around if one is not None), errors_to_http]
     app = web.Application(middlewares=middlewares, client_max_size=LIMIT_BYTES)
+    app[AUDIT] = audit
+    app.cleanup_ctx.append(_audited)
     app[CONTEXT] = context
     app[CONNECTIONS] = []
     app[STAMPS] = Stamps()
@@ -122,6 +134,11 @@ def _application(context: RestContext) -> web.Application:
 
 def _is_admin(route: Route) -> bool:
     return route.path.startswith("/admin")
+
+
+async def _audited(app: web.Application) -> AsyncIterator[None]:
+    yield
+    await asyncio.to_thread(app[AUDIT].close)
 
 
 async def _forward_client(app: web.Application) -> AsyncIterator[None]:

@@ -5,20 +5,87 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from connect.api.errors import ConfigError
+from connect.rest.access.audit_topic import AuditTopic
 from connect.runtime.settings.worker_access_keys import AUDIT_FILE
+from connect.runtime.settings.worker_config import WorkerConfig
 
 REFUSED: Final = frozenset({401, 403, 429})
-_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 log = logging.getLogger(__name__)
 
 
-class AuditLog:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Describes a request as it is written down.
+
+    `changes`: what became of each connector's configuration, without secrets. `status` None: it was broken off.
+    `by_leader`: another worker has carried it out, and writes it down, too.
+    """
+
+    method: str
+    path: str
+    who: str | None
+    origin: str
+    connectors: Sequence[str]
+    status: int | None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    by_leader: bool = False
+
+    def as_line(self) -> bytes:
+        """Return it as a line of JSON without its end."""
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"), "who": self.who, "from": self.origin,
+            "method": self.method, "path": self.path, "connectors": list(dict.fromkeys(self.connectors)),
+            "outcome": _outcome(self.status), "status": self.status,
+            **({"changes": self.changes} if self.changes else {}),
+        }  # fmt: skip
+        # ASCII alone: it has a place for half a character, and a name steers the terminal of no reader.
+        return json.dumps(line, separators=(",", ":")).encode("ascii")
+
+
+class Audit:
+    """Holds the file and the topic that the worker's file names."""
+
+    def __init__(self, worker: WorkerConfig) -> None:
+        """ConfigError: the file cannot be written."""
+        file, topic = worker.rest_audit_log_file, worker.rest_audit_topic
+        self._file = AuditFile(Path(file)) if file else None
+        self._topic = AuditTopic(worker, topic) if topic else None
+
+    @property
+    def is_kept(self) -> bool:
+        """Return True if anything is written down."""
+        return self._file is not None or self._topic is not None
+
+    def note(self, asked: Asked) -> Future[None] | None:
+        """Write down a request that changes something, or was refused.
+
+        It returns the future of the line in the topic, or None where no line goes there.
+        """
+        if asked.method in READS and asked.status not in REFUSED:
+            return None
+        line = asked.as_line()
+        if self._file is not None:
+            self._file.append(line)
+        if self._topic is None or asked.by_leader:
+            return None
+        return self._topic.put(line, list(asked.connectors))
+
+    def close(self) -> None:
+        """Wait a moment for Kafka to take what is there."""
+        if self._topic is not None:
+            self._topic.close()
+
+
+class AuditFile:
     """Appends to a file. It is opened for each line, so that it may be moved away at any time."""
 
     def __init__(self, path: Path) -> None:
@@ -33,22 +100,12 @@ class AuditLog:
                 fix="Name a file in a folder that the worker's user may write to.",
             ) from None
 
-    def note(
-        self, method: str, path: str, *, who: str | None, origin: str, connectors: Sequence[str], status: int | None
-    ) -> None:
-        """Write down a request that changes something, or was refused. `status` None: it was broken off."""
-        if method in _READS and status not in REFUSED:
-            return
-        line = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"), "who": who, "from": origin,
-            "method": method, "path": path, "connectors": list(dict.fromkeys(connectors)),
-            "outcome": _outcome(status), "status": status,
-        }  # fmt: skip
+    def append(self, line: bytes) -> None:
+        """Append a line; the log tells where it cannot."""
         try:
-            # ASCII alone: it has a place for half a character, and a name steers the terminal of no reader.
-            self._append(json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n")
+            self._append(line + b"\n")
         except OSError:
-            log.exception("%s %s is not in the audit log %s.", method, path, self._path)
+            log.exception("A line is not in the audit log %s: %s", self._path, line.decode("ascii"))
 
     def _append(self, line: bytes) -> None:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -13,13 +13,13 @@ from connect.cluster.model.request_errors import NotFoundError
 from connect.rest.access.role import Role
 from connect.rest.resources.checking import ready
 from connect.rest.resources.own_shapes import History
-from connect.rest.resources.preview import DRY_RUN, changes, preview
+from connect.rest.resources.preview import DRY_RUN, preview
 from connect.rest.resources.shapes import Connector, Validation
 from connect.rest.server.answers import info_json, json_answer
 from connect.rest.server.author import who
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, flag, name_of, segment
-from connect.rest.server.secrets import Secrets
+from connect.rest.server.secrets import Secrets, changes
 from connect.rest.server.waiting import finished
 
 

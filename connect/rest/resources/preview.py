@@ -14,7 +14,7 @@ from connect.rest.resources.checking import GRACE_S, checked, restored, with_pro
 from connect.rest.server.answers import json_answer
 from connect.rest.server.author import asker_of
 from connect.rest.server.context import context_of, remaining_s
-from connect.rest.server.secrets import Secrets
+from connect.rest.server.secrets import Secrets, changes
 from connect.rest.server.waiting import WaitTimeoutError, within
 
 DRY_RUN: Final = {
@@ -72,17 +72,3 @@ def _masked(task: Mapping[str, str], classes: Mapping[str, str], secrets: Secret
     """
     shown = secrets.mask({**classes, **task})
     return {key: shown[key] for key in task}
-
-
-def changes(stored: Mapping[str, str], wanted: Mapping[str, str], secrets: Secrets) -> dict[str, Any]:
-    """Return `{"added": {key: value}, "changed": {key: {"from", "to"}}, "removed": {key: value}}`, by key."""
-    before, after = secrets.mask(stored), secrets.mask(wanted)
-    return {
-        "added": {key: after[key] for key in sorted(wanted.keys() - stored.keys())},
-        "changed": {
-            key: {"from": before[key], "to": after[key]}
-            for key in sorted(wanted.keys() & stored.keys())
-            if wanted[key] != stored[key]
-        },
-        "removed": {key: before[key] for key in sorted(stored.keys() - wanted.keys())},
-    }

@@ -15,7 +15,6 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
 from connect.api.errors import ConfigError
-from connect.rest.access.audit_log import AuditLog
 from connect.rest.access.certificate_users import CertificateUsers
 from connect.rest.access.failed_logins import FailedLogins
 from connect.rest.access.identity import NOBODY, UNASKED, Grants, Identity
@@ -23,7 +22,7 @@ from connect.rest.access.login_errors import LoginError, TooManyLoginsError
 from connect.rest.access.password_users import REFUSED, PasswordUsers
 from connect.rest.server.author import USER, certified_user, is_passed_on, origin_of
 from connect.rest.server.errors import error_answer
-from connect.rest.server.rights import ABOUT, DENIED, IDENTITY
+from connect.rest.server.rights import DENIED, IDENTITY
 from connect.rest.server.routing import Answer
 from connect.rest.server.tls import asks_for_certificates
 from connect.runtime.settings.role_grants import CERTIFICATE, EVERYONE, GROUP, OIDC
@@ -116,21 +115,8 @@ class Login:
 def authentication(worker: WorkerConfig) -> Middleware:
     """Return what finds out who sends a request, and refuses those that have to log in. ConfigError."""
     login = Login(worker)
-    audit = AuditLog(Path(worker.rest_audit_log_file)) if worker.rest_audit_log_file else None
 
     @web.middleware
-    async def audited(request: web.Request, handler: Answer) -> web.StreamResponse:
-        status = None
-        try:
-            answer = await authenticate(request, handler)
-            status = answer.status
-        finally:
-            if audit is not None:
-                place, about = request.rel_url.raw_path, request.get(ABOUT, [])
-                origin = origin_of(request)
-                audit.note(request.method, place, who=request.get(USER), origin=origin, connectors=about, status=status)
-        return answer
-
     async def authenticate(request: web.Request, handler: Answer) -> web.StreamResponse:
         if not login.is_asked_for:
             request[IDENTITY] = UNASKED
@@ -149,7 +135,7 @@ def authentication(worker: WorkerConfig) -> Middleware:
             answer.headers[hdrs.WWW_AUTHENTICATE] = f'{_BEARER}, error="insufficient_scope"'
         return answer
 
-    return audited
+    return authenticate
 
 
 def _is_open(request: web.Request) -> bool:

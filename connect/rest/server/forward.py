@@ -31,6 +31,8 @@ _CATCH_UP_S: Final = 5.0
 _LEADER_ANSWERS_S: Final = 2.0
 _SUCCESS: Final = range(200, 400)
 """A form that was carried out is answered by a redirect."""
+BY_LEADER: Final = web.RequestKey("by_leader", bool)
+"""Set where the leader has answered."""
 CLIENT: Final = web.AppKey("forward_client", ClientSession)
 PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT, hdrs.USER_AGENT)
 PASSED_BACK: Final = (hdrs.CONTENT_TYPE, hdrs.LOCATION, hdrs.ALLOW)
@@ -93,6 +95,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
             allow_redirects=False,
         ) as response:
             said = await response.read()
+            request[BY_LEADER] = True
     except TimeoutError:
         raise timed_out(request, f"waiting for the answer of the leader at {leader_url}", started_ms) from None
     except ClientError as error:

@@ -6,14 +6,17 @@ A route whose path names a connector is judged before it is answered. What a bod
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from aiohttp import web
 
+from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.access.audit_log import READS
 from connect.rest.access.identity import Identity
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
+from connect.rest.server.context import context_of
 
 IDENTITY: Final = web.RequestKey("identity", Identity)
 """Set for each request before it is answered."""
@@ -21,6 +24,8 @@ ASKED: Final = web.RequestKey("least_role", Role)
 """The least role of the route that answers."""
 ABOUT: Final = web.RequestKey("about_connectors", list[str])
 """The connectors that a request was judged by."""
+BEFORE: Final = web.RequestKey("configs_before", dict[str, Mapping[str, str] | None])
+"""The configurations of those connectors, as they were before it; None: there was none."""
 DENIED: Final = web.RequestKey("denied", bool)
 """Set when the sender lacks a role."""
 
@@ -28,7 +33,8 @@ DENIED: Final = web.RequestKey("denied", bool)
 def judge(request: web.Request, role: Role, connector: str | None) -> None:
     """Let a route begin. HttpError 403: its sender has no such role there, or nowhere where it names no connector."""
     request[ASKED] = role
-    request[ABOUT] = [] if connector is None else [connector]
+    request[ABOUT], request[BEFORE] = [], {}
+    _note(request, () if connector is None else (connector,))
     identity = request[IDENTITY]
     if role is Role.ANYONE:
         return
@@ -40,7 +46,7 @@ def judge(request: web.Request, role: Role, connector: str | None) -> None:
 def require(request: web.Request, *connectors: str) -> None:
     """Go on when the sender has the route's role at all of these connectors. HttpError 403."""
     role = request[ASKED]
-    request[ABOUT] += (name for name in connectors if name)
+    _note(request, connectors)
     for name in connectors:
         if not request[IDENTITY].may(role, name):
             raise _denied(request, role, name)
@@ -59,6 +65,21 @@ def visible(request: web.Request, connectors: Iterable[str]) -> list[str]:
     if identity.may_everywhere(Role.VIEWER):
         return list(connectors)
     return [name for name in connectors if identity.may(Role.VIEWER, name)]
+
+
+def config_now(request: web.Request, name: str) -> Mapping[str, str] | None:
+    """Return a connector's configuration, which may hold secrets; None: there is no such connector."""
+    try:
+        return context_of(request).operations.connectors.info(name).config
+    except NotFoundError:
+        return None
+
+
+def _note(request: web.Request, connectors: Iterable[str]) -> None:
+    for name in filter(None, connectors):
+        request[ABOUT].append(name)
+        if request.method not in READS and name not in request[BEFORE]:
+            request[BEFORE][name] = config_now(request, name)
 
 
 def _denied(request: web.Request, role: Role, connector: str | None) -> HttpError:

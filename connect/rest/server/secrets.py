@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from connect.api.errors import ConfigProblem
 from connect.cluster.model.validation_infos import ConfigInfos, Info
@@ -95,6 +96,20 @@ class Secrets:
                 return False
             at, found = end, True
         return found and not value[at:].strip()
+
+
+def changes(stored: Mapping[str, str], wanted: Mapping[str, str], secrets: Secrets) -> dict[str, Any]:
+    """Return `{"added": {key: value}, "changed": {key: {"from", "to"}}, "removed": {key: value}}`, by key."""
+    before, after = secrets.mask(stored), secrets.mask(wanted)
+    return {
+        "added": {key: after[key] for key in sorted(wanted.keys() - stored.keys())},
+        "changed": {
+            key: {"from": before[key], "to": after[key]}
+            for key in sorted(wanted.keys() & stored.keys())
+            if wanted[key] != stored[key]
+        },
+        "removed": {key: before[key] for key in sorted(stored.keys() - wanted.keys())},
+    }
 
 
 def _nothing_stored(key: str) -> ConfigProblem:

@@ -36,6 +36,7 @@ class StateKind(StrEnum):
     MARKERS = "markers of a backfill"
     MEMORY = "what a source task remembers"
     REPLAYED = "marks of replayed dead letters"
+    AUDIT = "who changed something"
     KAFKA = "transactions and groups of Kafka"
     CLUSTER = "the state of another cluster of workers"
 
@@ -67,6 +68,7 @@ def held_by_name(worker: WorkerConfig, topic: str) -> StateKind | None:
         worker.status_storage_topic: StateKind.STATUSES,
         slots_topic(worker): StateKind.SLOTS,
         JOBS_TOPIC: StateKind.JOBS,
+        **({worker.rest_audit_topic: StateKind.AUDIT} if worker.rest_audit_topic is not None else {}),
         **dict.fromkeys(KAFKA_TOPICS, StateKind.KAFKA),
     }
     return own.get(topic) or (StateKind.MARKERS if topic.startswith(MARKERS_PREFIX) else None)

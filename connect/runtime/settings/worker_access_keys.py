@@ -18,6 +18,7 @@ from connect.runtime.settings.role_grants import CERTIFICATE, Grant
 ISSUER: Final = "rest.oidc.issuer"
 AUDIENCE: Final = "rest.oidc.audience"
 AUDIT_FILE: Final = "rest.audit.log.file"
+AUDIT_TOPIC: Final = "rest.audit.topic"
 ROLES: Final = "rest.roles."
 _FORM: Final = (
     "Users, oidc:USER, group:NAME, certificate:NAME or * for everyone who logs in, each for all connectors or "
@@ -80,7 +81,14 @@ class AccessKeys(Config):
         AUDIT_FILE,
         None,
         doc="File to which a JSON line is appended for each request that changes something or is refused: who, what, "
-        "from where, which connectors, what came of it.",
+        "from where, which connectors, what came of it, and how their configurations changed.",
+        importance="low",
+    )
+    rest_audit_topic: String = key(
+        AUDIT_TOPIC,
+        None,
+        doc="Topic that gets the same lines, each once, by the worker that carried the request out. It is made where "
+        "it is missing.",
         importance="low",
     )
 

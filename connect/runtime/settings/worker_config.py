@@ -32,6 +32,7 @@ from connect.api.errors import ConfigProblem
 from connect.kafka.client.own_login import LOGIN_ADDRESSES
 from connect.runtime.settings.alert_keys import AlertKeys
 from connect.runtime.settings.encryption_keys import EncryptionKeys
+from connect.runtime.settings.worker_access_keys import AUDIT_TOPIC
 from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_CLASS, BASIC_AUTH_FILE, RestKeys
 
 SLOTS_DEFAULT: Final = 60
@@ -317,6 +318,7 @@ class WorkerConfig(RestKeys, AlertKeys, EncryptionKeys):
             "config.storage.topic": self.config_storage_topic,
             "offset.storage.topic": self.offset_storage_topic,
             "status.storage.topic": self.status_storage_topic,
+            **({AUDIT_TOPIC: self.rest_audit_topic} if self.rest_audit_topic is not None else {}),
         }
         for name, topic in topics.items():
             if list(topics.values()).count(topic) > 1:

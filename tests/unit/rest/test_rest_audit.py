@@ -12,10 +12,12 @@ from rest_client import FILE_SOURCE, ServerMaker, refused
 from sample_plugins import worker_config
 
 from connect.api.errors import ConfigError
-from connect.rest.access.audit_log import AuditLog
+from connect.rest.access.audit_log import Asked, Audit
+from connect.rest.access.audit_topic import HELD_MAX, AuditTopic
 from connect.rest.access.failed_logins import MINUTE_S, MOST, FailedLogins
 from connect.rest.access.login_errors import TooManyLoginsError
-from connect.rest.server.authentication import authentication
+from connect.runtime.settings.internal_topics import StateKind, held_by_name
+from connect.tools.services.process.ports import free_ports
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t", "password": "h1dden-value"}
 ADA, EVE = ("ada", "l0velace-9"), ("eve", "w1thout-rights")
@@ -82,14 +84,63 @@ def test_a_change_without_logins_is_written_down(serve: ServerMaker, tmp_path: P
 
 def test_a_change_that_was_broken_off_is_written_down(tmp_path: Path) -> None:
     file = tmp_path / "audit.log"
-    AuditLog(file).note("PUT", "/connectors/a/pause", who="ada", origin="127.0.0.1", connectors=["a"], status=None)
+    audit = Audit(worker_config(rest_audit_log_file=str(file)))
+    audit.note(Asked("PUT", "/connectors/a/pause", "ada", "127.0.0.1", ["a"], None))
     (line,) = map(json.loads, file.read_text().splitlines())
     assert (line["method"], line["outcome"], line["status"]) == ("PUT", "broken off", None)
 
 
 def test_a_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"rest\.audit\.log\.file cannot be written: No such file"):
-        authentication(worker_config(rest_audit_log_file=str(tmp_path / "none" / "audit.log")))
+        Audit(worker_config(rest_audit_log_file=str(tmp_path / "none" / "audit.log")))
+
+
+@pytest.mark.parametrize("shown", ["true", "false"])
+def test_a_line_says_how_configurations_changed_and_shows_no_secret(
+    serve: ServerMaker, keys: dict[str, str], shown: str
+) -> None:
+    rest = serve(worker={**keys, "rest.mask.secrets": shown})
+    path = "/connectors/orders-1/config"
+    assert rest("PUT", path, CONFIG, auth=ADA).status_code == 201
+    assert rest("PUT", path, {**CONFIG, "topic": "u", "password": "an0ther-h1dden"}, auth=ADA).status_code == 200
+    assert rest("PUT", path + "?dry_run=true", {**CONFIG, "topic": "v"}, auth=ADA).status_code == 200
+    refused(rest("DELETE", "/connectors/orders-1", auth=EVE), 403)
+    assert rest("DELETE", "/connectors/orders-1", auth=ADA).status_code == 204
+    hidden = {"from": "[hidden]", "to": "[hidden]"}
+    whole = {**CONFIG, "name": "orders-1", "password": "[hidden]"}
+    assert [one.get("changes") for one in lines(keys)] == [
+        {"orders-1": {"added": whole, "changed": {}, "removed": {}}},
+        {"orders-1": {"added": {}, "changed": {"password": hidden, "topic": {"from": "t", "to": "u"}}, "removed": {}}},
+        None,
+        None,
+        {"orders-1": {"added": {}, "changed": {}, "removed": {**whole, "topic": "u"}}},
+    ]
+    assert "h1dden" not in Path(keys["rest.audit.log.file"]).read_text().replace("[hidden]", "")
+
+
+def test_without_kafka_requests_are_answered_and_what_is_lost_is_counted(
+    serve: ServerMaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    (port,) = free_ports(1)
+    keys = {"bootstrap.servers": f"127.0.0.1:{port}", "rest.audit.topic": "audit"}
+    rest = serve(worker=keys)
+    rest.create("a")
+    audit = AuditTopic(worker_config(**keys), "audit")
+    sent = [audit.put(b"{}", ["a"]) for _ in range(HELD_MAX + 3)]
+    assert (audit.lost, sum(future.done() for future in sent)) == (3, 3)
+    audit.close()
+    assert audit.lost == HELD_MAX + 3
+    told = [record.__dict__["lost"] for record in caplog.records if record.msg == "audit_lines_lost"]
+    assert told[:2] == [1, 2]
+    assert told[-1] == HELD_MAX + 3
+
+
+def test_no_connector_writes_to_the_topic_of_the_audit_log() -> None:
+    worker = worker_config(rest_audit_topic="who-did-it")
+    assert held_by_name(worker, "who-did-it") is StateKind.AUDIT
+    assert held_by_name(worker_config(), "who-did-it") is None
+    with pytest.raises(ConfigError, match=r"rest\.audit\.topic: each internal topic needs its own"):
+        worker_config(rest_audit_topic=worker.config_storage_topic)
 
 
 def test_an_address_that_guesses_waits(serve: ServerMaker, keys: dict[str, str]) -> None:

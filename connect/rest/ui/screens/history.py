@@ -13,11 +13,10 @@ from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import ready
 from connect.rest.resources.history import version_called
-from connect.rest.resources.preview import changes
 from connect.rest.server.author import who
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route
-from connect.rest.server.secrets import Secrets
+from connect.rest.server.secrets import Secrets, changes
 from connect.rest.server.waiting import finished
 from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link

@@ -8,8 +8,7 @@ from typing import Any, Final
 from connect.cluster.model.history import ConfigVersion
 from connect.cluster.model.operations import Operations
 from connect.rest.errors.http_error import HttpError
-from connect.rest.resources.preview import changes
-from connect.rest.server.secrets import Secrets
+from connect.rest.server.secrets import Secrets, changes
 from connect.rest.ui.views.numbers import cut
 
 _SHOWN: Final = 20

@@ -1,0 +1,88 @@
+"""Sends the lines of the audit log to a topic: each once, and none lost without a word."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+from connect.api.errors import ConnectError
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, producer_settings
+from connect.kafka.log.kv_writer import RecordWriter
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_access_keys import AUDIT_TOPIC
+from connect.runtime.settings.worker_config import WorkerConfig
+
+HELD_MAX: Final = 10_000
+"""So many lines wait for Kafka while it is away; further ones are lost, and counted."""
+HELD_MS: Final = 3_600_000
+"""A line waits so long for Kafka; then it is lost, and counted."""
+CLOSE_S: Final = 5.0
+_MAKE_S: Final = 60.0
+log = logging.getLogger(__name__)
+
+
+class AuditTopic:
+    """Any thread may call it, and none waits: lines are sent by a producer of its own."""
+
+    def __init__(self, worker: WorkerConfig, topic: str, writer: RecordWriter | None = None) -> None:
+        """Begin to send. `writer`: None: one with the worker's own login."""
+        self._worker = worker
+        self._topic = topic
+        self._lost = 0
+        self._lock = threading.Lock()  # lines end on the producer's thread, and on those that put them
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="audit-topic")
+        if writer is None:
+            writer = RecordWriter(topic, self._settings())
+            self._starter.submit(self._make)
+        self._writer = writer
+
+    @property
+    def lost(self) -> int:
+        """Return how many lines Kafka did not take."""
+        with self._lock:
+            return self._lost
+
+    def put(self, line: bytes, connectors: list[str]) -> Future[None]:
+        """Send a line, in order with the others about its connector; done when every in-sync replica has it."""
+        sent = self._writer.put(connectors[0].encode(errors="replace") if connectors else b"", line)
+        sent.add_done_callback(self._ended)
+        return sent
+
+    def close(self) -> None:
+        """Wait for Kafka at most `CLOSE_S`, and say what it did not take."""
+        self._starter.shutdown(wait=False, cancel_futures=True)
+        self._writer.close(CLOSE_S)
+        if self.lost:
+            self._tell(self.lost, "the worker has ended")
+
+    def _ended(self, sent: Future[None]) -> None:
+        error = sent.exception()
+        if error is not None:
+            with self._lock:
+                self._lost += 1
+                lost = self._lost
+            if lost & (lost - 1) == 0:  # the 1st, 2nd, 4th, 8th: an hour without Kafka fills no log
+                self._tell(lost, str(error))
+
+    def _tell(self, lost: int, error: str) -> None:
+        log.error("audit_lines_lost", extra={"topic": self._topic, "lost": lost, "error": error})
+
+    def _make(self) -> None:
+        worker = self._worker
+        if not worker.internal_topics_automatic_creation_enable:
+            return
+        admin = TopicAdmin(admin_settings(worker.originals, {}, f"{worker.client_prefix}-audit").properties)
+        factor = worker.config_storage_replication_factor
+        try:
+            admin.create(self._topic, replication_factor=factor, deadline=Deadline.after(_MAKE_S))
+        except ConnectError as error:
+            log.warning("%s %s could not be made: %s", AUDIT_TOPIC, self._topic, error)
+
+    def _settings(self) -> dict[str, str | int | float | bool]:
+        worker = self._worker
+        given = producer_settings(worker.originals, {}, client_id=f"{worker.client_prefix}-audit").properties
+        held = {"queue.buffering.max.messages": HELD_MAX, "message.timeout.ms": HELD_MS}
+        return {**{key: value for key, value in given.items() if key != "delivery.timeout.ms"}, **held}

@@ -1,0 +1,71 @@
+"""Has each request that changes something, or was refused, written down before it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, Final
+
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from connect.api.errors import ConnectError
+from connect.rest.access.audit_log import Asked, Audit
+from connect.rest.server.author import USER, origin_of
+from connect.rest.server.context import context_of
+from connect.rest.server.forward import BY_LEADER
+from connect.rest.server.rights import ABOUT, BEFORE, config_now
+from connect.rest.server.routing import Answer
+from connect.rest.server.secrets import changes
+
+_WRITTEN_S: Final = 2.0
+"""An answer waits so long for its line to be in the topic; the line goes on without it."""
+
+
+def audited(audit: Audit) -> Middleware:
+    """Return what goes around whatever lets a request in."""
+
+    @web.middleware
+    async def written_down(request: web.Request, handler: Answer) -> web.StreamResponse:
+        status = None
+        try:
+            answer = await handler(request)
+            status = answer.status
+        finally:
+            written = audit.note(_asked(request, status))
+        if written is not None and status is not None and status < 400:
+            await _wait(written)
+        return answer
+
+    return written_down
+
+
+def _asked(request: web.Request, status: int | None) -> Asked:
+    return Asked(
+        request.method,
+        request.rel_url.raw_path,
+        request.get(USER),
+        origin_of(request),
+        request.get(ABOUT, []),
+        status,
+        _changes(request),
+        BY_LEADER in request,
+    )
+
+
+def _changes(request: web.Request) -> dict[str, Any]:
+    """Return what became of configurations: secrets are masked here also where the worker's answers show them."""
+    secrets = replace(context_of(request).secrets, masked=True)
+    found = {
+        name: changes(before or {}, config_now(request, name) or {}, secrets)
+        for name, before in request.get(BEFORE, {}).items()
+    }
+    return {name: change for name, change in found.items() if any(change.values())}
+
+
+async def _wait(written: Future[None]) -> None:
+    try:
+        await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(written)), _WRITTEN_S)
+    except (ConnectError, TimeoutError):
+        return  # what is lost is counted and told by the topic
