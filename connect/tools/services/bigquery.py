@@ -25,7 +25,18 @@ DuckDB is older there than local-bigquery asks for: its extensions are packages,
 _EXTENSIONS: Final = ("ducklake", "spatial", "icu")
 _UNPACK: Final = f"import duckdb_extensions as d; [d.import_extension(name) for name in {_EXTENSIONS}]"
 _RUN: Final = """
+import sys
 import threading
+
+sys.modules["pandas"] = None
+import duckdb
+
+connect = duckdb.connect
+
+def connect_by_one_thread(*given, config=None):
+    return connect(*given, config={**(config or {}), "threads": 1})
+
+duckdb.connect = connect_by_one_thread
 from local_bigquery.cli import main
 from local_bigquery.jobs import runner
 
@@ -39,7 +50,11 @@ runner.submit = submit_alone
 main()
 """
 """BigQuery takes the id of a job once. local-bigquery asks whether there is such a job and then writes it, so that two
-requests at one moment would both run: it gets one at a time."""
+requests at one moment would both run: it gets one at a time.
+
+Tables are small here: a statement that is spread over the cores costs more than one that is not. And DuckDB would look
+for pandas, which is not installed, in all of Python's folders at each statement.
+"""
 
 
 @dataclass(frozen=True)
