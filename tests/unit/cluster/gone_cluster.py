@@ -14,6 +14,8 @@ from connect.cluster.hosts.life_line import LifeLine
 LEASE_S = 0.8
 HOST_LOOKS_S = 0.02
 """How often a host looks at its lease; in life that is `CHECK_S`, and its end is up to 0.4 s later."""
+POLLS_S = 0.05
+"""A worker asks its member for news so often; one that does not for `UNPOLLED_S` gets no slots any more."""
 LINGERS_S = 0.3
 """A host of a killed worker is gone after so long at the most."""
 
@@ -80,6 +82,7 @@ class Worker:
         server = MemberServer(theirs, theirs.makefile("rb"), joining, self.lease.descriptor, self.life_line.watched)
         self.member = threading.Thread(target=server.serve, daemon=True)
         threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self._poll, daemon=True).start()
         self.member.start()
 
     def believe_gone(self):
@@ -102,10 +105,18 @@ class Worker:
 
     def end(self):
         """Let nothing of it go on after a history."""
+        self._frozen.set()
         self.lease.close()
         for stop in self._stops.values():
             stop.set()
         self._line.close()
+
+    def _poll(self):
+        while not self._frozen.wait(POLLS_S):
+            try:
+                self._line.sendall(b'{"polled": true}\n')
+            except OSError:
+                return  # its member hears it no more, or the history is over
 
     def _listen(self):
         with self._line.makefile("rb") as lines:
