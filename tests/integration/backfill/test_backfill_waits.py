@@ -51,7 +51,7 @@ def typed(job: Path, command: str, *words: str) -> Result:
 
 def test_a_job_that_is_interrupted_says_how_to_go_on_and_is_running_no_longer(table: Table, tmp_path: Path):
     table.fill(ROWS)
-    job = files(table, tmp_path, limits={"max_rows_per_second": 100})
+    job = files(table, tmp_path, limits={"max_rows_per_second": 30})  # a minute: a look takes seconds where it is slow
     argv = [sys.executable, "-m", "connect.cli", "backfill", "resume", str(job), "--worker", "worker.properties"]
     # A group of its own, as a terminal has: Ctrl-C goes to all of it.
     running = subprocess.Popen(
