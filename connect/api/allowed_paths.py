@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -15,6 +16,8 @@ from connect.lib.setting_text import parse_list
 
 ALLOWED_PATHS: Final = "allowed.paths"
 """This key of the worker lists files, and folders with all in them."""
+CLOSED: Final = "!"
+"""An entry that begins so is not allowed, with all in it, also where another entry has a folder above it."""
 EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType({ALLOWED_PATHS: "/", ALLOWED_HOSTS: ANY_HOST})
 """The leave of what a person runs by a command: it reaches what that person may."""
 _PASSES_THROUGH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -32,7 +35,10 @@ class AllowedPaths:
     the state is on the disk, none is kept."""
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
+        """Take the entries of the worker's list; what begins with `!` is left out of the others."""
         self.paths = tuple(path for path in paths if path)
+        self._open = tuple(path for path in self.paths if not path.startswith(CLOSED))
+        self._closed = tuple(path.removeprefix(CLOSED) for path in self.paths if path.startswith(CLOSED))
 
     def allow(self, path: str | Path) -> bool:
         """Tell if the file or folder, which need not be there, is one of these paths or below one."""
@@ -40,13 +46,20 @@ class AllowedPaths:
 
     @property
     def folders(self) -> list[str]:
-        """Return those of the paths that are folders now, without links."""
-        return [real for real in map(os.path.realpath, self.paths) if Path(real).is_dir()]
+        """Return those of the paths that are folders now, without links; in place of one with a closed folder in it,
+        what else it has now.
+        """
+        return [str(path) for path in self._whole() if path.is_dir()]
 
     @property
     def files(self) -> list[str]:
-        """Return those of the paths that are files now, without links."""
-        return [real for real in map(os.path.realpath, self.paths) if Path(real).is_file()]
+        """Return those of the paths that are files now, without links; see `folders`."""
+        return [str(path) for path in self._whole() if path.is_file()]
+
+    def _whole(self) -> Iterator[Path]:
+        closed = [Path(os.path.realpath(path)) for path in self._closed]
+        for path in self._open:
+            yield from _without(Path(os.path.realpath(path)), closed)
 
     def problem(self, key: str, path: str, *, shown: bool = True) -> ConfigProblem | None:
         """Return what is wrong with a path that a key names, and the line to add; None when it is allowed.
@@ -67,6 +80,8 @@ class AllowedPaths:
 
     def refusal(self, path: str) -> str:
         """Return the sentences that tell what is not allowed, and the line to add."""
+        if _is_below(Path(os.path.realpath(path)), self._closed):
+            return f"{ALLOWED_PATHS} of this worker lets no configuration name what is in that folder. Use another one."
         line = f"{ALLOWED_PATHS}={'…,' if self.paths else ''}{path}"
         return (
             "this worker lets no configuration name that file or folder. Where it should, add to the worker's own "
@@ -102,7 +117,23 @@ class AllowedPaths:
             return file.read()
 
     def _real(self, path: str | Path) -> Path | None:
-        if not self.paths or "\0" in str(path):
+        if not self._open or "\0" in str(path):
             return None
         real = Path(os.path.realpath(path))
-        return real if any(real.is_relative_to(os.path.realpath(root)) for root in self.paths) else None
+        return real if _is_below(real, self._open) and not _is_below(real, self._closed) else None
+
+
+def _is_below(real: Path, roots: Iterable[str]) -> bool:
+    return any(real.is_relative_to(os.path.realpath(root)) for root in roots)
+
+
+def _without(folder: Path, closed: Sequence[Path]) -> Iterator[Path]:
+    """Yield a folder, or what is in it beside those that are closed."""
+    inside = [one for one in closed if one.is_relative_to(folder)]
+    if not inside:
+        yield folder
+    elif folder not in inside:
+        with suppress(OSError):  # what cannot be listed is named by nobody
+            for child in folder.iterdir():
+                if not child.is_symlink():
+                    yield from _without(child, inside)

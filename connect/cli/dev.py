@@ -36,7 +36,8 @@ FOLDER: Final = Path(".connect-dev")
 )  # fmt: skip
 @click.option(
     "--allow", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
-    help="A file, or a folder with all in it, that connectors may name beside those for temporary files; repeatable.",
+    help="A file, or a folder with all in it but the environment's own, that connectors may name beside those for "
+    "temporary files; repeatable.",
 )  # fmt: skip
 def dev(folder: Path, registry: bool, s3: bool, names: str, allow: tuple[Path, ...]) -> None:
     """Start Kafka, a schema registry, S3, a worker and chosen databases on loopback; Ctrl-C stops them.
@@ -89,8 +90,8 @@ def _tell(environment: DevEnvironment, folder: Path, console: Console) -> None:
                 highlight=False, markup=False,
             )  # fmt: skip
     console.print(
-        f"  {'files':{width}}  connectors may name those below {', '.join(map(str, environment.paths))}; others by "
-        "connect dev --allow PATH",
+        f"  {'files':{width}}  connectors may name those below {', '.join(map(str, environment.paths))}, but none of "
+        f"{folder}; others by connect dev --allow PATH",
         highlight=False, markup=False,
     )  # fmt: skip
     for offer in environment.offers:

@@ -214,8 +214,8 @@ class WorkerConfig(RestKeys, AlertKeys, EncryptionKeys):
         (),
         doc="Files, and folders with all in them, that configurations may name: files that connectors read and write, "
         "SQLite databases, keys and certificates, what ${file:} and ${directory:} read. None given: none, other than "
-        "in Java. Files that this file names for the worker itself need no entry. / allows all that the worker's user "
-        "may.",
+        "in Java. !/path takes what is there out of the other entries. Files that this file names for the worker "
+        "itself need no entry. / allows all that the worker's user may.",
     )
     security_profile: Annotated[String, one_of("standard", STRICT)] = key(
         PROFILE,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from connect.api.allowed_paths import ALLOWED_PATHS
+from connect.api.allowed_paths import ALLOWED_PATHS, CLOSED
 from connect.api.errors import ConnectError
 from connect.tools.dev.addresses import ports_of
 from connect.tools.dev.databases import Database
@@ -73,6 +73,8 @@ class DevEnvironment:
 
     def start(self) -> Self:
         """Return when all of them answer. ConnectError, ServiceError: what was started is stopped."""
+        if "," in str(self._folder):
+            raise ConnectError(f"The path {self._folder} has a comma.", fix="Name another --folder.")
         self._folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             stack.enter_context(_locked(self._folder))
@@ -127,7 +129,8 @@ class DevEnvironment:
             "config.providers": "file",
             "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
             "config.providers.file.param.allowed.paths": ",".join(map(str, self._folder.glob("*.properties"))),
-            ALLOWED_PATHS: ",".join(map(str, self.paths)),
+            # A connector would write what a person's shell reads, and read the secrets of the services.
+            ALLOWED_PATHS: ",".join((*map(str, self.paths), f"{CLOSED}{self._folder}")),
         }
         worker = WorkerService(
             brokers, group_id=GROUP, settings=settings, data_folder=self._folder / "worker", ports=ports["worker"]

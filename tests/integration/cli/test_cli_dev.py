@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 import uuid
 from pathlib import Path
@@ -202,3 +203,40 @@ def test_databases_start_beside_it_each_with_a_connector_that_works(tmp_path):
         finally:
             if dev.process.poll() is None:
                 dev.end(signal.SIGTERM)
+
+
+INTO_THE_FOLDER = {
+    "FileStreamSink": {"topics": "t", "file": "{folder}/env.sh"},
+    "FileStreamSource": {"topic": "t", "file": "{folder}/postgres.properties"},
+    "JdbcSinkConnector": {"topics": "t", "connection.url": "sqlite:///{folder}/new.db"},
+    "JdbcSourceConnector": {"mode": "bulk", "topic.prefix": "p", "connection.url": "jdbc:sqlite:{folder}/kept.db"},
+    "S3SinkConnector": {
+        "topics": "t", "s3.bucket.name": "{folder}", "flush.size": "1", "storage.class": "connect.s3.LocalStorage",
+        "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
+    },
+    "DataFilesSourceConnector": {"topic": "t", "folder": "{folder}/worker", "format": "json"},
+}  # fmt: skip
+
+
+def test_no_connector_reaches_into_the_folder_of_the_environment(start, tmp_path):
+    dev = start("--no-registry", "--no-s3", "--allow", ".", "--allow", "env")
+    wait_for(lambda: "Ctrl-C stops" in dev.output(), 120, "connect dev")
+    (url,) = re.findall(r"worker \(REST\)  +(\S+)$", dev.output(), re.MULTILINE)
+    folder = tmp_path / "env"
+    written = (folder / "env.sh").read_text()
+    (tmp_path / "way").symlink_to(folder)
+    for plugin, keys in INTO_THE_FOLDER.items():
+        for place in (folder, tmp_path / "way", tmp_path / "x" / ".." / "env"):
+            config = {key: value.format(folder=place) for key, value in keys.items()}
+            told = refusal(f"{url}/connectors", {"name": "c", "config": {"connector.class": plugin, **config}})
+            assert "lets no configuration name what is in that folder" in told, (plugin, place, told)
+    assert (folder / "env.sh").read_text() == written
+    sink = {"connector.class": "FileStreamSink", "topics": "t", "file": str(tmp_path / "lines.txt")}
+    assert request(f"{url}/connectors", {"name": "beside", "config": sink})["name"] == "beside"
+
+
+def refusal(url, body):
+    with pytest.raises(urllib.error.HTTPError) as error:
+        request(url, body)
+    assert error.value.code == 400
+    return json.load(error.value)["message"]

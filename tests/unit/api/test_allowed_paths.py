@@ -58,6 +58,26 @@ def test_a_listed_link_counts_as_where_it_leads_and_a_listed_file_as_itself(fold
     assert allowed_by(EVERYWHERE).allow("/etc/passwd")
 
 
+def test_a_closed_folder_is_not_allowed_by_those_around_and_in_it(folders: tuple[Path, Path]) -> None:
+    inside, _ = folders
+    closed, link = inside / "closed", inside / "way"
+    (closed / "deep").mkdir(parents=True)
+    link.symlink_to(closed)
+    (inside / "other").mkdir()
+    for entries in ([inside], [inside, closed / "deep"], [closed], ["/"]):
+        allowed = AllowedPaths([*map(str, entries), f"!{closed}"])
+        for path in (closed, closed / "env.sh", closed / "deep" / "x", link / "env.sh", f"{inside}/other/../closed/x"):
+            assert not allowed.allow(path), path
+            with pytest.raises(ConfigError, match="lets no configuration name what is in that folder"):
+                allowed.require("file", str(path))
+    allowed = AllowedPaths([str(inside), f"!{closed}"])
+    assert allowed.allow(inside / "file")
+    assert allowed.allow(f"{closed}-not")
+    assert AllowedPaths(allowed.paths).allow(closed) is False
+    assert sorted(allowed.folders + allowed.files) == [str(inside / "file"), str(inside / "other")]
+    assert AllowedPaths([f"!{closed}"]).allow(inside / "file") is False
+
+
 def test_the_refusal_names_key_path_and_the_line_to_add(folders: tuple[Path, Path]) -> None:
     inside, outside = folders
     problem = AllowedPaths().problem("file", f"{outside}/secret")
