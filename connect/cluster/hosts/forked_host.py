@@ -111,7 +111,10 @@ class _Server:
         return process
 
     def close(self) -> None:
-        self._control.shutdown(socket.SHUT_RDWR)
+        try:
+            self._control.shutdown(socket.SHUT_RDWR)
+        except OSError as error:
+            _logger.debug("fork_server_gone", extra={"error": str(error)})  # it has died, and its hosts with it
 
     def order(self, order: dict[str, Any]) -> None:
         try:

@@ -110,3 +110,12 @@ def test_hosts_end_with_the_lease(lease, start):
     process, _ = start()
     lease.revoke()
     assert process.wait(20) == "ended with exit code 75"
+
+
+def test_hosts_whose_server_was_killed_can_be_closed(lease):
+    hosts = ForkedHosts(lease.descriptor, LifeLine().held)
+    pid = hosts.server_pid
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not psutil.pid_exists(pid))  # the reader has taken note of its end
+    hosts.close()
+    hosts.close()
