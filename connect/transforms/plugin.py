@@ -5,6 +5,7 @@ from __future__ import annotations
 from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.transforms.settings import config as c
+from connect.transforms.settings import confluent_config as f
 from connect.transforms.settings import debezium_config as d
 from connect.transforms.settings import extra_config as e
 from connect.transforms.settings import outbox_config as o
@@ -57,6 +58,13 @@ _DEBEZIUM: tuple[tuple[str, str, type[Config], str], ...] = (
         "Routes rows of an outbox table as the events that they hold.",
     ),
 )  # fmt: skip
+_CONFLUENT = "io.confluent.connect.transforms."
+_CONFLUENT_SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
+    (
+        "Filter", "confluent.filter", f.ConfluentFilterConfig,
+        "Keeps or drops the rows in which a JSONPath finds something.",
+    ),
+)  # fmt: skip
 _FURTHER: tuple[tuple[str, str, type[Config], str], ...] = (
     (
         f"{_COMMON}ChangeTopicCase", "routing:ChangeTopicCase", t.ChangeTopicCaseConfig,
@@ -65,6 +73,10 @@ _FURTHER: tuple[tuple[str, str, type[Config], str], ...] = (
     (
         "io.debezium.transforms.openlineage.OpenLineage", "debezium.open_lineage:OpenLineage", c.NoConfig,
         "Lets records through as they are, as Debezium's does; no lineage is sent to OpenLineage from here.",
+    ),
+    (
+        f"{_CONFLUENT}MessageTimestampRouter", "confluent.message_timestamp_router:MessageTimestampRouter",
+        f.MessageTimestampRouterConfig, "Adds the time that a field tells to the topic.",
     ),
     (
         "connect.transforms.Throttle", "throttle:Throttle", e.ThrottleConfig,
@@ -87,7 +99,8 @@ def connect_plugins() -> list[Plugin]:
         sides = ("Key", "Value")
         plugins.extend(_transform(f"{name}${side}", f"{module}:{side.lower()}", config, doc) for side in sides)
     plugins.extend(_transform(name, factory, config, doc) for name, factory, config, doc in _WHOLE)
-    for package, sided in (("connect.transforms.", _OURS), (_COMMON, _COMMON_SIDED)):
+    sided_packages = (("connect.transforms.", _OURS), (_COMMON, _COMMON_SIDED), (_CONFLUENT, _CONFLUENT_SIDED))
+    for package, sided in sided_packages:
         for name, module, config, doc in sided:
             for side in ("Key", "Value"):
                 target = f"connect.transforms.{module}:{side.lower()}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -20,6 +21,7 @@ class Shop:
 
     def __init__(self, kind: str, stack: ExitStack) -> None:
         self.kind = kind
+        self._probes: list[int] = []
         if kind == "postgres":
             self._endpoint = stack.enter_context(server_of_many_slots())
             self._database = stack.enter_context(connected(self._endpoint))
@@ -36,11 +38,28 @@ class Shop:
             self._database.execute(statement.encode())
 
     def connector(self, offsets: Mapping[str, Mapping[str, object]] | None = None, **settings: str) -> OurRun:
+        return OurRun(self.config("reading", **settings), offsets)
+
+    def config(self, name: str, bootstrap_servers: str = "kafka:9092", **settings: str) -> dict[str, str]:
+        """Return the configuration of a connector by this name."""
         if self.kind == "postgres":
-            config = postgres_config(self._endpoint, "reading", **{"schema.include.list": "shop", **settings})
-        else:
-            config = self._server.config("reading", **{"database.include.list": "shop", **settings})
-        return OurRun(config, offsets)
+            return postgres_config(self._endpoint, name, **{"schema.include.list": "shop", **settings})
+        return self._server.config(name, bootstrap_servers, **{"database.include.list": "shop", **settings})
+
+    def until_streaming(self, readers: Sequence[Callable[[Callable[[Any], bool]], Any]], table: str) -> None:
+        """Write rows of negative numbers until each reader has told one: what is written then comes from the log."""
+        for reader in readers:
+            written = itertools.count(len(self._probes) + 1)
+
+            def has_probe(found: Any, written: Iterator[int] = written) -> bool:
+                records = found.get(f"shop.{table}", ())
+                if any(record["value"]["payload"]["after"]["id"] < 0 for record in records):
+                    return True
+                self._probes.append(next(written))
+                self.run(f"INSERT INTO shop.{table} VALUES ({-self._probes[-1]}, 0)")
+                return False
+
+            reader(has_probe)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return what the server answers."""
