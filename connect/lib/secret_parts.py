@@ -31,6 +31,8 @@ _SOUNDS_SECRET: Final = re.compile(
 _MAY_HOLD_PARTS: Final = re.compile(r"[=:%]|--|bearer", re.IGNORECASE)
 PARTS_MAX: Final = 1000
 """A text with more secrets than that is hidden from the last of them on."""
+_LAYERS: Final = 2
+"""A URL in a parameter of another one has its escapes escaped, `%253A`; nobody writes more."""
 _SCHEME_CHARS: Final = 40
 _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*\Z")
 _WHOLE_URL: Final = re.compile(r"\s*(?:jdbc:|[a-zA-Z][a-zA-Z0-9+.\-]*://)")
@@ -39,7 +41,7 @@ _SPACE: Final = re.compile(r"\s")
 _USER: Final = re.compile(r"[^:/@?#;,()\s]*")
 # What a port follows is a host, and what stands behind a host is no password.
 _PORT: Final = re.compile(r"\d+(?:[/?#;,]|\Z)")
-_ORACLE_USER: Final = re.compile(r"(?:jdbc:oracle:\w+:[^/@]*/([^@]*)|oracle(?:\+\w+)?://[^/@]*/([^@?]*))@")
+_ORACLE_USER: Final = re.compile(r"(?:jdbc:oracle:\w+:[^/@]*/(.*)|oracle(?:\+\w+)?://[^/@:]*/([^?]*))@")
 _PARAMETER: Final = re.compile(r"([?&;(,])\s*([\w.\-]+)\s*=")
 _BRACKET_END: Final = re.compile(r"[,)]")
 _ENDS: Final = {"(": _BRACKET_END, ",": _BRACKET_END}
@@ -99,13 +101,18 @@ def _all_parts(text: str) -> list[SecretPart]:
     return _apart(len(text), *_with_escapes(without_placeholders(text), *finders))
 
 
-def _with_escapes(text: str, *finders: Callable[[str], Iterator[SecretPart]]) -> Iterator[Iterator[SecretPart]]:
+def _with_escapes(
+    text: str, *finders: Callable[[str], Iterator[SecretPart]], layers: int = _LAYERS
+) -> Iterator[Iterator[SecretPart]]:
     """Yield what each finds in a text, and in it without the escapes of URLs: `u%3Apassword%40host` holds one, too."""
     yield from (find(text) for find in finders)
-    plain = Unescaped.of(text) if "%" in text else None
+    plain = Unescaped.of(text) if layers and "%" in text else None
     if plain is not None and plain.escapes:
-        for find in finders:
-            yield (replace(part, start=plain.place(part.start), end=plain.place(part.end)) for part in find(plain.text))
+        yield from (_placed(plain, found) for found in _with_escapes(plain.text, *finders, layers=layers - 1))
+
+
+def _placed(plain: Unescaped, found: Iterator[SecretPart]) -> Iterator[SecretPart]:
+    return (replace(part, start=plain.place(part.start), end=plain.place(part.end)) for part in found)
 
 
 def _apart(size: int, *sources: Iterator[SecretPart]) -> list[SecretPart]:

@@ -14,6 +14,9 @@ TEXTS = [
     "u%3AKx7w9Qz%40h", "jdbc:postgresql://u%3AKx7w9Qz%40h:5432/db", "postgresql://u%3aKx7w9Qz@h/db",
     "http%3A%2F%2Fu%3AKx7w9Qz%40h%2F", "http://h/?pass%77ord=Kx7w9Qz", "http://h/?user=u%26password%3DKx7w9Qz",
     "mysql://h/db?%70assword=Kx7w9Qz&x=1", "https://%75:Kx7w9Qz@h/x", "mysql://u:Kx7w9Qz%40x%3Ay@h/db",
+    "oracle://u%3AKx7w9Qz%2Fx%40h", "oracle://u:Kx7w9Qz/x@h/db", "oracle://u/x@Kx7w9Qz@h", "oracle://u%2FKx7w9Qz@h",
+    "u%253AKx7w9Qz%2540h", "https://h/?to=postgresql%3A%2F%2Fu%253AKx7w9Qz%2540h",
+    "jdbc:oracle:thin:u/x@Kx7w9Qz@//h:1521/d",
 ]  # fmt: skip
 
 
