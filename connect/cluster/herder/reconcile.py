@@ -16,7 +16,7 @@ from typing import Final
 
 from connect.cluster.herder.task_runs import TaskRuns
 from connect.cluster.hosts.host_pool import HostLimits, Launch
-from connect.cluster.hosts.host_watch import TICK_S
+from connect.cluster.hosts.host_watch import MIB, TICK_S
 from connect.cluster.hosts.supervisor import KILL_GRACE_S, Supervisor
 from connect.cluster.leader.connector_runs import ConnectorRuns
 from connect.cluster.leader.fencing import Fencing
@@ -24,7 +24,7 @@ from connect.cluster.leader.overdue_tasks import OverdueTasks
 from connect.cluster.leader.present_workers import PresentWorkers
 from connect.cluster.leader.resealing import reseal
 from connect.cluster.leader.task_placement import TaskPlacer
-from connect.cluster.loop.call_host import CallHostSettings
+from connect.cluster.loop.call_host import CallHostSettings, memory_limit
 from connect.cluster.loop.connector_calls import ConnectorCalls
 from connect.cluster.loop.event_loop import EventLoop
 from connect.cluster.loop.herder_parts import ConnectorCatalog, HerderParts, Limits
@@ -101,9 +101,9 @@ class Reconciler:
         loop = around.make_loop("herder", self._settle)
         seals = RecordSeals.of(worker)
         configs = ConfigStore(around.config_log, self, fenced=fences_leader(worker), seals=seals)
-        limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * 1024 * 1024)
+        limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * MIB)
         stop_s = worker.task_shutdown_graceful_timeout_ms / 1000
-        keep_s, most = around.keep_call_host_s, limits.memory_bytes
+        keep_s, most = around.keep_call_host_s, memory_limit(worker)
         asking = CallHostSettings(around.launch, loop.post, keep_s, most, around.clock_s)
         return HerderParts(
             loop=loop,

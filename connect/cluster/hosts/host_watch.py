@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from connect.cluster.hosts.host_pool import HostPool, HostRuns
 from connect.cluster.hosts.task_host import Host
@@ -19,17 +19,23 @@ at its lease either, and then nobody learns what its threads did.
 """
 ABORT_TICKS: Final = 4
 """A host that is told to write its stacks and end gets this long."""
+MIB: Final = 1024 * 1024
 _logger = logging.getLogger(__name__)
 
 
-def require_memory(host: Host, most_bytes: int) -> None:
-    """End a host that holds more memory than it may; 0: it may hold any."""
-    used = host.resident_bytes() if most_bytes else 0
-    if used > most_bytes:
-        megabytes = 1024 * 1024
+class MemoryLimit(NamedTuple):
+    """Says how much memory a host may hold, 0: any, and which key of the worker's file says so."""
+
+    size_bytes: int
+    key: str = "task.host.memory.limit"
+
+
+def require_memory(host: Host, limit: MemoryLimit) -> None:
+    """End a host that holds more memory than it may."""
+    used = host.resident_bytes() if limit.size_bytes else 0
+    if used > limit.size_bytes:
         host.kill(
-            f"was killed: it held {used // megabytes} MiB of memory, more than task.host.memory.limit="
-            f"{most_bytes // megabytes} allows"
+            f"was killed: it held {used // MIB} MiB of memory, more than {limit.key}={limit.size_bytes // MIB} allows"
         )
 
 
@@ -39,7 +45,7 @@ class HostWatch:
     def __init__(self, pool: HostPool, memory_bytes: int, clock_s: Callable[[], float]) -> None:
         """`memory_bytes`: what a host may hold; 0: any."""
         self._pool = pool
-        self._memory_bytes = memory_bytes
+        self._memory = MemoryLimit(memory_bytes)
         self._clock_s = clock_s
 
     def tick(self) -> None:
@@ -54,7 +60,7 @@ class HostWatch:
             if late and not tasks.sacrificed:
                 self._sacrifice(host, tasks, late)
             elif tasks.runs:
-                require_memory(host, self._memory_bytes)
+                require_memory(host, self._memory)
             elif self._pool.is_unneeded(host):
                 self._pool.end(host)
         self._pool.make_ready()

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from connect.cluster.hosts.host_pool import Launch
-from connect.cluster.hosts.host_watch import require_memory
+from connect.cluster.hosts.host_watch import MIB, MemoryLimit, require_memory
 from connect.cluster.hosts.supervisor import Post
 from connect.cluster.hosts.task_host import Host
+from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.task.messages import Call, CallResult, Message
 
 _logger = logging.getLogger(__name__)
@@ -50,9 +51,17 @@ class CallHostSettings(NamedTuple):
     post: Post
     idle_s: float
     """A host without calls is ended after this time."""
-    memory_bytes: int
-    """What a host may hold; 0: any."""
+    memory: MemoryLimit
     clock_s: Callable[[], float] = time.monotonic
+
+
+def memory_limit(worker: WorkerConfig) -> MemoryLimit:
+    """Return what a call host may hold: the lower one of what a worker's file says of hosts and of checks."""
+    known = (
+        MemoryLimit(worker.check_host_memory_limit_mb * MIB, "check.host.memory.limit"),
+        MemoryLimit(worker.task_host_memory_limit_mb * MIB),
+    )
+    return min((one for one in known if one.size_bytes), default=known[0])
 
 
 class CallHost:
@@ -98,7 +107,7 @@ class CallHost:
             )
             self._host.abort("was killed because a call did not answer in time")
         elif self._asked:
-            require_memory(self._host, self._settings.memory_bytes)
+            require_memory(self._host, self._settings.memory)
         elif now_s - self._idle_since_s >= self._settings.idle_s:
             self.close()
 

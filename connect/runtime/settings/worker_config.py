@@ -263,6 +263,13 @@ class WorkerConfig(RestKeys, AlertKeys, EncryptionKeys):
         0,
         doc="Resident memory in MiB above which a process that runs tasks, or checks, is ended; 0: none.",
     )
+    check_host_memory_limit_mb: Annotated[Int, at_least(0)] = key(
+        "check.host.memory.limit",
+        1024,
+        doc="As task.host.memory.limit, for processes that only ask connectors: checks, plans of tasks, samples. Where "
+        "both are given the lower one counts for them.",
+        importance="low",
+    )
     slots: Annotated[Int, at_least(1)] = key(
         "slots", SLOTS_DEFAULT, doc="Partitions of the slots topic, fixed when it is made.", importance="low"
     )

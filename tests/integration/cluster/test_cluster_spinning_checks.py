@@ -49,3 +49,18 @@ def test_checks_of_one_client_that_never_end_keep_no_other_client_waiting(start_
     assert all("did not answer check within 3 s" in errors[0] for errors in told), told
     hosts = re.findall(r"connector_call_hangs .* host=(\S+)", worker.log.read_text())
     assert hosts == ["call-host"] + ["call-host-apart-1"] * (len(told) - 1)
+
+
+def test_a_check_that_takes_too_much_memory_is_ended_and_says_so(start_worker):
+    worker = start_worker(**{"check.host.memory.limit": "350"}).ready()
+    worker.create("runs", **{"tasks.max": "1"})
+    eventually(worker.runs("runs", 1))
+    told = checked(worker, SOUND | {"check.eats.mib": "400"}, "127.0.0.2")
+    assert re.fullmatch(
+        r"The process that ran the connector's check \(pid \d+\) was killed: it held \d+ MiB of memory, more than "
+        r"check\.host\.memory\.limit=350 allows\.",
+        told[0],
+    )
+    assert checked(worker, SOUND, "127.0.0.2") == []
+    assert worker.states("runs") == ("RUNNING", ["RUNNING"])
+    assert "task_host_died" not in worker.log.read_text()

@@ -3,6 +3,7 @@
 import itertools
 
 from connect.cluster.hosts.host_pool import HostLimits
+from connect.cluster.hosts.host_watch import MemoryLimit
 from connect.cluster.hosts.supervisor import Supervisor
 from connect.cluster.hosts.task_host import CrashReport
 from connect.cluster.loop.call_host import CallHostSettings
@@ -44,7 +45,9 @@ class Bench:
         self.now_s, self.hosts, self.changes = 0.0, [], []
         limits = HostLimits(hosts, memory_bytes)
         self.supervisor = Supervisor(self.launch, limits, self.post, self, lambda: self.now_s)
-        settings = CallHostSettings(self.launch, self.post, KEEP_CALL_HOST_S, memory_bytes, lambda: self.now_s)
+        settings = CallHostSettings(
+            self.launch, self.post, KEEP_CALL_HOST_S, MemoryLimit(memory_bytes), lambda: self.now_s
+        )
         self.calls = ConnectorCalls("call-host", settings)
 
     def launch(self, name, listener):

@@ -8,11 +8,14 @@ import pytest
 from host_bench import Bench
 
 from connect.cluster.herder.dry_run import DryRun
+from connect.cluster.hosts.host_watch import MIB, MemoryLimit
 from connect.cluster.hosts.lease import LEASE_OVER
 from connect.cluster.hosts.suspects import PROBATION_S
+from connect.cluster.loop.call_host import memory_limit
 from connect.cluster.loop.connector_calls import APART_MAX, SLOW_S
 from connect.cluster.model.connector_values import TaskPlan
 from connect.cluster.model.request_errors import BadRequestError
+from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.task.messages import Call, CallResult
 
 TIMEOUT_S = 5.0
@@ -137,3 +140,20 @@ def test_dry_runs_that_plan_for_ever_keep_no_other_one_waiting():
         with pytest.raises(BadRequestError):
             one.result(30)
     dry_run.close()
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, (1024, "check.host.memory.limit")),
+        ({"task.host.memory.limit": "512"}, (512, "task.host.memory.limit")),
+        ({"task.host.memory.limit": "4096"}, (1024, "check.host.memory.limit")),
+        ({"check.host.memory.limit": "0", "task.host.memory.limit": "4096"}, (4096, "task.host.memory.limit")),
+        ({"check.host.memory.limit": "0"}, (0, "check.host.memory.limit")),
+    ],
+)
+def test_checks_have_a_bound_of_memory_of_their_own(keys, expected):
+    topics = {f"{kind}.storage.topic": kind for kind in ("config", "offset", "status")}
+    converters = dict.fromkeys(("key.converter", "value.converter"), "JsonConverter")
+    worker = WorkerConfig.parse({"bootstrap.servers": "k:9092", "group.id": "g", **topics, **converters, **keys})
+    assert memory_limit(worker) == MemoryLimit(expected[0] * MIB, expected[1])

@@ -18,6 +18,7 @@ class CounterConfig(ConnectorConfig):
     hang_on: String = key("hang.on", "", doc="Method that never returns.")
     hang_file: String = key("hang.file", "", doc="File that it makes then.")
     spins: Boolean = key("spins", False, doc="Its check computes for ever, and keeps the interpreter to itself.")
+    check_eats_mib: Int = key("check.eats.mib", 0, doc="Its check takes so much memory, and goes on.")
     crash_file: String = key("crash.file", "", doc="The process ends as this file says, which it removes.")
     presence: String = key("presence", "", doc="Folder where each task writes who runs it.")
     transaction_size: Int = key("transaction.size", 0, doc="Rows of a transaction; every third one is aborted.")
@@ -50,6 +51,9 @@ class Counter:
 
     def check(self, deadline):
         self._hang("check")
+        if self._config.check_eats_mib:
+            self._eaten = bytearray(os.urandom(1) * (self._config.check_eats_mib * 2**20))
+            threading.Event().wait()
         if self._config.spins:
             re.match("(?:a|a)*b", "a" * 100)
 
