@@ -96,7 +96,7 @@ def table_name(config: JdbcSinkConfig, topic: str, writing: Writing) -> TableNam
     text = mapped.get(topic) or config.table_name_format.replace("${topic}", shown)
     found = ["".join(filter(None, parts)).replace('""', '"') for parts in NAME_PARTS.findall(text)]
     for name in found[-2:] or [""]:
-        _require_name(name, f"Topic {topic!r} becomes table {text!r}", "table.name.format")
+        _require_no(writing.name_problem(name), f"Topic {topic!r} becomes table {text!r}", "table.name.format")
     named = TableName(found[-2] if len(found) > 1 else None, found[-1])
     return writing.table(named, keeps_case=config.keeps_case)
 
@@ -197,8 +197,10 @@ class TargetTables:
     def _column(self, member: Member) -> sa.Column[Any]:
         kind = self._statements.column_type(member)
         default = member.schema.default
-        _require_name(member.name, f"A field becomes column {member.name!r}", "fields.whitelist")
-        name = self._database.writing.column(member.name, keeps_case=self._config.keeps_case)
+        writing = self._database.writing
+        doing = f"A field becomes column {member.name!r}"
+        _require_no(writing.column_problem(member.name), doing, "fields.whitelist")
+        name = writing.column(member.name, keeps_case=self._config.keeps_case)
         return sa.Column(
             quoted_name(name, quote=True), kind, nullable=member.schema.optional and not member.is_key,
             autoincrement=False,  # SQLAlchemy's default for a key of one integer column
@@ -229,10 +231,10 @@ class TargetTables:
         return Target(name, columns, [key for key in keys if key], is_view, late_keys)
 
 
-def _require_name(name: str, doing: str, key: str) -> None:
-    if not name.strip() or "\0" in name:
+def _require_no(problem: str | None, doing: str, key: str) -> None:
+    if problem is not None:
         fix = "Give it another name by a transform, or drop it."
-        raise SchemaError(f"{doing}: a name that is blank or has a NUL is none in a database.", key=key, fix=fix)
+        raise SchemaError(f"{doing}: a name that {problem} is none in this database.", key=key, fix=fix)
 
 
 def _is_in_part(index: ReflectedIndex) -> bool:

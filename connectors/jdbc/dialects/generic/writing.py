@@ -41,6 +41,14 @@ class Writing(ABC):
         del keeps_case
         return name
 
+    def name_problem(self, name: str) -> str | None:
+        """Return what keeps a table from having this name, as the end of a sentence; None: nothing."""
+        return "is blank or has a NUL" if not name.strip() or "\0" in name else None
+
+    def column_problem(self, name: str) -> str | None:
+        """Return what keeps a new column from having this name; see `name_problem`."""
+        return self.name_problem(name)
+
     def user(self, name: str) -> str:
         """Return the current user's name as a GRANT takes it."""
         return name

@@ -32,6 +32,11 @@ class PostgresWriting(Writing):
     copy = "CREATE TABLE {made} (LIKE {real} INCLUDING ALL)"
     may_create = "SELECT has_schema_privilege(coalesce(:schema, current_schema()), 'CREATE')"
 
+    def column_problem(self, name: str) -> str | None:
+        """See Writing; the server would cut a long one, and the field would not find it."""
+        is_long = len(name.encode()) > _LONGEST
+        return f"has more than {_LONGEST} bytes" if is_long else super().column_problem(name)
+
     def sql(self, zones: Zones) -> SinkStatements:
         """Return the statements that write."""
         from connectors.jdbc.dialects.postgres.statements import PostgresStatements
