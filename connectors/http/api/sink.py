@@ -8,39 +8,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol, Self
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext, SinkTask
 from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
-from connectors.http.api.plan import Plan, Request, requests_of
+from connectors.http.api.config import AivenHttpSinkConfig, HttpSinkConfig
+from connectors.http.api.plan import Request, requests_of
 from connectors.http.calls.peer import Caller
 
 _SHOWN_CHARS = 500
 
 
-class HttpKeys(Protocol):
-    """Gives the settings of an HTTP sink, whoever named their keys."""
-
-    @property
-    def originals(self) -> Mapping[str, str]:
-        """Return every key as given."""
-
-    @classmethod
-    def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """Return the settings. ConfigError."""
-
-    def plan(self) -> Plan:
-        """Return what they come to. ConfigError: a TLS file cannot be used."""
+HttpKeys = HttpSinkConfig | AivenHttpSinkConfig
 
 
 class HttpSinkConnector:
     """The connector that plans the tasks of one sink. It sends nothing but records."""
 
     def __init__(self, config: ConnectorConfig) -> None:
-        self._config: HttpKeys = config  # type: ignore[assignment]
+        assert isinstance(config, HttpKeys)
+        self._config = config
 
     def check(self, deadline: Deadline) -> None:
         """Read the TLS files. Nothing is sent: any request may change something. ConfigError: one cannot be used."""

@@ -39,6 +39,7 @@ VALID = {
         "storage.class": "io.confluent.connect.s3.storage.S3Storage",
         "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat",
     },
+    "RedisSinkConnector": {"topics": "t"},
     "IcebergSinkConnector": {
         "topics": "t", "iceberg.tables": "a.b", "iceberg.catalog.type": "rest", "iceberg.catalog.uri": "http://h/c",
         "iceberg.catalog.warehouse": "s3://b/f",
@@ -160,6 +161,8 @@ FOREIGN = {
         "jdbc:mysql://h:1,foreign.example:2/d", "mariadb+pymysql://u:a@foreign.example/d",
     ),
     ("connection.url", Reach.URL): (),
+    ("redis.uri", Reach.HOST): ("rediss://h@foreign.example:1/0",),
+    ("redis.uri", Reach.URL): ("redis://u:p@foreign.example/0",),
     ("hdfs.url", Reach.URL): ("hdfs://foreign.example:1/x", "webhdfs://foreign.example:1"),
     ("iceberg.catalog.uri", Reach.URL): ("https://u:p@foreign.example/c",),
     ("iceberg.catalog.uri", Reach.HOST): (
