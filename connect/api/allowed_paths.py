@@ -80,7 +80,7 @@ class AllowedPaths:
 
     def refusal(self, path: str) -> str:
         """Return the sentences that tell what is not allowed, and the line to add."""
-        if _is_below(Path(os.path.realpath(path)), self._closed):
+        if "\0" not in path and _is_below(Path(os.path.realpath(path)), self._closed):
             return f"{ALLOWED_PATHS} of this worker lets no configuration name what is in that folder. Use another one."
         line = f"{ALLOWED_PATHS}={'…,' if self.paths else ''}{path}"
         return (

@@ -76,6 +76,10 @@ def test_a_closed_folder_is_not_allowed_by_those_around_and_in_it(folders: tuple
     assert AllowedPaths(allowed.paths).allow(closed) is False
     assert sorted(allowed.folders + allowed.files) == [str(inside / "file"), str(inside / "other")]
     assert AllowedPaths([f"!{closed}"]).allow(inside / "file") is False
+    for entries in ([], [str(inside)], [str(inside), f"!{closed}"]):
+        told = AllowedPaths(entries).problem("file", f"{closed}/x\0y")
+        assert told is not None
+        assert "add to the worker's own file" in told.message
 
 
 def test_the_refusal_names_key_path_and_the_line_to_add(folders: tuple[Path, Path]) -> None:
