@@ -22,8 +22,9 @@ from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 
-PATIENCE: Final = 60
-"""Calls that the service's faults may fail before the sink is called hung."""
+PATIENCE: Final = 1000
+"""Calls that the service's faults may fail before the sink is called hung. The dozen requests that make a table with a
+log ready pass together in one of fifty."""
 SETTLE_S: Final = 90.0
 BUDGET_BYTES: Final = 4 << 30
 DAYS_A_SECOND: Final = 1 / 30

@@ -48,29 +48,50 @@ def compacting(table: SqlLog) -> Iterator[Step]:
 
 
 class Processes:
-    """The processes that write one table, each with what it has left to do."""
+    """The processes that write one table, each with what it has left to do. known: the records of written batches."""
 
-    def __init__(self, table: SqlLog, data: st.DataObject) -> None:
+    def __init__(self, table: SqlLog, data: st.DataObject, history: Sequence[Sequence[Sequence[Message]]]) -> None:
         self._table, self._draw, self._frozen = table, data.draw, list[Iterator[Step]]()
+        self._left, self.known = list(history), list[Message]()
+
+    def write_next(self) -> bool:
+        """Write a batch in the mode of the moment, as often as its process ends before; False where none is left."""
+        if not self._left:
+            return False
+        runs = self._left.pop(0)
+        while not self.done(writing(self._table, self._draw(st.sampled_from(MODES)), runs)):
+            pass
+        self.known += [message for run in runs for message in run]
+        return True
+
+    def compact(self) -> None:
+        self.done(compacting(self._table))
 
     def done(self, steps: Iterator[Step]) -> bool:
-        """Do the steps, among which those of frozen processes go on; False where the process ends before its work."""
-        fate = self._draw(st.sampled_from(["lives", "lives", "killed", "frozen"]))
-        last = self._draw(st.integers(0, 4))
+        """Do the steps, between which others do theirs; False where the process ends before its work."""
+        fate = self._draw(st.sampled_from(["lives", "lives", "killed", "frozen", "frozen"]))
+        last = self._draw(st.integers(0, 5))
         for number, run in enumerate(steps):
             if fate != "lives" and number == last:
                 if fate == "frozen":
                     self._frozen.append(chain_of(run, steps))
                 return False
             run()
-            if self._frozen and self._draw(st.booleans()):
-                self.thaw()
+            match self._draw(st.sampled_from(["nothing", "nothing", "thaw", "load"])):
+                case "thaw":
+                    self.thaw()
+                case "load" if self._left:  # by another task, which has another partition
+                    runs = self._left.pop(0)
+                    self._table.load(runs)
+                    self.known += [message for run in runs for message in run]
         return True
 
     def thaw(self) -> None:
         """One that was frozen does some of what it had left."""
+        if not self._frozen:
+            return
         one = self._draw(st.integers(0, len(self._frozen) - 1))
-        for _ in range(self._draw(st.integers(1, 3))):
+        for _ in range(self._draw(st.integers(1, 5))):
             run = next(self._frozen[one], None)
             if run is None:
                 del self._frozen[one]
@@ -97,28 +118,25 @@ def check(number: int, history: list[list[Sequence[Message]]], data: st.DataObje
     """Write batch after batch, each in the mode of the moment; readers see the model whenever one is written."""
     way, table = WAYS[number], table_of(number)
     table.clear()
-    processes, known, clears = Processes(table, data), list[Message](), table.settings.dedup.clears
-    for runs in history:
-        while True:
-            mode = data.draw(st.sampled_from(MODES))
-            if processes.done(writing(table, mode, runs)):
-                break
-        known += [message for run in runs for message in run]
-        processes.done(compacting(table) if data.draw(st.booleans()) else iter(()))
-        look(table, known, way, clears=clears)
+    processes = Processes(table, data, history)
+    while processes.write_next():
+        look(table, processes.known, way)
+        if data.draw(st.booleans()):
+            processes.compact()
+            look(table, processes.known, way)
     processes.end()
-    look(table, known, way, clears=clears)
+    look(table, processes.known, way)
     for run in compacting(table):
         run()
-    look(table, known, way, clears=clears)
+    look(table, processes.known, way)
     assert table.listed() == []
     assert len(table.rows()) == len(table.shown())
 
 
-def look(table: SqlLog, known: Sequence[Message], way: dict[str, str], *, clears: bool) -> None:
+def look(table: SqlLog, known: Sequence[Message], way: dict[str, str]) -> None:
     rows = [row for row in table.shown() if not row.get("_deleted")]
     keyed = [row for row in rows if row["id"] is not None]
-    assert texts(keyed) == model_of(known, way, clears=clears)
+    assert texts(keyed) == model_of(known, way, clears=table.settings.dedup.clears)
     own = sorted((row["_kafka_partition"], row["_kafka_offset"]) for row in rows if row["id"] is None)
     has_own = way.get("null_key") == "append"
     assert own == sorted({(m.partition, m.offset) for m in known if has_own and m.id is None and m.text is not None})
