@@ -153,6 +153,19 @@ class _Opened:
         self.pace.require(batch.target, log_table(batch.target))
         return self.writer.write(batch)
 
+    @property
+    def collects(self) -> bool:
+        """Return True if `collect` has something to do."""
+        return self.writer.collects or self.targets.views.are_there
+
+    def collect(self) -> None:
+        """Merge what other tasks staged, compact logs, and look at the views."""
+        try:
+            if self.writer.collects:
+                self.writer.collect()
+        finally:
+            self.targets.views.look()
+
     def close(self) -> None:
         """End the threads, then release what they use. A job that runs in BigQuery goes on, and does no harm."""
         self.writer.stop()
@@ -299,8 +312,9 @@ class BigQuerySinkTask:
                 self._open.ctx.reject(batch, reasons)
 
     def _note(self) -> None:
-        """Show in the connector's notes what was chosen for tables."""
-        told = tuple(self._open.targets.modes.told())
+        """Show in the connector's notes what was chosen for tables, and the views that somebody changed."""
+        targets = self._open.targets
+        told = (*targets.views.told(), *targets.modes.told())
         if told != self._told:
             self._open.ctx.note(told)
             self._told = told
@@ -334,8 +348,8 @@ class BigQuerySinkTask:
                 raise self._failure
 
     def _collect(self) -> None:
-        """Merge what other tasks staged, and compact logs, once in an interval."""
-        if not self._open.writer.collects or self._now_s() < self._collect_at_s:
+        """Do once in an interval what is done for all tables."""
+        if not self._open.collects or self._now_s() < self._collect_at_s:
             return
         if self._collecting is not None and not self._collecting.done():
             return
@@ -343,7 +357,7 @@ class BigQuerySinkTask:
         if ended is not None:
             with suppress(BudgetSpentError):  # the status says that it waits
                 ended.result()  # what failed for now is told once, and done again
-        self._collecting = self._open.executor.submit(self._open.writer.collect)
+        self._collecting = self._open.executor.submit(self._open.collect)
         self._collect_at_s = self._now_s() + self._collect_interval_s
 
     def _look_again(self) -> None:
@@ -352,7 +366,7 @@ class BigQuerySinkTask:
         waits = [due for buffer in self._buffers.values() if (due := buffer.due_in_s(now_s)) is not None]
         if any(buffer.is_writing for buffer in self._buffers.values()):
             waits.append(_LOOK_S)
-        if self._open.writer.collects:
+        if self._open.collects:
             waits.append(max(_LOOK_S, self._collect_at_s - now_s))
         if waits:
             self._open.ctx.request_flush(within_s=min(waits))

@@ -10,7 +10,7 @@ from connectors.bigquery.rows.table_schema import Columns
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """An existing table as it is now."""
+    """An existing table as it is now. view_query: of a view, its query in BigQuery's spelling."""
 
     name: str
     columns: Columns
@@ -23,6 +23,7 @@ class TableFacts:
     partitioning: str | None = None
     partition_by: str | None = None
     cluster_by: tuple[str, ...] = ()
+    view_query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,6 @@ STATEMENT_LABEL: Final = "kafka-connect-statement"
 """The label of a job that tells its statement, as other statements may be submitted under the same id."""
 
 NO_TERMS: Final = JobTerms()
-
-
 _PAGE_TABLES: Final = 1000
 """So many tables a request are listed; BigQuery's own choice is 50."""
 
@@ -101,7 +99,7 @@ class Warehouse:
             name, columns, dict(found.labels), found.description or "", keys, created_ms,
             rows=int(found.num_rows or 0), total_bytes=int(found.num_bytes or 0),
             partitioning=None if parts is None else parts.type_, partition_by=None if parts is None else parts.field,
-            cluster_by=tuple(found.clustering_fields or ()),
+            cluster_by=tuple(found.clustering_fields or ()), view_query=found.view_query,
         )  # fmt: skip
 
     def create(self, table: NewTable) -> bool:

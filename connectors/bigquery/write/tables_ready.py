@@ -40,6 +40,7 @@ from connectors.bigquery.tables.table_columns import (
     value_columns,
     widened,
 )
+from connectors.bigquery.tables.views_beside import ViewsBeside
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.table_buffers import Rotation, TableBuffer
@@ -81,6 +82,7 @@ class TargetTables:
         self._admissions: dict[tuple[str, _Shape], Admission] = {}
         self._without_values: set[str] = set()
         self.modes = TableModes(config, warehouse)
+        self.views = ViewsBeside(warehouse)
 
     def prepare(self, batch: Batch) -> ReadyTable:
         """Make the batch's table ready for its rows.
@@ -247,7 +249,7 @@ class TargetTables:
         self._ready_beside(target, columns, dedup)
         # A view shows the columns that its table had when it was created, so it is created again for new ones.
         for name, text in self.modes.of(target).views_beside(target, self._warehouse, columns, dedup).items():
-            self._warehouse.replace_view(name, text)
+            self.views.make(name, text, target, columns)
         return columns
 
     def _check_log(self, target: str) -> None:

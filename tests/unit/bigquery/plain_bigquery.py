@@ -3,8 +3,8 @@
 A job's id is taken once. A statement reads the tables as they were when it began, and writes when it ends: where
 another one has changed its table meanwhile it fails, unless both only added rows; then the rows of both are there. No
 record stands for one with other members, as it does in DuckDB. A table has a version, and a change that names an old
-one is refused. Whatever is asked may be refused for now, or be done
-and its answer lost. DuckDB runs the text of the statements; nothing of the sink is used.
+one is refused. Whatever is asked may be refused for now, or be done and its answer lost. DuckDB runs the text of the
+statements; nothing of the sink is used.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ class PlainBigQuery:
         self.now_s: Callable[[], float] = time.time
         self.lock = threading.RLock()
         self.tables: dict[str, StoredTable] = {}
+        self.views: dict[str, bigquery.Table] = {}
         self.jobs: dict[str, StoredJob] = {}
         self.running: list[StoredJob] = []
         self.database = duckdb.connect()
@@ -240,6 +241,8 @@ class PlainClient:
 
     def get_table(self, name: str, **_: Any) -> bigquery.Table:
         def found() -> bigquery.Table:
+            if _short(name) in self._service.views:
+                return self._service.views[_short(name)]
             stored = self._service.stored(_short(name))
             return bigquery.Table.from_api_repr(
                 {**deepcopy(stored.resource), "numRows": self._service.size(_short(name))}
@@ -283,12 +286,10 @@ class PlainClient:
         self._asked(lambda: _short(name) in self._service.tables and self._service.drop(_short(name)))
 
     def list_tables(self, _: str, **__: Any) -> Iterator[Any]:
-        return self._asked(
-            lambda: iter([
-                SimpleNamespace(table_id=name, labels=dict(table.resource.get("labels") or {}))
-                for name, table in self._service.tables.items()
-            ])
-        )  # fmt: skip
+        def listed(name: str, table: StoredTable) -> Any:
+            return SimpleNamespace(table_id=name, labels=dict(table.resource.get("labels") or {}))
+
+        return self._asked(lambda: iter([listed(*item) for item in self._service.tables.items()]))
 
     def load_table_from_file(self, file: Any, name: str, *, job_id: str, job_config: Any, **_: Any) -> Any:
         replaces, parquet = job_config.write_disposition == "WRITE_TRUNCATE", file.read()
@@ -306,6 +307,10 @@ class PlainClient:
         if job_id is None:
             assert text.startswith(("SELECT ", "CREATE OR REPLACE VIEW ")), f"an unexpected statement: {sql}"
             rows = self._asked(lambda: self._service.answer(text))
+            if text.startswith("CREATE"):
+                name = text.split()[4].replace('"', "")
+                self._service.views[_short(name)] = view = bigquery.Table(name)
+                view.view_query = text
             return SimpleNamespace(result=lambda **_: rows)
         target = text.split()[2].replace('"', "").rpartition(".")[2]
         assert text.startswith(("MERGE INTO ", "DELETE FROM ", "SELECT ")), f"an unexpected statement: {sql}"

@@ -8,10 +8,12 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from bigquery_oracle import Message, batch_of, behind_tombstones, latest
+from bigquery_oracle import EPOCH, Message, batch_of, behind_tombstones, latest
 from bigquery_sql import texts, wanted
 from drawn_cases import quick_first
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient, ProcessDiedError
@@ -28,6 +30,7 @@ from connectors.bigquery.write.table_writers import table_writer_of
 from connectors.bigquery.write.tables_ready import TargetTables
 
 pytestmark = pytest.mark.timeout(600)
+MINUTE = timedelta(minutes=1)
 BY_VERSION = {"dedup.order.by": "version"}
 
 
@@ -158,6 +161,32 @@ def test_two_compactions_at_once_are_as_one_and_meet_new_rows(service):
     last.load(*runs)
     last.writer.collect()
     assert shown(service, "orders") == shown(service, "orders_latest") == model_of(runs, {})
+
+
+@pytest.mark.parametrize("is_merged", [False, True], ids=["before the merge", "behind the merge"])
+def test_a_partition_that_expires_while_it_is_compacted_takes_no_other_row_with_it(service, is_merged):
+    """Its rows are gone at once where BigQuery finds them: those of the table, and those that are merged after it."""
+    old = [Message(0, offset, offset, 0, text=f"old {offset}", at_s=0) for offset in range(3)]
+    live = [Message(0, offset, offset, 9, text=f"live {offset}", at_s=90) for offset in range(3, 9)]
+    first = Life(service)
+    first.load(old[:2], live[:3])
+    first.writer.collect()
+    first.load(old[2:], live[3:], [replace(live[0], offset=20, time_s=10, text="newer")])
+    before = service.tables["orders"].version
+
+    def expire() -> None:
+        if not is_merged or service.tables["orders"].version > before:
+            service.database.execute(
+                f"DELETE FROM {PROJECT}.{DATASET}.orders WHERE \"at\" < TIMESTAMPTZ '{EPOCH + MINUTE}'"
+            )
+
+    wanted_rows = [(number, f"live {number}") for number in range(4, 9)]
+    second = Life(service, look=expire)
+    second.load([live[1]])
+    second.writer.collect()
+    expire()
+    assert shown(service, "orders") == shown(service, "orders_latest") == [(3, "newer"), *wanted_rows]
+    assert service.rows("_orders_log") == []
 
 
 def test_batches_whose_delete_was_refused_are_not_merged_again(service, monkeypatch):
