@@ -87,6 +87,9 @@ class WorkerHistory:
         finally:
             self._end_freeze()
         self._compare()
+        self._call("DELETE", "")
+        for table in self.services.dataset.tables():  # the emulator is the slower, the more there are
+            self.services.dataset.client.delete_table(f"{self.services.dataset.name}.{table}", not_found_ok=True)
 
     def _made_topics(self) -> WorkerLog:
         draw = self.history.draw
@@ -120,8 +123,7 @@ class WorkerHistory:
         }  # fmt: skip
         config = config_of(self.services.kafka, self.services.dataset, self.name, **drawn, **others, **SOON)
         self.config = {**config, "topics": ",".join(self.log.tables)}
-        answer = self.services.worker.create(self.name, self.config)
-        assert answer.status_code == 201, answer.text
+        self._call("PUT", "/config", self.config)
 
     def _send(self, records: list[Sent]) -> None:
         told = [(m.topic, m.partition, m.offset, m.id, m.time_s, m.version, value) for m, value in records]

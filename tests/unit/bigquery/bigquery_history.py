@@ -26,6 +26,7 @@ PATIENCE: Final = 1000
 """Calls that the service's faults may fail before the sink is called hung. The dozen requests that make a table with a
 log ready pass together in one of fifty."""
 SETTLE_S: Final = 90.0
+"""Within this time, with nothing in the way, something is committed."""
 BUDGET_BYTES: Final = 4 << 30
 DAYS_A_SECOND: Final = 1 / 30
 """Budgets are of days, and a history takes seconds."""
@@ -289,8 +290,10 @@ class BigQueryHistory:
         before, self._service.faults, self._may_die = self._service.faults, 0.0, False
         for member in self._frozen:
             member.client.awake.set()
-        deadline = Deadline.after(SETTLE_S)
+        deadline, committed = Deadline.after(SETTLE_S), 0
         while any(self._committed[p] < self._topics.end(p) for p in self._topics.logs):
+            if sum(self._committed.values()) != committed:
+                deadline, committed = Deadline.after(SETTLE_S), sum(self._committed.values())
             assert not deadline.expired, f"stood still: {[m.context.explained for m in self._members]}"
             for number in range(self._tasks):
                 member = next(one for one in self._members if one.number == number)
