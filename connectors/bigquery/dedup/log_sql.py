@@ -121,13 +121,18 @@ class LogParts:
     log: str
     quote: Quote = backticks
 
-    def batches(self, *, clears: bool) -> str:
-        """Return the query of all batches with what a merge needs to know of each. `clears`: the log has that mark."""
+    def batches(self, *, clears: bool, ranged: Sequence[str] = ()) -> str:
+        """Return the query of all batches with what a merge needs to know of each. `clears`: the log has that mark.
+
+        ranged: keys whose range is asked for, as least_0 and most_0 of the first.
+        """
         batch, bound = self.quote(LOG_BATCH), self.quote(LOG_BOUND)
         marks = {"deletes": IS_DELETE, "appends": IS_APPEND, **({"clears": CLEARS} if clears else {})}
         counts = ", ".join(
             f"SUM(CASE WHEN {self.quote(mark)} THEN 1 ELSE 0 END) AS {name}" for name, mark in marks.items()
         )
+        for number, key in enumerate(map(self.quote, ranged)):
+            counts += f", MIN({key}) AS least_{number}, MAX({key}) AS most_{number}"
         return (
             f"SELECT {batch} AS batch, {bound} AS bound, COUNT(*) AS row_count, {counts}\n"
             f"FROM {self.log} GROUP BY {batch}, {bound}"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from connectors.bigquery.dedup.clear_sql import Clears, not_cleared, same_log
+from connectors.bigquery.dedup.key_bounds import KeyBound
 from connectors.bigquery.dedup.rules import (
     CLEARS,
     DELETED_AT,
@@ -42,7 +43,8 @@ class Merge:
     All members are names of columns but `target`, `staged`, `tombstones` and `cleared`, which are quoted tables.
     columns: those of the table. keys, order: of dedup; `order` ends with the tie-break. present: columns that the
     staged tables have; the others become NULL in a row that is replaced. tombstones: where hard deletes are remembered.
-    A key may be a member of a record, as in `key.id`. bound: None searches the whole table.
+    A key may be a member of a record, as in `key.id`. bound: None searches the whole table. key_bounds: they hold the
+    keys of all staged rows.
 
     takes_earlier: with FIRST, a staged row of smaller order takes a row's place, for batches that come in any order.
     has_clears: staged rows have the mark CLEARS. cleared: where tombstones with that mark are remembered.
@@ -59,6 +61,7 @@ class Merge:
     deletes: Deletes = Deletes.TOMBSTONE
     tombstones: str | None = None
     bound: Bound | None = None
+    key_bounds: tuple[KeyBound, ...] = ()
     takes_earlier: bool = False
     has_clears: bool = False
     cleared: str | None = None
@@ -70,7 +73,7 @@ class Merge:
         lines = [
             f"MERGE INTO {self.target} AS T",
             f"USING (\n{self.source()}\n) AS S",
-            f"ON {self.same('S', 'T')}{self._searched()}",
+            f"ON {self.same('S', 'T')}{self._searched()}{self._among_keys()}",
         ]
         if self.keep is Keep.FIRST:
             earlier = [self._update(self.newer("T", "S"), self.columns)] if self.takes_earlier else []
@@ -109,7 +112,10 @@ class Merge:
         statements = [] if self.cleared is None else [clears.remember(self.cleared, now)]
         if self.tombstones is not None:
             statements.append(clears.take_out(self.tombstones, "DELETE", nested=False))
-        return [*statements, clears.take_out(self.target, then, nested=True, searched=self._searched())]
+        return [
+            *statements,
+            clears.take_out(self.target, then, nested=True, searched=self._searched() + self._among_keys()),
+        ]
 
     def remember_deletes(self, now: str) -> str:
         """Return the MERGE of this batch's deletes into `tombstones`, to be run before `text`.
@@ -206,6 +212,9 @@ class Merge:
             return ""
         column = f"T.{self.quote(self.bound.column)}"
         return f" AND ({column} >= {self.bound.least} OR {column} IS NULL)"
+
+    def _among_keys(self) -> str:
+        return "".join(f" AND {bound.sql(self.ref('T', bound.column))}" for bound in self.key_bounds)
 
     def winners(self) -> str:
         """Return SQL that selects of each key the staged row that stays."""

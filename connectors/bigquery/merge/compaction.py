@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from connect.api.errors import RetriableError
+from connectors.bigquery.dedup.key_bounds import bounds_of, ranged_keys
 from connectors.bigquery.dedup.log_sql import LogParts
 from connectors.bigquery.dedup.rules import CLEARS
 from connectors.bigquery.dedup.side_tables import LOG_BATCH, LOG_BOUND, log_table
@@ -92,7 +93,8 @@ class Compaction:
         clears = any(column.name == CLEARS for column in log.columns)
         # A merge that waited for the budget needs no second look.
         earlier = self._listed.get(target)
-        began_ms, found = earlier or self._list(target, parts.batches(clears=clears))
+        ranged = ranged_keys(log.columns, facts.keys)
+        began_ms, found = earlier or self._list(target, parts.batches(clears=clears, ranged=ranged))
         if found:
             self._listed[target] = began_ms, found
             try:
@@ -130,11 +132,12 @@ class Compaction:
         in_log = {column.name for column in log.columns} - {LOG_BATCH, LOG_BOUND}
         known = tuple(column.name for column in table.columns if column.name in in_log)
         has_clears = any(column.name == CLEARS for column in log.columns)
+        ranged = ranged_keys(log.columns, facts.keys)
         staged = [
             replace(
                 facts, columns=known, order=tuple(name for name in facts.order if name in known), bound=row["bound"],
                 rows=int(row["row_count"]), deletes=int(row["deletes"] or 0), appends=int(row["appends"] or 0),
-                clears=int(row["clears"] or 0) if has_clears else None,
+                clears=int(row["clears"] or 0) if has_clears else None, key_bounds=bounds_of(row, ranged),
             )
             for row in found
         ]  # fmt: skip

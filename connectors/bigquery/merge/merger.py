@@ -14,6 +14,7 @@ from typing import Final
 
 from connect.api.errors import ConnectError
 from connectors.bigquery.cost.prices import Prices
+from connectors.bigquery.dedup.key_bounds import united
 from connectors.bigquery.dedup.merge_sql import Bound, Merge
 from connectors.bigquery.dedup.rules import Deletes, Keep
 from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
@@ -92,6 +93,7 @@ class Merger:
             deletes=rules.deletes,
             tombstones=self._warehouse.path(deletes_table(target)) if rules.remembers_deletes else None,
             bound=self._bound(staged),
+            key_bounds=united([one.key_bounds for one in staged]),
             takes_earlier=rules.in_any_order,
             has_clears=facts.clears is not None,
             cleared=self._warehouse.path(cleared_table(target)) if rules.remembers_clears else None,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from connect.api.state import require_known
+from connectors.bigquery.dedup.key_bounds import KeyBound, key_bounds
 from connectors.bigquery.dedup.sealed_batch import SealedBatch
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class StagedFacts:
     """The facts that are written on a staging table, as JSON in its description.
 
     bound: SQL of the least partition searched. order: those of its columns that the table has. clears: deletes without
-    an order; None where the rows have no such mark, as those that an earlier version staged.
+    an order; None where the rows have no such mark, as those that an earlier version staged. key_bounds: of all rows;
+    empty: not known.
     """
 
     target: str
@@ -45,6 +47,7 @@ class StagedFacts:
     appends: int
     bound: str | None
     clears: int | None = None
+    key_bounds: tuple[KeyBound, ...] = ()
 
     @classmethod
     def of(cls, batch: SealedBatch) -> StagedFacts:
@@ -62,6 +65,7 @@ class StagedFacts:
             appends=batch.appends,
             bound=batch.bound,
             clears=batch.clears,
+            key_bounds=key_bounds(batch.tables, batch.columns, (placed.column for placed in batch.dedup.keys)),
         )
 
     def text(self) -> str:
@@ -83,6 +87,7 @@ class StagedFacts:
             appends=int(found["appends"]),
             bound=found["bound"],
             clears=found.get("clears"),
+            key_bounds=tuple(KeyBound(*bound) for bound in found.get("key_bounds", ())),
         )
 
 

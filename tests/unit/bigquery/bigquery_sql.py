@@ -11,6 +11,7 @@ import pyarrow as pa
 from bigquery_oracle import Message, batch_of
 
 from connectors.bigquery.dedup.dedup_values import own_columns
+from connectors.bigquery.dedup.key_bounds import key_bounds, united
 from connectors.bigquery.dedup.merge_sql import Bound, Merge
 from connectors.bigquery.dedup.rules import placed
 from connectors.bigquery.dedup.staged_rows import Admission
@@ -85,7 +86,7 @@ class SqlTable:
 
     def staged(self, runs: Sequence[Sequence[Message]]) -> Merge:
         """Stage each run as a batch of its own; return what merges them together."""
-        names, oldest, self.late = [], [], 0
+        names, oldest, bounds, self.late = [], [], [], 0
         for run in runs:
             admitted = self.admission.admit(batch_of(run), self.newest_us)
             rows = admitted.rows
@@ -93,11 +94,12 @@ class SqlTable:
             self.database.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")
             self._staged.append(name)
             names.append(name)
+            bounds.append(key_bounds([rows], self.columns, (p.column for p in self.dedup.keys)))
             del rows
             self.newest_us = admitted.newest_us
             self.late += admitted.late
             oldest += [] if admitted.oldest_us is None else [admitted.oldest_us]
-        merge = self.merge_of(tuple(names))
+        merge = replace(self.merge_of(tuple(names)), key_bounds=united(bounds))
         if self.window is not None and oldest:
             merge = replace(merge, bound=Bound(self.window.column, self.window.bound(min(oldest))))
         return merge

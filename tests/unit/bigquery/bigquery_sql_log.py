@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from bigquery_oracle import Message, batch_of
 from bigquery_sql import SqlTable, quoted
 
+from connectors.bigquery.dedup.key_bounds import KeyBound, bounds_of, ranged_keys, united
 from connectors.bigquery.dedup.log_sql import LogParts, LogView
 from connectors.bigquery.dedup.rules import NullKey
 from connectors.bigquery.dedup.side_tables import LOG_BATCH
@@ -28,6 +30,7 @@ class SqlLog(SqlTable):
         self.database.execute(f"CREATE VIEW shown AS {view.text()}")
         self.parts = LogParts("log", quoted)
         self.loads = 0
+        self._bounds: dict[str, tuple[KeyBound, ...]] = {}
 
     def clear(self) -> None:
         super().clear()
@@ -44,12 +47,16 @@ class SqlLog(SqlTable):
 
     def listed(self) -> list[str]:
         """The batches that a compaction finds."""
-        found = self.database.execute(self.parts.batches(clears=self.settings.dedup.clears)).fetchall()
-        return sorted({row[0] for row in found})
+        ranged = ranged_keys(self.columns, (placed.column for placed in self.dedup.keys))
+        asked = self.parts.batches(clears=self.settings.dedup.clears, ranged=ranged)
+        found = self.database.sql(asked).to_arrow_table().to_pylist()
+        self._bounds |= {row["batch"]: bounds_of(row, ranged) for row in found}
+        return sorted({row["batch"] for row in found})
 
     def statements(self, batches: Sequence[str]) -> Iterator[Callable[[], Any]]:
         """Yield each statement of a compaction of these batches, to be run in turn."""
-        yield from self.merging(self.merge_of((self.parts.rows_of(batches),)))
+        merge = self.merge_of((self.parts.rows_of(batches),))
+        yield from self.merging(replace(merge, key_bounds=united([self._bounds[batch] for batch in batches])))
         yield lambda: self.database.execute(self.parts.forget(batches))
 
     def shown(self) -> list[dict[str, Any]]:

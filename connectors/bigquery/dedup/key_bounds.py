@@ -1,0 +1,121 @@
+"""Bound the keys of staged rows by literals, so that of a table that is clustered by one few blocks are read. Pure.
+
+A row that a MERGE looks for has the same key, so a bound that holds all staged keys leaves none out. Few keys are
+listed; more numbers and dates are a range. Texts have no range, as a column may sort them by a collation of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from connectors.bigquery.rows.quoting import literal
+from connectors.bigquery.rows.table_schema import Columns, ColumnType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LISTED_MOST: Final = 100
+_TEXT_MOST: Final = 2_000
+"""Bounds stand in the description of a staging table, which takes 16,384 characters."""
+_RANGED: Final = frozenset({ColumnType.INTEGER, ColumnType.DATE})
+
+
+class KeyBound(NamedTuple):
+    """What a column of the key holds in some rows. values: all that it holds, or with `is_range` the least and the
+    greatest; dates are texts, as 2026-01-31. `type` is a ColumnType.
+    """
+
+    column: str
+    type: str
+    values: Sequence[int | str]
+    is_range: bool
+
+    def sql(self, column: str) -> str:
+        """Return SQL that is true where `column` (quoted) has such a value."""
+        literals = list(map(self._literal, self.values))
+        if self.is_range:
+            return f"{column} BETWEEN {literals[0]} AND {literals[1]}"
+        return f"{column} IN ({', '.join(literals)})"
+
+    def _literal(self, value: int | str) -> str:
+        if isinstance(value, int):
+            return str(value)
+        return f"DATE {literal(value)}" if self.type == ColumnType.DATE else literal(value)
+
+
+def key_bounds(tables: Sequence[pa.Table], columns: Columns, keys: Iterable[str]) -> tuple[KeyBound, ...]:
+    """Return the bounds of those columns of the key that can have one, over all rows of some tables."""
+    import pyarrow as pa
+
+    types = {column.name: column.type for column in columns}
+    found: list[KeyBound] = []
+    for key in keys:
+        kind = types.get(key)
+        if kind in _RANGED or kind is ColumnType.STRING:
+            values = pa.chunked_array([chunk for table in tables for chunk in table[key].chunks])
+            found += _bound(key, kind, values.unique().drop_null())
+    return tuple(found)
+
+
+def ranged_keys(columns: Columns, keys: Iterable[str]) -> list[str]:
+    """Return those columns of the key whose least and greatest value bound them."""
+    types = {column.name: column.type for column in columns}
+    return [key for key in keys if types.get(key) in _RANGED]
+
+
+def bounds_of(row: Mapping[str, Any], ranged: Sequence[str]) -> tuple[KeyBound, ...]:
+    """Return the bounds of a batch of a log by what BigQuery answers of it, see `LogParts.batches`."""
+    found = []
+    for number, key in enumerate(ranged):
+        least, most = row[f"least_{number}"], row[f"most_{number}"]
+        if isinstance(least, int):
+            found.append(KeyBound(key, ColumnType.INTEGER, (least, most), is_range=True))
+        elif least is not None:
+            found.append(KeyBound(key, ColumnType.DATE, (least.isoformat(), most.isoformat()), is_range=True))
+    return tuple(found)
+
+
+def united(bounds: Sequence[Sequence[KeyBound]]) -> tuple[KeyBound, ...]:
+    """Return the bounds of several batches together: of the columns that have one in each of them."""
+    if not bounds:
+        return ()
+    of_column = [{bound.column: bound for bound in batch} for batch in bounds]
+    names = [name for name in of_column[0] if all(name in batch for batch in of_column)]
+    return tuple(part for name in names for part in _joined([batch[name] for batch in of_column]))
+
+
+def _bound(column: str, kind: ColumnType, values: pa.Array) -> Iterable[KeyBound]:
+    import pyarrow.compute as pc
+
+    if not len(values):
+        return
+    if kind is ColumnType.DATE:
+        values = values.cast("string")
+    if len(values) > LISTED_MOST and kind in _RANGED:
+        ends = pc.min_max(values).as_py()
+        yield KeyBound(column, kind, (ends["min"], ends["max"]), is_range=True)
+    elif len(values) <= LISTED_MOST:
+        yield from _listed(column, kind, values.to_pylist())
+
+
+def _joined(bounds: Sequence[KeyBound]) -> Iterable[KeyBound]:
+    column, kind = bounds[0].column, ColumnType(bounds[0].type)
+    values = {value for bound in bounds for value in bound.values}
+    if len(values) <= LISTED_MOST and not any(bound.is_range for bound in bounds):
+        yield from _listed(column, kind, values)
+    elif kind in _RANGED:
+        yield KeyBound(column, kind, _ends(values), is_range=True)
+
+
+def _listed(column: str, kind: ColumnType, values: Iterable[Any]) -> Iterable[KeyBound]:
+    listed = sorted(values)
+    if sum(len(str(value)) for value in listed) <= _TEXT_MOST:
+        yield KeyBound(column, kind, tuple(listed), is_range=False)
+    elif kind in _RANGED:
+        yield KeyBound(column, kind, _ends(listed), is_range=True)
+
+
+def _ends(values: Iterable[Any]) -> tuple[Any, Any]:
+    ordered = sorted(values)
+    return ordered[0], ordered[-1]
