@@ -21,7 +21,7 @@ from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.bigquery.cost.asking import costs_of_existing, table_costs
-from connectors.bigquery.cost.sentences import budget_sentences, sentences
+from connectors.bigquery.cost.sentences import budget_sentences, rate_sentences, sentences
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 from connectors.bigquery.dedup.side_tables import log_table
 from connectors.bigquery.merge.staging import connector_label
@@ -86,7 +86,8 @@ class BigQuerySinkConnector:
                 budget_bytes = budget_of(self._config, prices)
                 question = CostQuestion(rates=self._sampled(deadline.sooner(_SAMPLE_S)))
                 costs = costs_of_existing(self._config, warehouse, question, prices, time.time())
-                return [*sentences(costs), *budget_sentences(costs, budget_bytes)]
+                rates = rate_sentences(self._config, question.rates, warehouse.location)
+                return [*sentences(costs), *budget_sentences(costs, budget_bytes), *rates]
         finally:
             warehouse.close()
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from connect.api.optional.costs import ModeCost, TableCost
+from connect.api.optional.costs import ModeCost, TableCost, TopicRate
+from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
+from connectors.bigquery.settings.config_checks import send_limit_of
+from connectors.bigquery.settings.quotas import send_sentences
 
 _TIB: Final = 2**40
 
@@ -37,6 +40,21 @@ def budget_sentences(costs: Iterable[TableCost], budget_bytes: int | None) -> It
                     f"{name}: {cost.table}: {mode.mode} is billed for about {mode.bytes_per_day / _TIB:,.3f} TiB a "
                     f"day, and {budget} is the budget: merges come further apart, and rows wait that long."
                 )
+
+
+def rate_sentences(config: BigQuerySinkConfig, rates: Mapping[str, TopicRate], location: str | None) -> Iterator[str]:
+    """Yield what is wrong where topics bring more in a second than BigQuery takes of a project by the API that is set.
+
+    Topics that enableBatchLoad names go by load jobs, and do not count. location: of the dataset.
+    """
+    limit = send_limit_of(config)
+    if limit is None:
+        return
+    sent = [rate for topic, rate in rates.items() if topic not in config.batch_load]
+    bytes_a_day = sum(rate.rows_per_day * (rate.row_bytes or 0) for rate in sent)
+    keyed = "dedup.mode=compact" if config.mode.is_keyed else "enableBatchMode=true"
+    fix = f"Set {keyed}, which goes by load jobs, or ask Google for more."
+    yield from (f"dedup.mode: {text}" for text in send_sentences(limit, bytes_a_day, location, fix))
 
 
 def _of_mode(cost: ModeCost) -> str:

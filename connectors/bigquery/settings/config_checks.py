@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from connect.api.errors import ConfigProblem
 from connectors.bigquery.dedup.rules import Deletes, Keep
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY, BUDGET_USD_KEY
-from connectors.bigquery.settings.quotas import Loads, quota_sentences
+from connectors.bigquery.settings.quotas import INSERT_ALL, STORAGE_WRITE, Loads, SendLimit, quota_sentences
 
 if TYPE_CHECKING:
     from connectors.bigquery.settings.config import BigQuerySinkConfig
@@ -54,6 +54,13 @@ def _loads_of(config: BigQuerySinkConfig) -> Loads | None:
         tables = len(config.batch_load)
         return Loads(tasks, tables, config.batch_load_interval_s, True, "batchLoadIntervalSec", 1.0)
     return None
+
+
+def send_limit_of(config: BigQuerySinkConfig) -> SendLimit | None:
+    """Return the limit of what is sent a second; None where load jobs bring all rows in."""
+    if config.mode.merges_rows or config.batch_mode or set(config.batch_load).issuperset(config.named_topics):
+        return None
+    return STORAGE_WRITE if config.mode.uses_storage_api else INSERT_ALL
 
 
 def _append_problems(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:

@@ -8,6 +8,11 @@ https://docs.cloud.google.com/bigquery/docs/optimize-load-jobs
 A MERGE, UPDATE or DELETE has no limit a day; two of a table run at a time, and 20 wait in line. The sink sends one of a
 table at a time, for the rows of all tasks:
 https://docs.cloud.google.com/bigquery/docs/data-manipulation-language
+
+What is sent by insertAll or the Storage Write API, as changes are, has a limit a second of the whole project, which is
+higher in the multi-regions US and EU:
+https://docs.cloud.google.com/bigquery/quotas#streaming_inserts
+https://docs.cloud.google.com/bigquery/quotas#write-api-limits
 """
 
 from __future__ import annotations
@@ -22,6 +27,10 @@ TABLE_LOADS_A_DAY: Final = 1_500
 PROJECT_LOADS_A_DAY: Final = 100_000
 _USABLE: Final = 0.9
 """A tenth of a quota is kept for batches that fill before their time."""
+_PEAK: Final = 3
+"""The busiest minutes of a day may have so many times the mean."""
+_MULTI_REGIONS: Final = frozenset({"us", "eu"})
+_MB: Final = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,37 @@ class Loads:
     are_lasting: bool
     key: str
     unit_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SendLimit:
+    """Tells how many bytes a second an API takes of a project, in a region and in a multi-region."""
+
+    api: str
+    region_bytes_per_s: int
+    multi_region_bytes_per_s: int
+
+    def bytes_per_s(self, location: str | None) -> int:
+        """Return the limit where the dataset is; None: the lower one."""
+        is_multi = (location or "").lower() in _MULTI_REGIONS
+        return self.multi_region_bytes_per_s if is_multi else self.region_bytes_per_s
+
+
+INSERT_ALL: Final = SendLimit("insertAll", 300 * _MB, 1000 * _MB)
+STORAGE_WRITE: Final = SendLimit("the Storage Write API", 300 * _MB, 3000 * _MB)
+
+
+def send_sentences(limit: SendLimit, bytes_a_day: float, location: str | None, fix: str) -> Iterator[str]:
+    """Yield what is wrong where more comes than an API takes, in the mean of a day or in its busiest minutes."""
+    mean, most = bytes_a_day / DAY_S, limit.bytes_per_s(location)
+    if mean * _PEAK <= most:
+        return
+    when = "in the mean of a day" if mean > most else f"with busy minutes of {_PEAK} times the mean"
+    yield (
+        f"About {mean / _MB:,.0f} MB a second come from the topics, and BigQuery takes {most / _MB:,.0f} MB a second "
+        f"by {limit.api} of a whole project in {location or 'one region'}: {when} requests are refused for now, and "
+        f"rows wait. {fix}"
+    )
 
 
 def quota_sentences(loads: Loads) -> Iterator[str]:

@@ -61,6 +61,11 @@ class Warehouse:
         """Close the connections."""
         self._client.close()
 
+    @property
+    def location(self) -> str | None:
+        """Return where the dataset is; None before `look`."""
+        return self._calls.location
+
     def path(self, table: str) -> str:
         """Return the name of a table for SQL."""
         return f"`{self._calls.project}`.`{self._calls.dataset}`.`{table}`"
@@ -350,13 +355,9 @@ class Warehouse:
         config = bigquery.QueryJobConfig(dry_run=True, use_query_cache=False)
         with self._calls.translated("a dry run"):
             job = self._client.query(
-                sql,
-                job_config=config,
-                location=self._calls.location,
-                retry=None,
-                job_retry=None,
+                sql, job_config=config, location=self._calls.location, retry=None, job_retry=None,
                 timeout=self._calls.limit_s,
-            )
+            )  # fmt: skip
         return int(job.total_bytes_processed or 0)
 
 

@@ -11,9 +11,11 @@ from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient
 from test_bigquery_compaction import Prompt
 from test_bigquery_spending import batch_of
 
+from connect.api.optional.costs import TopicRate
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
+from connectors.bigquery.cost.sentences import rate_sentences
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 from connectors.bigquery.spending.load_pace import LoadPace, PacedError
@@ -51,6 +53,41 @@ def test_more_load_jobs_than_a_table_takes_are_noted_in_every_mode_that_loads():
     assert noted("batchLoadIntervalSec", tasks__max="1", **loads) == ""
     assert "2,880 load jobs a day" in noted("commitInterval", tasks__max="2", enableBatchMode="true")
     assert noted("dedup.merge.interval.ms", dedup__fields="id", tasks__max="4", dedup__mode="merge") == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "api"),
+    [
+        ({"dedup.mode": "cdc", "dedup.fields": "id"}, "the Storage Write API"),
+        ({"exactly.once": "true"}, "the Storage Write API"),
+        ({"useStorageWriteApi": "true"}, "the Storage Write API"),
+        ({"dedup.mode": "view", "dedup.fields": "id"}, "insertAll"),
+        ({"dedup.mode": "insert_id", "dedup.fields": "id"}, "insertAll"),
+        ({}, "insertAll"),
+        ({"dedup.mode": "compact", "dedup.fields": "id"}, None),
+        ({"enableBatchMode": "true"}, None),
+        ({"enableBatchLoad": "a,b", "gcsBucketName": "g"}, None),
+    ],
+)
+def test_more_bytes_a_second_than_a_project_takes_are_told_by_the_api_that_is_set(given, api):
+    config = BigQuerySinkConfig.parse({"project": PROJECT, "defaultDataset": DATASET, "topics": "a,b", **given})
+
+    def told(mb_per_s: int, location: str | None) -> str:
+        rates = {topic: TopicRate(mb_per_s * 500 * DAY_S, 600.0, row_bytes=1000) for topic in ("a", "b")}
+        return " ".join(rate_sentences(config, rates, location))
+
+    if api is None:
+        assert told(10_000, "europe-west1") == ""
+        return
+    assert told(99, "europe-west1") == ""
+    assert "with busy minutes of 3 times the mean" in told(150, "europe-west1")
+    most = told(400, "europe-west1")
+    assert f"About 400 MB a second come from the topics, and BigQuery takes 300 MB a second by {api}" in most
+    assert "in the mean of a day requests are refused for now, and rows wait. Set " in most
+    assert "in one region" in told(400, None)
+    in_eu = {"insertAll": 1000, "the Storage Write API": 3000}[api]
+    assert told(in_eu // 3, "EU") == ""
+    assert f"takes {in_eu:,} MB a second" in told(in_eu, "EU")
 
 
 @pytest.mark.parametrize("tasks", [1, 3, 7])
