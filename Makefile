@@ -103,10 +103,11 @@ chaos: sanitize ## Random histories of each part (HISTORY_S=600 seconds each); t
 sanitize: setup ## The native code's tests under AddressSanitizer and UndefinedBehaviorSanitizer (needs g++)
 	$(BIN)/python -m tests.sanitize.sanitize_native $(ARGS)
 
-reference: setup ## Write connect/REFERENCE.md and the table of docs/reach.md from the declarations
+reference: setup ## Write connect/REFERENCE.md, the table of docs/reach.md and the picture of BigQuery's modes from the declarations
 	$(BIN)/connect reference > connect/REFERENCE.md.new
 	mv connect/REFERENCE.md.new connect/REFERENCE.md
 	$(BIN)/python -m connect.tools.reference.reaches docs/reach.md
+	$(BIN)/python docs/site/bigquery_modes.py > docs/bigquery-modes.svg
 
 screenshots: setup ## Take every picture of the documents anew, into docs/
 	CONNECT_SCREENSHOTS=$(CURDIR)/docs $(BIN)/python -m pytest -q -p no:schemathesis -m '' tests/integration/ui/test_ui_pictures.py \

@@ -6,8 +6,10 @@ https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/dml-syntax#on
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from bigquery_modes import picture
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.costs import CostQuestion
@@ -160,3 +162,10 @@ def test_where_partitions_cannot_be_counted_as_many_are_assumed_as_the_table_is_
     assert as_set.mode == "merge, window of 1d"
     whole = next(mode for mode in cost.modes if mode.mode.startswith("merge, every"))
     assert as_set.bytes_per_day < whole.bytes_per_day / 10
+
+
+def test_the_picture_of_the_modes_shows_what_the_model_says():
+    """`python docs/site/bigquery_modes.py > docs/bigquery-modes.svg` draws it anew."""
+    drawn = (Path(__file__).parents[3] / "docs/bigquery-modes.svg").read_text(encoding="utf-8")
+    assert drawn == picture()
+    assert ">913.36<" in drawn
