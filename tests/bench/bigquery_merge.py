@@ -31,8 +31,8 @@ LIMIT_S = 120.0
 
 
 def measure_merges() -> list[dict[str, Any]]:
-    """An entry for a stream of rows about a tenth as many ids, one for keys merged into a table that is there, and one
-    for rows appended to a log."""
+    """An entry for a stream of rows about a tenth as many ids, one for keys merged into a table that is there, one for
+    rows appended to a log, and one for the compaction of that log."""
     with BigQueryService() as service:
         endpoint = service.endpoint
         client = bigquery.Client(
@@ -50,9 +50,15 @@ def measure_merges() -> list[dict[str, Any]]:
         _fill(client, dataset, STORED)
         large = {**settings, "topic2TableMap": "orders:large", "dedup.merge.max.records": str(STAGED)}
         entries.append(_stream("keys into 1,000,000 rows", large, STAGED, STAGED))
-        # Its compaction is the MERGE above, of a whole log; the rows of a tenth of the ids come twice.
-        log = {**settings, "topic2TableMap": "orders:logged", "dedup.mode": "compact"}
-        entries.append(_stream("rows appended to a log", log, ROWS, ROWS * 9 // 10))
+        # The rows of a tenth of the ids come twice.
+        log, ids = {**settings, "topic2TableMap": "orders:logged", "dedup.mode": "compact"}, ROWS * 9 // 10
+        entries.append(_stream("rows appended to a log", log, ROWS, ids))
+        soon = {"dedup.merge.interval.ms": "1000", "dedup.compact.interval.ms": "0"}
+        entries.append(_compact("the log into its table", {**log, **soon}, ids))
+        counts = f"SELECT COUNT(*) AS found, COUNT(DISTINCT id) AS ids FROM `{dataset}`.logged"
+        row = next(iter(client.query(counts).result()))
+        if {row["found"], row["ids"]} != {ids}:
+            raise RuntimeError(f"Of {ids} ids the table has {row['ids']}, in {row['found']} rows.")
         client.close()
     return entries
 
@@ -86,6 +92,30 @@ def _stream(name: str, settings: Mapping[str, str], rows: int, ids: int) -> dict
     return {
         "name": name, "rows": rows, "seconds": round(took_s, 1), "rows_per_s": int(rows / took_s),
         "cpu_s_per_m": round(cpu_s / rows * 1e6, 2), "merges": int(context.gauges.get("merges_total", 0)),
+    }  # fmt: skip
+
+
+def _compact(name: str, settings: Mapping[str, str], ids: int) -> dict[str, Any]:
+    """A life that reads the first batch again, and compacts the log. RuntimeError: it took more than one MERGE."""
+    connector = BigQuerySinkConnector(BigQuerySinkConfig.parse(settings))
+    task, context = connector.task(connector.task_configs(1)[0]), FakeSinkContext()
+    task.open(context)
+    began_s, began_cpu_s = time.monotonic(), time.process_time()
+    try:
+        task.put(next(_batches(ROWS, ids)), Deadline.after(LIMIT_S))
+        limit = Deadline.after(LIMIT_S)
+        while not context.gauges.get("compactions_total"):
+            task.flush(Deadline.after(5.0))
+            if not limit.wait(0.1):
+                raise RuntimeError(f"The log was not merged within {LIMIT_S} s.")
+        took_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
+    finally:
+        task.close()
+    if context.gauges["merges_total"] != 1:
+        raise RuntimeError(f"The log took {context.gauges['merges_total']} MERGEs.")
+    return {
+        "name": name, "rows": ROWS, "seconds": round(took_s, 1), "rows_per_s": int(ROWS / took_s),
+        "cpu_s_per_m": round(cpu_s / ROWS * 1e6, 2), "merges": 1,
     }  # fmt: skip
 
 
