@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A view of `target` as this task made it last. query: its text as BigQuery gave it back."""
+    """Holds a view of `target` as this task made it last. query: its text as BigQuery gave it back."""
 
     target: str
     columns: Columns

@@ -46,6 +46,8 @@ class Warehouse:
         self.jobs = Jobs(self._calls, terms.labels)
         self.loads = 0
         """Counts the load jobs that have ended."""
+        self.location: str | None = None
+        """It says where the dataset is, once somebody has looked."""
         self.on_load: Callable[[str | None], None] = lambda _: None
         """It hears of each load job before it is sent: its table; None where the table is made for this one job."""
 
@@ -61,11 +63,6 @@ class Warehouse:
         """Close the connections."""
         self._client.close()
 
-    @property
-    def location(self) -> str | None:
-        """Return where the dataset is; None before `look`."""
-        return self._calls.location
-
     def path(self, table: str) -> str:
         """Return the name of a table for SQL."""
         return f"`{self._calls.project}`.`{self._calls.dataset}`.`{table}`"
@@ -74,7 +71,7 @@ class Warehouse:
         """Ask for the dataset. ConfigError: it is missing, may not be seen, or is elsewhere than it should be."""
         with self._calls.translated("looking at the dataset"):
             found = self._client.get_dataset(self._calls.path, retry=self._calls.again, timeout=self._calls.limit_s)
-        self._calls.location = found.location
+        self._calls.location = self.location = found.location
         wanted = self._terms.location
         if wanted and wanted.lower() != (found.location or "").lower():
             raise ConfigError(
