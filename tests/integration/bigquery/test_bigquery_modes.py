@@ -111,3 +111,26 @@ def test_a_table_without_the_primary_key_is_refused_with_the_statement_that_make
         pytest.raises(ConfigError, match=r"orders has no primary key.*ALTER TABLE .* ADD PRIMARY KEY \(id\)"),
     ):
         life.put([Message(0, 0, 1, 0)])
+
+
+def test_a_table_of_every_record_is_refused_by_a_mode_of_one_row_per_key_until_it_is_one(dataset):
+    given = {"timePartitioningType": "NONE", "dedup__mode": "view"}
+    with Life(dataset.settings(**given)) as life:
+        life.put([Message(0, 0, 1, 0, text="old"), Message(0, 1, 1, 9, text="new"), Message(0, 2, 2, 0)])
+        life.settle()
+    for mode in ("merge", "compact", "auto"):
+        with (
+            Life(dataset.settings(**{**given, "dedup__mode": mode})) as other,
+            pytest.raises(ConfigError, match=r"holds every record.*CREATE OR REPLACE TABLE") as refused,
+        ):
+            other.put([Message(0, 3, 1, 20, text="newest")])
+    assert len(dataset.rows("orders")) == 3, "nothing is changed"
+    fix = str(refused.value.fix).partition("Run ")[2].partition(", which")[0]
+    dataset.query(fix)
+    dataset.query(f"DROP VIEW `{dataset.name}`.orders_latest")
+    table = dataset.client.get_table(f"{dataset.name}.orders")
+    assert "kafka-connect-dedup-mode" not in table.labels
+    with Life(dataset.settings(**{**given, "dedup__mode": "merge"})) as merged:
+        merged.put([Message(0, 3, 1, 20, text="newest"), Message(0, 4, 2, -5, text="older")])
+        merged.settle()
+    assert [(row["id"], row["text"]) for row in dataset.rows("orders")] == [(1, "newest"), (2, "x")]
