@@ -43,7 +43,7 @@ def measure_merges() -> list[dict[str, Any]]:
         settings = {
             "project": endpoint.project, "defaultDataset": dataset, "bigquery.endpoint": endpoint.url,
             "bigquery.insecure": "true", "timePartitioningType": "NONE", "dedup.fields": "id",
-            "dedup.merge.interval.ms": "3600000", "dedup.merge.max.records": "250000",
+            "dedup.merge.interval.ms": "30000", "dedup.merge.max.records": "250000",
             "buffer.max.bytes": str(512 * 2**20),
         }  # fmt: skip
         entries = [_stream("rows of a tenth as many ids", settings, ROWS, ROWS // 10)]
