@@ -4,7 +4,12 @@ set -eu
 cd "$1"/lib/python3.*/site-packages
 # Tests of packages, and what only a compiler reads. NumPy's tools for tests load `_natype`.
 find . -path '*/tests/*' -type f ! -name '_natype*' ! -path './connect*' -delete
-find . \( -name '*.pxd' -o -name '*.pxi' -o -name '*.pyx' -o -name '*.a' \) -type f -delete
+find . \( -name '*.pxd' -o -name '*.pxi' -o -name '*.pyx' -o -name '*.a' -o -name '*.h' -o -name '*.hpp' \
+  -o -name '*.cc' -o -name '*.cpp' -o -name '*.c' \) -type f -delete
+# A second form of the same library, for Pythons that are not CPython.
+rm -f zstandard/_cffi.*
+# Arrow's own tests.
+rm -f pyarrow/_pyarrow_cpp_tests.*
 rm -rf pyarrow/include pyarrow/src numpy/_core/include
 # Arrow's calls over a network, which no part of the product makes.
 rm -f pyarrow/libarrow_flight.so* pyarrow/libarrow_python_flight.so* pyarrow/_flight.*

@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 from memory_cluster import Cluster, MemoryOperations
 from rest_client import FILE_SOURCE, Rest, ServerMaker, refused
-from sample_plugins import worker_config
+from sample_plugins import catalog, worker_config
 
 from connect.api.errors import ConfigError
 from connect.cluster.model.statuses import OverdueTask
 from connect.doctor.gathering import gather
 from connect.rest.access.role import Role
-from connect.rest.app import ROUTES
+from connect.rest.app import ROUTES, admin_app, rest_app
 from connect.rest.figures import peers, seldom
 from connect.rest.openapi import openapi_route
 from connect.rest.resources import backfills
 from connect.rest.server.authentication import Login
+from connect.rest.server.context import RestContext
 from connect.rest.server.routing import Route
 from connect.rest.ui import site
 from connect.runtime.task.task_id import TaskId
@@ -282,3 +283,18 @@ def test_all_broken_keys_are_told_at_once() -> None:
 def test_keys_that_do_not_fit_together(keys: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         worker_config(**keys)
+
+
+@pytest.mark.parametrize("keys", [{}, {"admin.listeners": "http://127.0.0.1:0"}, {"rest.ui": "off"}])
+def test_nothing_is_served_that_the_table_does_not_have(keys: dict[str, str]) -> None:
+    """So a route that is added another way than by its declaration is seen: it would be judged by no role."""
+    context = RestContext(MemoryOperations(), catalog(), worker_config(**keys))
+    known = {(route.method, route.path.rstrip("/")) for route in ALL_ROUTES}
+    for app in (rest_app(context), admin_app(context)):
+        served = {
+            (route.method, route.resource.canonical.rstrip("/"))
+            for route in app.router.routes()
+            if route.resource is not None and route.method not in {"OPTIONS", "HEAD"}
+        }
+        assert served - known == set()
+        assert len(served) >= 3
