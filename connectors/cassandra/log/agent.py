@@ -94,7 +94,7 @@ class CassandraCdcTask:
         self._segment: int | None = None
         """The segment of the mutations that were read last."""
         self._lock: FolderLock | None = None
-        self._unread_at_s = 0.0
+        self._unread_at_s = self._next_read_s = 0.0
         self._notes: list[SourcePosition] = []
         """This list holds the source positions to be stored with the next unit."""
 
@@ -129,12 +129,14 @@ class CassandraCdcTask:
         """Return the changes among the next mutations, a batch per table: a unit, as there is one position behind
         them.
         """
-        while not deadline.expired:
+        interval_s = self._config.poll_interval_ms / 1000
+        while deadline.wait(max(0.0, self._next_read_s - time.monotonic())):
+            began_s = time.monotonic()
             unit = self._read()
+            # A unit costs as much as hundreds of events: a node that writes a little all the time is read in its turn.
+            self._next_read_s = began_s + interval_s if unit is None or self._segments.is_at_end else began_s
             if unit:
                 return unit
-            if unit is None:
-                deadline.wait(self._config.poll_interval_ms / 1000)
         return ()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:

@@ -282,3 +282,21 @@ def test_the_unread_part_of_the_log_is_told_until_there_is_none(folder: Path, mo
     assert told == sorted(told, reverse=True)
     assert context.gauges["source_lag_bytes"] == 0
     task.close()
+
+
+def test_a_node_that_writes_a_little_all_the_time_is_read_once_an_interval(folder: Path) -> None:
+    for path in folder.glob(f"*{IDS['lz4']}*"):
+        path.unlink()
+    index, whole = folder / f"CommitLog-7-{IDS['plain']}_cdc.idx", len(segment_bytes("plain"))
+    index.write_text(str(whole // 2))
+    task, _ = opened(folder, OffsetStore(), **{"poll.interval.ms": "60000"})
+    assert sum(len(batch) for batch in task.poll(Deadline.after(20))) > 10
+    index.write_text(f"{whole}\nCOMPLETED")
+    assert task.poll(Deadline.after(0.3)) == ()
+    task.close()
+
+
+def test_a_backlog_is_read_without_a_pause(folder: Path) -> None:
+    task, _ = opened(folder, OffsetStore(), **{"poll.interval.ms": "60000", "batch.max.rows": "100"})
+    assert set(changes(polled(task))) == expected("plain", "lz4")
+    task.close()

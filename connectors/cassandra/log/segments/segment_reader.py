@@ -165,6 +165,11 @@ class Segments:
         return max(0, sum(known) - read) if len(known) == len(progress) else None
 
     @property
+    def is_at_end(self) -> bool:
+        """Return True if all that the node has written was given, and the segment goes on."""
+        return self._open is not None and self._open.is_at_end and not self._finished and not self._awaited
+
+    @property
     def is_passing(self) -> bool:
         """Return True if the segment just read to its end is left to the node, and there may be a next one."""
         return self._finished and self._is_nodes_own
