@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from connect.lib.printable import counted
+
 _NEXT = {
     "source": "It waits for the source.",
     "sink": "It waits for the sink.",
@@ -43,7 +45,8 @@ def reasons(
     stands = [task for task in status["tasks"] if task["state"] != "RUNNING" or task.get("reason")]
     own = _text(status["connector"])
     if own == _MOVES and stands:
-        own = f"RUNNING, but {len(stands)} of {len(status['tasks'])} tasks do not move; see there."
+        verb = "does" if len(stands) == 1 else "do"
+        own = f"RUNNING, but of {counted(len(status['tasks']), 'task')} {len(stands)} {verb} not move; see there."
     found = [Reason(f"connector {status['name']}", own)]
     for task in status["tasks"]:
         measured = _measured((figures or {}).get(str(task["id"]), {}))

@@ -5,9 +5,12 @@ The names that Kafka Connect's own metrics have for the same numbers are in `jav
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
+
+from connect.telemetry.connector_metrics import CONNECTOR_METRICS
 
 STATES: Final = ("running", "paused", "failed", "unassigned", "stopped", "restarting")
 
@@ -109,24 +112,10 @@ TASK_METRICS: Final = (
     _task("host_memory_bytes", "host_memory_bytes", "bytes",
           "Memory of the task host that the task is in, as task.host.memory.limit counts it.",
           "near the limit the host is restarted: lower batch sizes; connector.isolation=process shows whose it is."),
-    *(_task(name, name, unit, f"{meaning} Of agents of Cassandra.", todo) for name, unit, meaning, todo in (
-        ("cdc_raw_bytes", "bytes", "Size of the node's cdc_raw.", "see cdc_raw_alarm."),
-        ("cdc_raw_limit_bytes", "bytes", "The node's cdc_total_space: there writes are refused or segments lost.", ""),
-        ("cdc_raw_alarm", "", "1 when half of cdc_total_space is in use, 2 from four fifths on, else 0.",
-         "see why Kafka does not take the changes, or raise cdc_total_space, before the node refuses writes."),
-        ("waiting_segments", "segments", "Segments with changes that are not wholly in Kafka.",
-         "where it grows, the agent is slower than the node, or waits: see stuck_segments, then the log."),
-        ("stuck_segments", "segments", "1 while a segment cannot be read on, as its index file is broken or gone.",
-         "nodetool flush lets the node go on to another segment; the log names the file."),
-        ("damaged_segments", "segments", "Segments that are kept beside cdc_raw, as not all in them could be read.",
-         "the log says what is wrong; other replicas have the same changes; delete them once you have looked."),
-        ("lost_segments", "segments", "Segments that somebody deleted before they were read, since the agent began.",
-         "let nothing but the agent delete in cdc_raw, and keep cdc_block_writes: true; repair what is missed."),
-        ("unread_places", "mutations", "Mutations, and rests of segments, not to be read, since the agent began.",
-         "as for damaged_segments."),
-        ("unknown_mutations", "mutations",
-         "Mutations left out, in whole or in part, as their table was dropped or is not known.", ""),
-    )),
+    _seconds("open", "Time in opening the task, tries that failed included."),
+    _seconds("close", "Time in closing the task."),
+    *(_task(figure, re.sub("_s$", "_seconds", figure), unit, f"{meaning} Of {whose}.", todo)
+      for whose, declared in CONNECTOR_METRICS for figure, unit, meaning, todo in declared),
 )  # fmt: skip
 LATENCY: Final = Metric(
     "latency", "kafka_connect_task_latency_seconds", "gauge", "seconds",

@@ -86,7 +86,7 @@ def test_reasons_tell_a_source_that_is_behind_from_one_that_was_looked_at_a_whil
     ("state", "tasks", "told"),
     [
         ("RUNNING", ["RUNNING", "RUNNING"], "RUNNING; rows move, or there are none."),
-        ("RUNNING", ["RUNNING", "FAILED"], "RUNNING, but 1 of 2 tasks do not move; see there."),
+        ("RUNNING", ["RUNNING", "FAILED"], "RUNNING, but of 2 tasks 1 does not move; see there."),
         ("PAUSED", ["PAUSED"], "PAUSED: somebody asked for it; `connect connectors resume` lets it go on."),
         ("STOPPED", [], "STOPPED: somebody asked for it; `connect connectors resume` lets it go on."),
     ],
