@@ -1,0 +1,103 @@
+"""What the search sink leaves in a real OpenSearch: versions, mappings, deletes, merged fields, refused documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import requests
+
+from connect.api import schema as s
+from connect.api.errors import ConfigError, RejectedRowsError
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
+from connect.testing.fakes import FakeSinkContext
+from connect.tools.services.opensearch import OpenSearchService
+from connectors.http.search.config import SearchSinkConfig
+from connectors.http.search.sink import SearchSinkConnector, SearchSinkTask
+
+pytestmark = pytest.mark.integration
+ROW = s.struct({"id": s.INT64, "name": s.STRING.as_optional(), "at": s.Schema(s.Type.INT64, name=s.TIMESTAMP)})
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with OpenSearchService() as service:
+        yield service.endpoint.url
+
+
+def batch(topic: str, values: Sequence[Any], keys: Sequence[Any], start: int = 0) -> Batch:
+    offsets = pa.array(range(start, start + len(values)), pa.int64())
+    consumed = Consumed(TopicPartition(topic, 0), offsets, start + len(values))
+    return Batch(topic, Column.from_rows(values, None), Column.from_rows(keys, None), consumed=consumed)
+
+
+def task_on(url: str, **keys: str) -> tuple[SearchSinkTask, FakeSinkContext]:
+    own = {name.replace("_", "."): value for name, value in keys.items()}
+    context = FakeSinkContext()
+    task = SearchSinkTask(SearchSinkConfig.parse({"connection.url": url, "read.timeout.ms": "60000", **own}))
+    task.open(context)
+    return task, context
+
+
+def documents(url: str, index: str) -> dict[str, Any]:
+    requests.post(f"{url}/{index}/_refresh", timeout=60)
+    hits = requests.get(f"{url}/{index}/_search", timeout=60).json()["hits"]["hits"]
+    return {hit["_id"]: hit["_source"] for hit in hits}
+
+
+def test_an_older_record_that_comes_late_changes_nothing(url: str) -> None:
+    task, _ = task_on(url, behavior_on_null_values="delete")
+    task.put(batch("late", [{"n": 5}, {"n": 6}, None], ["a", "b", "c"], start=5), Deadline.after(60))
+    task.put(batch("late", [{"n": 1}, None, {"n": 3}], ["a", "b", "c"], start=1), Deadline.after(60))
+    assert documents(url, "late") == {"a": {"n": 5}, "b": {"n": 6}}
+
+
+def test_records_without_keys_are_there_once(url: str) -> None:
+    task, _ = task_on(url, key_ignore="true")
+    for _ in range(2):
+        task.put(batch("nokeys", [{"n": 1}, {"n": 2}], [None, None]), Deadline.after(60))
+    assert documents(url, "nokeys") == {"nokeys+0+0": {"n": 1}, "nokeys+0+1": {"n": 2}}
+
+
+def test_fields_are_merged_by_upsert(url: str) -> None:
+    task, _ = task_on(url, write_method="upsert")
+    task.put(batch("merged", [{"n": 1}, {"m": 2}], ["a", "a"]), Deadline.after(60))
+    assert documents(url, "merged") == {"a": {"n": 1, "m": 2}}
+
+
+def test_a_refused_document_is_a_bad_row_or_left_out(url: str) -> None:
+    rows = [{"n": 1}, {"n": "no number"}, {"n": 3}]
+    task, _ = task_on(url)
+    task.put(batch("refused", [{"n": 0}], ["z"]), Deadline.after(60))
+    with pytest.raises(RejectedRowsError, match="mapper_parsing_exception") as refused:
+        task.put(batch("refused", rows, ["a", "b", "c"], start=1), Deadline.after(60))
+    assert list(refused.value.rows) == [1]
+    lenient, context = task_on(url, behavior_on_malformed_documents="warn")
+    lenient.put(batch("refused", rows, ["d", "e", "f"], start=4), Deadline.after(60))
+    assert sorted(documents(url, "refused")) == ["a", "c", "d", "f", "z"]
+    assert "left out: 1" in context.noted[0]
+
+
+def test_an_index_gets_the_mapping_of_the_schema(url: str) -> None:
+    task, _ = task_on(url)
+    offsets = pa.array([], pa.int64())
+    empty = Batch("Mapped", Column.from_rows([], ROW), consumed=Consumed(TopicPartition("Mapped", 0), offsets, 3))
+    task.put(empty, Deadline.after(60))
+    row = {"id": 1, "name": "x", "at": None}
+    one = batch("Mapped", [row], ["k"])
+    values = Column.from_arrow(pa.array([{"id": 1, "name": "x"}]))
+    task.put(Batch("Mapped", values, one.keys, consumed=one.consumed), Deadline.after(60))
+    found = requests.get(f"{url}/mapped/_mapping", timeout=60).json()["mapped"]["mappings"]["properties"]
+    assert (found["id"]["type"], found["name"]["type"]) == ("long", "text")
+    assert found["name"]["fields"]["keyword"] == {"type": "keyword", "ignore_above": 256}
+
+
+def test_check_tells_what_answers(url: str) -> None:
+    SearchSinkConnector(SearchSinkConfig.parse({"connection.url": url})).check(Deadline.after(60))
+    with pytest.raises(ConfigError, match="Nobody answers"):
+        SearchSinkConnector(SearchSinkConfig.parse({"connection.url": "http://127.0.0.1:1"})).check(Deadline.after(60))
+    with pytest.raises(ConfigError, match="lets no configuration name the host"):
+        SearchSinkConfig.parse({"connection.url": url, "allowed.hosts": "other"})
