@@ -54,6 +54,10 @@ _DEBEZIUM: tuple[tuple[str, str, type[Config], str], ...] = (
         "Routes the change events of several tables into one topic.",
     ),
     (
+        "ExtractChangedRecordState", "changed_record_state:ExtractChangedRecordState",
+        d.ExtractChangedRecordStateConfig, "Names the columns that an update changed in headers.",
+    ),
+    (
         "outbox.EventRouter", "event_router:EventRouter", o.EventRouterConfig,
         "Routes rows of an outbox table as the events that they hold.",
     ),

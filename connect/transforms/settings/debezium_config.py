@@ -54,3 +54,15 @@ class ByLogicalTableRouterConfig(Config):
             yield ConfigProblem(
                 "key.field.replacement", "key.field.replacement must be non-empty if key.field.regex is set."
             )
+
+
+class ExtractChangedRecordStateConfig(Config):
+    """Declares the settings of io.debezium.transforms.ExtractChangedRecordState."""
+
+    changed_header: String = setting(
+        "header.changed.name", "", importance="low",
+        doc="The header that lists the columns that an update changed; without it none.",
+    )  # fmt: skip
+    unchanged_header: String = setting(
+        "header.unchanged.name", "", importance="low", doc="Likewise of the columns that it left as they were."
+    )
