@@ -49,6 +49,10 @@ class OurRun:
                 self._take(self._task.poll(Deadline.after(0.2)))
         return self.found
 
+    def poll_once(self, deadline: Deadline) -> None:
+        """Take one batch. What the task raises comes out."""
+        self._take(self._task.poll(deadline))
+
     def _take(self, batch: Batch | None) -> None:
         if batch is None:
             return

@@ -139,7 +139,7 @@ class PostgresLog:
             except ConnectError as error:
                 broken = error
         if position is not None and broken is None:
-            broken = _gap(slot, position, config.slot_name)
+            broken = _gap(slot, position, config.slot_name, pg_slot.end_of_log(self._database))
         if broken is not None:
             if config.snapshot_mode != "when_needed":
                 raise broken
@@ -295,7 +295,7 @@ class PostgresLog:
         self._database.close()
 
 
-def _gap(slot: pg_slot.Slot | None, position: LogPosition, name: str) -> ConnectError | None:
+def _gap(slot: pg_slot.Slot | None, position: LogPosition, name: str, end_lsn: int) -> ConnectError | None:
     fix = (
         "Reset the connector's offsets (and drop the slot), so that the tables are read anew, or set "
         "snapshot.mode=when_needed."
@@ -304,6 +304,14 @@ def _gap(slot: pg_slot.Slot | None, position: LogPosition, name: str) -> Connect
         return ConnectError(
             f"Slot {name} is gone, and with it the changes since {text_of_lsn(position.commit_lsn)}.",
             key="slot.name",
+            fix=fix,
+        )
+    if position.commit_lsn > end_lsn:
+        # Asked to start there the server would send nothing before, whatever changes until then.
+        return ConnectError(
+            f"The stored offset {text_of_lsn(position.commit_lsn)} is ahead of the server's log, which ends at "
+            f"{text_of_lsn(end_lsn)}: it is of another server, or this one was set back.",
+            key="connection.url",
             fix=fix,
         )
     if slot.confirmed_lsn > position.commit_lsn:
