@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from cryptography import x509
-
 from connect.api.allowed_paths import AllowedPaths
 from connect.doctor.model.facts import CertificateFacts
 
@@ -42,6 +40,8 @@ def _of_file(where: str, path: Path) -> Iterator[CertificateFacts]:
 
 
 def _read(where: str, path: str, text: bytes) -> CertificateFacts:
+    from cryptography import x509
+
     try:
         ends = min(certificate.not_valid_after_utc for certificate in x509.load_pem_x509_certificates(text))
     except ValueError:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ssl
 
 from aiohttp import web
-from cryptography import x509
-from cryptography.x509.oid import NameOID
 
 from connect.rest.access.identity import Grants, Identity
 from connect.rest.access.login_errors import LoginError
@@ -31,6 +29,9 @@ class CertificateUsers:
 
 
 def _common_name(shown: bytes) -> str:
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
     try:
         names = x509.load_der_x509_certificate(shown).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     except ValueError:

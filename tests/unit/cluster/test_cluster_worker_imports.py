@@ -11,7 +11,8 @@ from connect.plugins.catalog import Catalog
 for name in sys.argv[1:]:
     importlib.import_module(name)
 Catalog.installed()
-print(*sorted({"pyarrow", "polars", "duckdb", "numpy", "pandas", "sqlalchemy", "obstore"} & sys.modules.keys()))
+heavy = {"pyarrow", "polars", "duckdb", "numpy", "pandas", "sqlalchemy", "obstore", "cryptography"}
+print(*sorted(heavy & sys.modules.keys()))
 """
 
 
