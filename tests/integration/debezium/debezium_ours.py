@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 from connect.api.allowed_paths import EVERYWHERE
@@ -29,14 +31,28 @@ _CONNECTORS = {
 class OurRun:
     """Drives one connector, and keeps its records."""
 
-    def __init__(self, config: Mapping[str, str], offsets: Mapping[str, Mapping[str, object]] | None = None) -> None:
+    def __init__(
+        self,
+        config: Mapping[str, str],
+        offsets: Mapping[str, Mapping[str, object]] | None = None,
+        commits: Callable[[], bool] = lambda: True,
+        converter: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """`commits` says for each batch if its position is stored at once; a later one stands for it, too.
+
+        converter: settings of the JSON converter beside schemas.enable=true.
+        """
         settings, made = _CONNECTORS[config["connector.class"].rpartition(".")[2]]
         connector = made(settings.parse({**config, **EVERYWHERE}))
         self.notes = connector.check(Deadline.after(PATIENCE_S))
         (task_config,) = connector.task_configs(1)
         self._task = connector.task({**task_config, **EVERYWHERE})
+        self._commits = commits
+        self._converter = converter
         self._prefix = f"{config['topic.prefix']}."
         self.found: dict[str, list[dict[str, Any]]] = {}
+        self.unstored: Counter[str] = Counter()
+        """How many of the last records of each topic are behind the last position that was stored."""
         self.offsets: dict[str, Mapping[str, object]] = dict(offsets or {})
         self._task.open(_Context(self.offsets))  # type: ignore[arg-type]
 
@@ -45,28 +61,42 @@ class OurRun:
         limit = Deadline.after(PATIENCE_S)
         while not done(self.found):
             assert not limit.expired, {topic: len(records) for topic, records in self.found.items()}
-            with suppress(RetriableError):
-                self._take(self._task.poll(Deadline.after(0.2)))
+            self.poll()
         return self.found
 
     def poll_once(self, deadline: Deadline) -> None:
         """Take one batch. What the task raises comes out."""
         self._take(self._task.poll(deadline))
 
+    def poll(self) -> None:
+        """Keep the records of the next batch, if one comes soon."""
+        with suppress(RetriableError):
+            self._take(self._task.poll(Deadline.after(0.2)))
+
     def _take(self, batch: Batch | None) -> None:
         if batch is None:
             return
         assert batch.position is not None
         assert batch.position.offset is not None
-        self.offsets[json.dumps(batch.position.partition)] = json.loads(json.dumps(batch.position.offset))
-        self._task.stored([batch.position])
-        keys = [None] * len(batch) if batch.keys is None else _texts(batch.topic, batch.keys, is_key=True)
+        is_stored = self._commits()
+        if is_stored:
+            self.offsets[json.dumps(batch.position.partition)] = json.loads(json.dumps(batch.position.offset))
+            self._task.stored([batch.position])
+            self.unstored.clear()
+        keys = [None] * len(batch) if batch.keys is None else self._texts(batch.topic, batch.keys, is_key=True)
         headers = batch.headers or [()] * len(batch)
         write = SimpleHeaderConverter().encode
-        for key, value, found in zip(keys, _texts(batch.topic, batch.values), headers, strict=True):
+        for key, value, found in zip(keys, self._texts(batch.topic, batch.values), headers, strict=True):
             texts = [[header.key, (write(batch.topic, header) or b"").decode()] for header in found]
             record = {"key": key, "value": value, "headers": texts}
             self.found.setdefault(batch.topic.removeprefix(self._prefix), []).append(record)
+            if not is_stored:
+                self.unstored[batch.topic.removeprefix(self._prefix)] += 1
+
+    def _texts(self, topic: str, column: Column, *, is_key: bool = False) -> list[Any]:
+        config = JsonConfig.parse({"schemas.enable": "true", **self._converter})
+        encoded = JsonConverter(config, is_key=is_key).encode(topic, column)
+        return [None if text is None else json.loads(text) for text in encoded.to_pylist()]
 
     def close(self) -> None:
         self._task.close()
@@ -95,8 +125,3 @@ class _Context:
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """As errors.tolerance=none does."""
         raise next(iter(rows.values()))
-
-
-def _texts(topic: str, column: Column, *, is_key: bool = False) -> list[Any]:
-    converter = JsonConverter(JsonConfig.parse({"schemas.enable": "true"}), is_key=is_key)
-    return [None if text is None else json.loads(text) for text in converter.encode(topic, column).to_pylist()]
