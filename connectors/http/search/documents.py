@@ -146,5 +146,13 @@ class Documents:
         if not isinstance(document, dict):
             raise SchemaError("A document of a data stream is an object, and this value is none.")
         found = (document[name] for name in self._config.stream_timestamp if name in document)
-        document[_TIMESTAMP] = next(found, time_ms)
-        return orjson.dumps(document)
+        stamp = next(found, time_ms)
+        if _TIMESTAMP in document:
+            return orjson.dumps({**document, _TIMESTAMP: stamp})
+        # The text stays as it is: numbers with more digits than Python's float has keep them.
+        return b'{"%b":%b%b%b' % (
+            _TIMESTAMP.encode(),
+            orjson.dumps(stamp),
+            b"," if document else b"",
+            text.lstrip()[1:],
+        )
