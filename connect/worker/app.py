@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -29,10 +29,12 @@ from connect.cluster.leader.group_membership import GroupMember, GroupMembership
 from connect.cluster.leader.group_settings import member_settings, release_s, resume_s
 from connect.cluster.loop.connector_catalog import InstalledConnectors
 from connect.cluster.loop.membership import Membership
+from connect.cluster.model.topic_layout import internal_topics
 from connect.cluster.offsets.sink_groups import GroupOffsets
 from connect.cluster.store.compacted_log import MakeLog, OnRecord, RecordLog
 from connect.cluster.store.config_store import ConfigStore
 from connect.cluster.store.first_contact import FirstContact, StartError
+from connect.cluster.store.lost_topic import LostTopic
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings, is_secret, producer_settings
 from connect.kafka.log.kv_log import KeyValueLog
@@ -138,7 +140,7 @@ class Worker:
             config_log=self._log(
                 self._config.config_storage_topic, "configs", leader_id=f"connect-cluster-{self._config.group_id}"
             ),
-            status_log=self._log(self._config.status_storage_topic, "statuses"),
+            status_log=self._log(self._config.status_storage_topic, "statuses", on_error=self._lost_statuses().heard),
             offset_log=self._log(self._config.offset_storage_topic, "offsets"),
             group_offsets=self._group_offsets,
             membership=self._membership,
@@ -169,7 +171,23 @@ class Worker:
         )
         return self._members.join(joining, listener)
 
-    def _log(self, topic: str, purpose: str, leader_id: str | None = None) -> MakeLog:
+    def _lost_statuses(self) -> LostTopic:
+        topics = {topic.spec.name: topic for topic in internal_topics(self._config)}
+        statuses = topics[self._config.status_storage_topic]
+        return LostTopic(
+            statuses,
+            lambda: self._admin({}),
+            lambda: self.herder.write_statuses_again(),  # noqa: PLW0108 - the herder is made later
+            may_make=self._config.internal_topics_automatic_creation_enable,
+        )
+
+    def _log(
+        self,
+        topic: str,
+        purpose: str,
+        leader_id: str | None = None,
+        on_error: Callable[[ConnectError], None] | None = None,
+    ) -> MakeLog:
         """`leader_id`: the transactional id with which the leader writes, where it does so in transactions."""
         worker = self._config.originals
         client_id = f"{self._config.client_prefix}-{purpose}"
@@ -186,6 +204,7 @@ class Worker:
                 {**consumer_settings(worker, {}, client_id=client_id).properties, "isolation.level": "read_committed"},
                 {**producer_settings(worker, {}, client_id=client_id).properties, "linger.ms": 0},
                 on_record=on_record,
+                on_error=on_error,
                 transactional=leader,
             )
 

@@ -70,6 +70,10 @@ class Herder:
         self._reconciler.start(worker_id, url)
         self.worker.caught_up.set()
 
+    def write_statuses_again(self) -> None:
+        """Write all that is known of statuses, into a topic that was made anew."""
+        self._parts.statuses.write_again()
+
     def wait_until_joined(self, deadline: Deadline) -> bool:
         """Return when this worker is in the group, at the deadline the latest; from then on requests are answered."""
         joined = self._reconciler.wait_until_joined(deadline)

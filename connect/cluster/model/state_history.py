@@ -39,6 +39,15 @@ class StateHistory:
         """Return the rebalances, oldest first."""
         return sorted(self._rebalances.values(), key=lambda rebalance: rebalance.number)
 
+    def records(self) -> list[StateHistoryRecord | RebalanceRecord]:
+        """Return all that is known, as it is written."""
+        changes = [
+            StateHistoryRecord(name, task, slot, change)
+            for name, of_name in self._changes.items()
+            for (task, slot), change in of_name.items()
+        ]
+        return [*changes, *(RebalanceRecord(slot, rebalance) for slot, rebalance in self._rebalances.items())]
+
     def changed(self, name: str, task: int | None, status: Status, now_ms: int) -> StateHistoryRecord | None:
         """Return what to write for a status that is being reported; None: it says nothing new."""
         newest = self._newest.get((name, task))

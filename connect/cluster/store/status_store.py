@@ -187,6 +187,19 @@ class StatusStore:
         if topic not in self._topics.get(task.connector, {}):
             self._send(TopicRecord(task.connector, topic, TopicUse(task.task, _now_ms())))
 
+    def write_again(self) -> None:
+        """Write all that is known, into a topic that was made anew."""
+        with self._lock:
+            records: list[StatusRecord] = [ConnectorStatusRecord(*known) for known in self._connectors.items()]
+            for name, tasks in self._tasks.items():
+                records += [TaskStatusRecord(TaskId(name, number), status) for number, status in tasks.items()]
+            for name, topics in self._topics.items():
+                records += [TopicRecord(name, topic, use) for topic, use in topics.items()]
+            records += [ToldAlertRecord(*told) for told in self._told_alerts.items()]
+            records += self._history.records()
+        for record in records:
+            self._send(record)
+
     def reset_topics(self, name: str, deadline: Deadline) -> None:
         """Forget the topics a connector used. The log's errors."""
         for written in [self._send(TopicRecord(name, topic, None)) for topic in self.topics(name)]:

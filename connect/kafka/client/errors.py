@@ -24,6 +24,10 @@ class AbortableError(ConnectError):
     """The transaction must be aborted and its work done again; the producer itself is well."""
 
 
+class MissingTopicError(ConnectError):
+    """There is no such topic, or no more."""
+
+
 class PartlySentError(RetriableError):
     """Says that the local queue stayed full.
 
@@ -123,6 +127,8 @@ def translate(error: KafkaError, doing: str) -> ConnectError:
     if is_retriable(error):
         return RetriableError(message)
     advice = _ADVICE.get(code)
+    if advice is _UNKNOWN_TOPIC:
+        return MissingTopicError(message, fix=advice.fix)
     return ConnectError(message, key=advice.key, fix=advice.fix) if advice else ConnectError(message)
 
 

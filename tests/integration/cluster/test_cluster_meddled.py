@@ -51,6 +51,26 @@ def each_once(worker, kafka, name, topic):
     assert "FAILED" not in states
 
 
+def test_a_status_topic_that_was_deleted_is_named_and_made_again(start_worker, worker_keys, kafka, admin, unique):
+    keys = {"exactly.once.source.support": "enabled"}
+    workers = [start_worker(**keys).ready(), start_worker(**keys).ready()]
+    workers[0].create("source", **{**ONCE, "topic": unique})
+    eventually(workers[0].runs("source", 1))
+    flows(kafka, unique)
+    status = worker_keys["status.storage.topic"]
+    before = workers[0].get("/connectors/source/history")["states"]
+    admin.delete_topics([status])[status].result(30)
+
+    flows(kafka, unique)
+    eventually(lambda: any("internal_topic_made_again" in worker.log.read_text() for worker in workers))
+    eventually(lambda: status in admin.list_topics(timeout=20).topics)
+    eventually(workers[1].runs("source", 1))
+    later = start_worker(**keys).ready()
+    eventually(later.runs("source", 1))
+    assert [change for change in before if change not in later.get("/connectors/source/history")["states"]] == []
+    each_once(later, kafka, "source", unique)
+
+
 def test_slots_that_are_raised_while_workers_run_stop_no_task(start_worker, worker_keys, kafka, admin, unique):
     keys = {"exactly.once.source.support": "enabled"}
     workers = [start_worker(**keys).ready(), start_worker(**keys).ready()]
