@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Self
 import psutil
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
+from e2e_network import Network
 from e2e_worker import wait_for
 
 from connect.tools.services import KafkaEndpoint, KafkaService
@@ -30,17 +31,25 @@ _START_S = 180.0
 class ThreeBrokers:
     """A cluster whose topics have three replicas, of which two have to have a record before it counts as written."""
 
-    def __init__(self, folder: Path) -> None:
-        ports = free_ports(2 * len(NUMBERS))
-        broker, controller = (dict(zip(NUMBERS, half, strict=True)) for half in (ports[:3], ports[3:]))
+    def __init__(
+        self, folder: Path, properties: Mapping[str, str] | None = None, network: Network | None = None
+    ) -> None:
+        """`properties`: further ones of each broker. `network`: by which all reach them, instead of directly."""
+        ports = free_ports(4 * len(NUMBERS))
+        thirds = (ports[:3], ports[3:6], ports[6:9], ports[9:])
+        own, own_controller, front, front_controller = (dict(zip(NUMBERS, one, strict=True)) for one in thirds)
+        broker, controller = (own, own_controller) if network is None else (front, front_controller)
         voters = ",".join(f"{number}@{LOOPBACK}:{port}" for number, port in controller.items())
         cluster_id = new_id()
         self._folders = {number: folder / f"broker-{number}" for number in NUMBERS}
         self._services = {
             number: KafkaService(
                 data_folder=self._folders[number],
-                ports={"broker": broker[number], "controller": controller[number]},
-                properties=_properties(number, voters),
+                ports={"broker": own[number], "controller": own_controller[number]},
+                properties={
+                    **_properties(number, voters, f"PLAINTEXT://{LOOPBACK}:{broker[number]}"),
+                    **(properties or {}),
+                },
                 heap_mib=256,
                 cluster_id=cluster_id,
             )
@@ -48,6 +57,13 @@ class ThreeBrokers:
         }
         self.bootstrap_servers = ",".join(f"{LOOPBACK}:{port}" for port in broker.values())
         self._admin: AdminClient | None = None
+        self._network = network
+        for number in NUMBERS if network is not None else ():
+            assert network is not None
+            network.parties[f"broker-{number}"] = lambda service=self._services[number]: service.pid
+            network.relay(
+                f"broker-{number}", {front[number]: own[number], front_controller[number]: own_controller[number]}
+            )
 
     def __enter__(self) -> Self:
         self._services[1].prepare()
@@ -59,6 +75,8 @@ class ThreeBrokers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._admin = None
+        if self._network is not None:
+            self._network.close()
         for service in self._services.values():
             service.kill()  # a graceful end serves data that is thrown away now
             service.close()
@@ -67,6 +85,10 @@ class ThreeBrokers:
     def endpoint(self) -> KafkaEndpoint:
         """All three of them."""
         return KafkaEndpoint(self.bootstrap_servers)
+
+    def is_running(self, number: int) -> bool:
+        """Tell whether its process is there."""
+        return self._services[number].running
 
     def kill(self, number: int) -> None:
         """End it as a crash would."""
@@ -163,11 +185,12 @@ class ThreeBrokers:
         return set(seen.brokers) == set(NUMBERS) and all(len(p.isrs) == len(p.replicas) for p in partitions)
 
 
-def _properties(number: int, voters: str) -> dict[str, str]:
+def _properties(number: int, voters: str, advertised: str) -> dict[str, str]:
     three, two = str(len(NUMBERS)), "2"
     return {
         "node.id": str(number),
         "controller.quorum.voters": voters,
+        "advertised.listeners": advertised,
         "default.replication.factor": three,
         "min.insync.replicas": two,
         "offsets.topic.replication.factor": three,

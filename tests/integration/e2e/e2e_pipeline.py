@@ -84,7 +84,7 @@ class Pipeline:
         assert ids == list(range(1, total + 1)), f"{lost} lost, {twice} twice, of {total} rows"
         group = f"connect-{self.sink}"
         wait_for(lambda: self.brokers.lag(group, self.topic) == 0, WAIT_S, f"no lag of {group}", pause_s=1)
-        failed = [state for name in (self.source, self.sink) for state in self._history(name) if _is_failed(state)]
+        failed = [state for name in (self.source, self.sink) for state in self.states(name) if _is_failed(state)]
         told = f"{total} rows, {lost} lost, {twice} twice, slowest answer {self.slowest_answer_s:.1f} s"
         return f"{told}, failed: {failed}"
 
@@ -114,7 +114,8 @@ class Pipeline:
     def _status(self, name: str) -> dict[str, Any]:
         return next(worker for worker in self.workers if worker.is_running()).status(name)
 
-    def _history(self, name: str) -> list[dict[str, Any]]:
+    def states(self, name: str) -> list[dict[str, Any]]:
+        """Return the last changes of state of a connector and its tasks, oldest first."""
         worker = next(worker for worker in self.workers if worker.is_running())
         return worker.call("GET", name, "/history").json()["states"]
 

@@ -1,0 +1,116 @@
+"""A network between brokers and workers of one machine in which any two of them can be cut off from each other.
+
+Each address of a broker is that of a relay, which finds out by the port that a connection comes from whose it is. While
+two are cut off nothing passes between them, and nobody is told: what is under way arrives when they are not any more.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+import psutil
+
+from connect.tools.services.process.ports import LOOPBACK
+
+_CHUNK_BYTES = 65536
+
+
+class Network:
+    """Who there is, and who is cut off from whom. Used by the test's thread and by those of the relays."""
+
+    def __init__(self) -> None:
+        self.parties: dict[str, Callable[[], int | None]] = {}
+        """Name -> its process id, of which the children count too; None while it is not running."""
+        self._cut: set[frozenset[str]] = set()
+        self._changed = threading.Condition()
+        self._relays: list[_Relay] = []
+
+    def relay(self, to: str, ports: Mapping[int, int]) -> None:
+        """Pass on to a party what comes to some ports: port of the relay -> its own."""
+        self._relays += [_Relay(self, to, front, behind) for front, behind in ports.items()]
+
+    def cut(self, one: str, *others: str) -> None:
+        """Let nothing pass between one and the others."""
+        with self._changed:
+            self._cut |= {frozenset({one, other}) for other in others}
+
+    def mend(self) -> None:
+        """Let everything pass."""
+        with self._changed:
+            self._cut.clear()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the relays and their connections."""
+        self.mend()
+        for relay in self._relays:
+            relay.close()
+
+    def wait_until_open(self, pair: frozenset[str]) -> None:
+        """Return when the two are not cut off from each other."""
+        with self._changed:
+            self._changed.wait_for(lambda: pair not in self._cut)
+
+    def owner(self, port: int) -> str:
+        """Return whose connection it is that comes from a port; an empty text for the test's own."""
+        for name, pid_of in list(self.parties.items()):
+            pid = pid_of()
+            if pid is not None and port in _ports_of(pid):
+                return name
+        return ""
+
+
+def _ports_of(pid: int) -> set[int]:
+    found: set[int] = set()
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(pid)
+        for process in (parent, *parent.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                found |= {one.laddr.port for one in process.net_connections("tcp4")}
+    return found
+
+
+class _Relay:
+    def __init__(self, network: Network, to: str, front: int, behind: int) -> None:
+        self._network, self._to, self._behind = network, to, behind
+        self._listener = socket.create_server((LOOPBACK, front), backlog=256)
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        # A shutdown wakes accept and recv in the other threads; a close alone does not.
+        for one in (self._listener, *self._open):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, (_, port) = self._listener.accept()
+                self._open.append(client)
+                threading.Thread(target=self._serve, args=(client, port), daemon=True).start()
+
+    def _serve(self, client: socket.socket, port: int) -> None:
+        pair = frozenset({self._network.owner(port), self._to})
+        self._network.wait_until_open(pair)
+        try:
+            server = socket.create_connection((LOOPBACK, self._behind))
+        except OSError:  # the party is not there: so is the connection to it
+            client.close()
+            return
+        self._open.append(server)
+        threading.Thread(target=self._pass_on, args=(server, client, pair), daemon=True).start()
+        self._pass_on(client, server, pair)
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, pair: frozenset[str]) -> None:
+        with suppress(OSError):
+            while data := source.recv(_CHUNK_BYTES):
+                self._network.wait_until_open(pair)
+                target.sendall(data)
+        for one in (source, target):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
