@@ -59,7 +59,8 @@ class TaskPlacer:
             wanted = {task: slot for task, slot in placed.items() if task not in leaving}
             if leaving:
                 _logger.info("tasks_moving", extra={"tasks": sorted(map(str, leaving))})
-        self._write(snapshot, {t: s for t, s in placed.items() if wanted.get(t) != s}.keys() | wanted.keys(), wanted)
+        changed = [task for task in placed.keys() | wanted.keys() if wanted.get(task) != placed.get(task)]
+        self._write(snapshot, changed, wanted)
 
     def forget(self, snapshot: ConfigSnapshot) -> None:
         """Remove the placements of connectors that are no more; for a new leader.
