@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 from cluster_worker import eventually
@@ -13,6 +14,7 @@ from kafka_records import values
 ROWS_MORE = 40
 ONCE = {"tasks.max": "1", "topic": "", "exactly.once.support": "required"}
 OLD_RECORDS = 100_000
+DAY_S = 86_400
 CLOCK = """\
 import os, time
 
@@ -116,7 +118,7 @@ def test_a_config_topic_of_100_000_old_records_is_read_before_the_worker_answers
     eventually(again.runs("new", 1))
 
 
-@pytest.mark.parametrize("ahead_s", [400 * 86_400, -400 * 86_400])
+@pytest.mark.parametrize("ahead_s", [400 * DAY_S, -400 * DAY_S])
 def test_a_clock_that_jumps_stops_no_task(start_worker, kafka, unique, tmp_path, monkeypatch, ahead_s):
     """One of two workers is told another time, by which keys, claims and leases would be too old or of the future."""
     clock = tmp_path / "ahead"
@@ -135,6 +137,8 @@ def test_a_clock_that_jumps_stops_no_task(start_worker, kafka, unique, tmp_path,
     for name in ("one", "two"):
         flows(kafka, f"{unique}-{name}")
     jumping.create("three", **{"tasks.max": "1"})
+    (version,) = jumping.get("/connectors/three/history")["configs"]
+    assert abs(version["changed_ms"] / 1000 - time.time() - ahead_s) < DAY_S, "the clock of the worker did not jump"
     eventually(other.runs("three", 1))
     assert other.call("POST", "/connectors/three/restart?includeTasks=true").ok
     assert other.stop() == 0
