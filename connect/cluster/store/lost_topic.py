@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 
 
 class LostTopic:
-    """Hears the errors of the topic's log. Whichever worker makes the topic writes into it what was there."""
+    """Keeps an internal topic there: it makes the topic again where the log says that there is none."""
 
     def __init__(
         self,
