@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
+from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import SchemaError
 from connectors.jdbc.log.incremental.signals import Signal, read_signal
 
@@ -17,21 +18,25 @@ _log = logging.getLogger(__name__)
 class FileSignals:
     """Takes the lines out of one file now and then. Owned by the reading thread."""
 
-    def __init__(self, path: Path, interval_s: float) -> None:
+    def __init__(self, allowed: AllowedPaths, path: str, interval_s: float) -> None:
+        self._allowed = allowed
         self._path = path
         self._interval_s = interval_s
         self._next_s = 0.0
 
     def __call__(self) -> Sequence[Signal]:
-        """Return the signals that the file has got, when it is time to look, and empty it."""
+        """Return the signals that the file has got, when it is time to look, and empty it.
+
+        ConfigError: the path leads to a file that no configuration may name.
+        """
         now_s = time.monotonic()
         if now_s < self._next_s:
             return ()
         self._next_s = now_s + self._interval_s
         try:
-            lines = self._path.read_text(encoding="utf-8").splitlines()
-            if lines:
-                self._path.write_text("", encoding="utf-8")
+            with os.fdopen(self._allowed.open("signal.file", self._path, os.O_RDWR), "r+b") as file:
+                lines = file.read().decode().splitlines()
+                file.truncate(0)
         except FileNotFoundError:
             return ()
         except (OSError, UnicodeDecodeError) as error:

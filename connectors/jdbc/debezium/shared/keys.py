@@ -119,7 +119,7 @@ class FlowKeys(ConnectorConfig):
         doc="Regular expressions of the tables whose rows the first read reads; without it all chosen tables.",
     )  # fmt: skip
     snapshot_selects: ListOf = key(
-        "snapshot.select.statement.overrides", (), group=LOG,
+        "snapshot.select.statement.overrides", (), group=LOG, reach=Reach.SQL,
         doc="Tables, as shop.orders, whose rows the first read takes from a query of all their columns, which "
         "snapshot.select.statement.overrides.shop.orders holds.",
     )  # fmt: skip
@@ -139,7 +139,7 @@ class FlowKeys(ConnectorConfig):
         "heartbeat.interval.ms", 0, group=LOG, doc="Send a record to the heartbeat topic this often; 0: never."
     )
     heartbeat_action_query: String = key(
-        "heartbeat.action.query", "", group=LOG,
+        "heartbeat.action.query", "", group=LOG, reach=Reach.SQL,
         doc="A statement that runs on the database at each heartbeat. The place in the log moves on without it.",
     )  # fmt: skip
     heartbeat_topics_prefix: String = key(
@@ -162,7 +162,7 @@ class SignalKeys(ConnectorConfig):
         doc="The table whose inserted rows (id, type, data) are signals, as schema.table or database.table.",
     )  # fmt: skip
     signal_channels: ListOf = key(
-        "signal.enabled.channels", ("source",), importance="low", group=LOG,
+        "signal.enabled.channels", ("source",), importance="low", group=LOG, harmless="two words, others are noted",
         doc="Where signals come from: source (that table), file (signal.file); kafka and jmx are not read here.",
     )  # fmt: skip
     signal_file: String = key(

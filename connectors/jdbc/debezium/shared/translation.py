@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -72,7 +71,7 @@ def reading_options(config: DebeziumConfig, headers: Headers) -> ReadingOptions:
 def _file_signals(config: DebeziumConfig) -> Callable[[], Sequence[Signal]]:
     if "file" not in config.signal_channels:
         return tuple
-    return FileSignals(Path(config.signal_file), config.signal_poll_interval_ms / 1000)
+    return FileSignals(config.allowed, config.signal_file, config.signal_poll_interval_ms / 1000)
 
 
 def _signal_table(config: DebeziumConfig) -> TableName | None:
