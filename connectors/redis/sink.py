@@ -6,13 +6,14 @@ add a record twice after a crash, to sets without a trace.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext, SinkTask
-from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
-from connect.api.records import Batch, TopicPartition
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.write_through import WriteThroughTask
+from connect.api.records import Batch
 from connect.lib.deadline import Deadline
 from connectors.redis.commands import Command, commands_of
 from connectors.redis.config import HostsRedisSinkConfig, RedisSinkConfig, Target
@@ -54,23 +55,19 @@ class RedisSinkConnector:
         return RedisSinkTask(type(self._config).parse(config))
 
 
-class RedisSinkTask:
+class RedisSinkTask(WriteThroughTask):
     """The task writes each batch at once. The task thread owns it."""
 
     def __init__(self, config: RedisKeys) -> None:
+        super().__init__()
         self._target = config.target()
         self._client = _client(self._target)
-        self._next: dict[TopicPartition, int] = {}
 
     def open(self, ctx: SinkContext) -> None:
         """Do nothing: the task connects with the first rows."""
 
-    def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Do nothing: the task keeps nothing of its partitions."""
-
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Write the rows. RetriableError: the server is away; the same batch comes again as a whole."""
-        assert batch.consumed is not None
         commands, bad = commands_of(self._target, batch) if len(batch) else ([], {})
         for start in range(0, len(commands), _COMMANDS_OF_A_REQUEST):
             part = commands[start : start + _COMMANDS_OF_A_REQUEST]
@@ -78,19 +75,7 @@ class RedisSinkTask:
                 raise RetriableError("There was no time left to write the records.")
             answers = _sent(self._client, self._target, [command for _, command in part])
             bad |= {row: error for (row, _), error in zip(part, answers, strict=True) if error is not None}
-        self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
-        if bad:
-            raise RejectedRowsError(bad)
-
-    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """Return the offsets behind all rows that were put: Redis has answered them."""
-        del deadline
-        return dict(self._next)
-
-    def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget the offsets of these partitions."""
-        for partition in partitions:
-            self._next.pop(partition, None)
+        self._done(batch, bad)
 
     def close(self) -> None:
         """Close the connection."""

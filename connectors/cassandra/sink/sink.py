@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
-from connect.api.errors import ConfigError, RejectedRowsError
+from connect.api.errors import ConfigError
 from connect.api.optional.bulk import BulkChunk, BulkSinkContext, WrittenChunk
 from connect.api.optional.findings import Aspect, Finding, Weight
-from connect.api.records import Batch, TopicPartition
+from connect.api.optional.write_through import WriteThroughTask
+from connect.api.records import Batch
 from connect.lib.deadline import Deadline
 from connectors.cassandra.cql.statements import quoted
 from connectors.cassandra.sink.check import check, missing_rights
@@ -53,37 +54,20 @@ class CassandraSinkConnector:
         return CassandraBulkWriter(self._config, ctx)
 
 
-class CassandraSinkTask:
+class CassandraSinkTask(WriteThroughTask):
     """Writes rows; each is in its table when `put` returns. Owned by the task thread."""
 
     def __init__(self, config: CassandraSinkConfig) -> None:
+        super().__init__()
         self._writer = TableWriter(config)
         self._writetimes = Writetimes()
-        self._next: dict[TopicPartition, int] = {}
 
     def open(self, ctx: SinkContext) -> None:
         """Do nothing: the task connects with the first rows."""
 
-    def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Do nothing: the task keeps nothing of its partitions."""
-
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Write the rows; the same batch once more leaves the same rows."""
-        assert batch.consumed is not None
-        bad = self._writer.write(batch, self._writetimes, deadline).bad if len(batch) else {}
-        self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
-        if bad:
-            raise RejectedRowsError(bad)
-
-    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """Return the offsets behind all rows that were put."""
-        del deadline
-        return dict(self._next)
-
-    def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget the offsets of these partitions."""
-        for partition in partitions:
-            self._next.pop(partition, None)
+        self._done(batch, self._writer.write(batch, self._writetimes, deadline).bad if len(batch) else {})
 
     def close(self) -> None:
         """Close the connections."""

@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext, SinkTask
-from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.write_through import WriteThroughTask
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.http.api.config import AivenHttpSinkConfig, HttpSinkConfig
@@ -45,12 +46,12 @@ class HttpSinkConnector:
         return HttpSinkTask(type(self._config).parse(config))
 
 
-class HttpSinkTask:
+class HttpSinkTask(WriteThroughTask):
     """Sends each batch at once. Owned by the task thread."""
 
     def __init__(self, config: HttpKeys) -> None:
+        super().__init__()
         self._config = config
-        self._next: dict[TopicPartition, int] = {}
         self._answered: dict[TopicPartition, dict[int, ConnectError | None]] = {}
         self._failures = 0
         self._next_at_s = 0.0
@@ -71,20 +72,13 @@ class HttpSinkTask:
         assert batch.consumed is not None
         tp = batch.consumed.topic_partition
         bad = self._send(batch, tp, deadline) if len(batch) else {}
-        self._next[tp] = batch.consumed.next_offset
         self._answered.pop(tp, None)
-        if bad:
-            raise RejectedRowsError(bad)
-
-    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """Return the offsets behind all batches that were sent and answered."""
-        del deadline
-        return dict(self._next)
+        self._done(batch, bad)
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget the offsets of these partitions."""
+        """Forget what is known of these partitions."""
+        super().revoked(partitions)
         for partition in partitions:
-            self._next.pop(partition, None)
             self._answered.pop(partition, None)
 
     def close(self) -> None:

@@ -6,13 +6,14 @@ again after a crash they are there once, and a late write of an older record cha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
-from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
-from connect.api.records import Batch, TopicPartition
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.write_through import WriteThroughTask
+from connect.api.records import Batch
 from connect.lib.deadline import Deadline
 from connectors.http.calls.peer import Caller
 from connectors.http.search.config import SearchSinkConfig
@@ -55,43 +56,26 @@ class SearchSinkConnector:
         return SearchSinkTask(type(self._config).parse(config))
 
 
-class SearchSinkTask:
+class SearchSinkTask(WriteThroughTask):
     """The task writes each batch at once, in bulk requests. The task thread owns it."""
 
     def __init__(self, config: SearchSinkConfig) -> None:
+        super().__init__()
         self._config = config
         self._documents = Documents(config)
         self._caller: Caller | None = None
         self._ctx: SinkContext | None = None
         self._ready: set[str] = set()
         self._left_out = 0
-        self._next: dict[TopicPartition, int] = {}
 
     def open(self, ctx: SinkContext) -> None:
         """Read the TLS files; the task connects with the first rows. ConfigError: a file cannot be used."""
         self._ctx = ctx
         self._caller = Caller(self._config.peer())
 
-    def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Do nothing: the task keeps nothing of its partitions."""
-
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Write the rows. RetriableError: the server is away or too busy; the same batch once more changes nothing."""
-        assert batch.consumed is not None
-        bad = self._written(batch, deadline) if len(batch) else {}
-        self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
-        if bad:
-            raise RejectedRowsError(bad)
-
-    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """Return the offsets behind all rows that were put: they are in the server's log."""
-        del deadline
-        return dict(self._next)
-
-    def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget the offsets of these partitions."""
-        for partition in partitions:
-            self._next.pop(partition, None)
+        self._done(batch, self._written(batch, deadline) if len(batch) else {})
 
     def close(self) -> None:
         """Close the connections."""

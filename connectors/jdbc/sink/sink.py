@@ -8,8 +8,9 @@ import sqlalchemy as sa
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
-from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.errors import RetriableError
 from connect.api.optional.bulk import BulkSinkContext
+from connect.api.optional.write_through import WriteThroughTask
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.sink.bulk import JdbcBulkWriter
@@ -64,10 +65,11 @@ class _LostError(RetriableError):
     """Another task has the partition; the next poll says so."""
 
 
-class JdbcSinkTask:
+class JdbcSinkTask(WriteThroughTask):
     """Each row is in its table when `put` returns. Owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig) -> None:
+        super().__init__()
         self._config = config
         self._database = TargetDatabase(config)
         self._writer = TableWriter(config, self._database)
@@ -75,7 +77,6 @@ class JdbcSinkTask:
         self._once: OnceWriter | None = None
         self._reads = FirstReads()
         self._ctx: SinkContext | None = None
-        self._next: dict[TopicPartition, int] = {}
 
     def open(self, ctx: SinkContext) -> None:
         """Connects with the first rows."""
@@ -84,12 +85,8 @@ class JdbcSinkTask:
             offsets = WrittenOffsets(self._config, self._database, ctx.connector)
             self._once = OnceWriter(self._writer, offsets, ctx.topic_id)
 
-    def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Nothing is kept of them."""
-
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Write the rows in one transaction. RetriableError: the database is away. ConnectError: for too many tries."""
-        assert batch.consumed is not None
         bad: Bad = {}
         if len(batch):
             if deadline.expired:
@@ -97,19 +94,11 @@ class JdbcSinkTask:
             self._retries.wait(deadline)
             bad = self._written(batch, deadline)
             self._retries.succeeded()
-        self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
-        if bad:
-            raise RejectedRowsError(bad)
-
-    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """Return the offsets of all that was put."""
-        del deadline
-        return dict(self._next)
+        self._done(batch, bad)
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """They are another task's now."""
-        for partition in partitions:
-            self._next.pop(partition, None)
+        """Forget what is known of these partitions."""
+        super().revoked(partitions)
         self._reads.forget(partitions)
         if self._once is not None:
             self._once.forget(partitions)
