@@ -6,6 +6,7 @@ from connect.kafka.client.errors import (
     AbortableError,
     FatalProducerError,
     FencedError,
+    MissingTopicError,
     translate,
     translated,
     undelivered,
@@ -26,7 +27,7 @@ from connect.kafka.client.errors import (
         (KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, fatal=True), FatalProducerError),
         (KafkaError(KafkaError._TIMED_OUT, txn_requires_abort=True), AbortableError),
         (KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), ConnectError),
-        (KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), ConnectError),
+        (KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), MissingTopicError),
     ],
 )
 def test_an_error_is_named_by_what_happens_next(error, ours):
