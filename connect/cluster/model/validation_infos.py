@@ -97,8 +97,9 @@ class ConfigInfos:
         """Return the text of the answer to an invalid configuration."""
         errors = [error for info in self.configs for error in info.value.errors]
         head = f"Connector configuration is invalid and contains the following {len(errors)} error(s):"
-        # A password that nobody has put in its place is often why the target refuses.
-        causes = [f"Note: {note}" for note in self.notes if NO_PROVIDER in note]
+        broken = {info.value.name for info in self.configs if info.value.errors}
+        # A password that nobody has put in its place is often why the target refuses; a key's own error shows it.
+        causes = [f"Note: {n}" for n in self.notes if NO_PROVIDER in n and n.partition(":")[0] not in broken]
         return "\n".join((head, *errors, *causes, WHERE_ELSE))
 
 

@@ -68,3 +68,5 @@ def test_a_placeholder_of_a_provider_that_the_worker_lacks_is_noted_also_where_t
     assert note.startswith("file: the worker has no config provider vault (it has none), so the placeholder is used")
     assert f"\nNote: {note}\n" in found.message()
     assert "Note:" not in validate(FILE_SOURCE, **{"batch.size": "many", "error.tolerance": "all"}).message()
+    own = validate(FILE_SOURCE, **{"batch.size": "${vault:secrets/db:size}"})
+    assert (own.error_count, len(own.notes), "Note:" in own.message()) == (1, 1, False)
