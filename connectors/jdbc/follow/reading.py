@@ -156,7 +156,6 @@ class _Pass:
     conditions: Sequence[sa.ColumnElement[bool]] = ()
     pages: Pages | None = None
     began_s: float = field(default_factory=time.time)
-    has_more: bool = False
     database: Database | None = field(default=None, repr=False)
 
 
@@ -201,18 +200,19 @@ class TableReader:
 
     def _next_page(self) -> Page:
         current = self._pass = self._pass or self._begin()
-        if current.has_more and self.unread.is_due:
-            # Before the page is read, as nothing may fail once the place has moved behind it.
-            self.unread.ask(self._connections.asked, self._statement(current))
         if current.pages is None:
             current.database = current.database or self._connections.take()
+            # In the session that reads, before it does: another one would wait behind whoever wants to alter the table,
+            # who waits for this one.
+            if self.unread.is_due and not self.unread.ask(current.database, self._statement(current)):
+                self.abandon()
+                return self._next_page()
             self._require_columns(current.database)
             sets_bad_aside = self._reject is not None
             rules = PageRules(self._plan.page_rows, self._plan.format, self._plan.mode.keep, sets_bad_aside)
             statement = self._statement(current)
             current.pages = current.database.pages(statement, rules, self._doing)
         page = current.pages.next()
-        current.has_more = page.following is not None
         if self._plan.paged:
             self._release(current)
         return page

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -35,6 +34,7 @@ class UnreadRows:
         self._label = label
         self._may_ask = may_ask
         self._ask_at_s = 0.0
+        self._is_limited = False
         self.rows: int | None = None
 
     @property
@@ -42,27 +42,30 @@ class UnreadRows:
         """Return True if the database may be asked now."""
         return self._may_ask and time.monotonic() >= self._ask_at_s
 
-    def ask(self, asked: Callable[[Callable[[Database], Any]], Any], rest: sa.Select[Any]) -> None:
-        """Count the rows of `rest`, the statement that reads on; `asked` gives a connection that is free.
+    def ask(self, database: Database, rest: sa.Select[Any]) -> bool:
+        """Count the rows of `rest`, the statement that reads on, in the session that reads.
 
-        Raises nothing: reading goes on without the number, and says itself what is wrong with the database.
+        Return False where that failed, and the session's transaction may have: reading goes on in another one, without
+        the number, and says itself what is wrong with the database.
         """
         began_s = time.monotonic()
         try:
-            self.rows = asked(lambda database: int(database.scalar(counted(rest), f"counting {self._label}") or 0))
-        except RetriableError as error:
-            self.rows = None
-            _log.debug("How many rows of %s are not read is not known: %s", self._label, error)
+            self.rows = int(database.scalar(counted(rest), f"counting {self._label}") or 0)
+            self._is_limited = self.rows >= MOST_ROWS
         except ConnectError as error:
-            self.rows, self._may_ask = None, False
-            _log.info("How many rows of %s are not read is not known, and not asked again: %s", self._label, error)
-        ended_s = time.monotonic()
-        self._ask_at_s = ended_s + max(ASK_S, _SHARE * (ended_s - began_s))
+            self.rows = None
+            self._may_ask = isinstance(error, RetriableError)
+            _log.info("How many rows of %s are not read is not known: %s", self._label, error)
+            return False
+        finally:
+            ended_s = time.monotonic()
+            self._ask_at_s = ended_s + max(ASK_S, _SHARE * (ended_s - began_s))
+        return True
 
     def read(self, rows: int) -> None:
-        """Note that so many rows were read, and that one more is there unless the pass has ended."""
+        """Note that so many rows were read. Where counting ended at its limit, one more at least is there."""
         if self.rows is not None:
-            self.rows = max(1, self.rows - rows)
+            self.rows = max(1 if self._is_limited else 0, self.rows - rows)
 
 
 def counted(rest: sa.Select[Any]) -> sa.Select[Any]:

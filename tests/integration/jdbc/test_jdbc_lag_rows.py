@@ -55,7 +55,7 @@ def test_the_rows_that_are_left_are_counted_while_a_pass_goes_on(server: Server,
     task = server.opened(store, **settings, offset__mode=offset_mode)
     try:
         assert LAG not in store.gauges, "nobody has looked yet"
-        assert lag_after_each(task, store, 5000) == [None, 3000, 2000, 1000, 0]
+        assert lag_after_each(task, store, 5000) == [4000, 3000, 2000, 1000, 0]
         add(server, 5001, 5003)
         assert lag_after_each(task, store, 3) == [0], "a drained table"
     finally:
@@ -67,8 +67,9 @@ def test_rows_that_are_read_and_not_stored_are_lag(server: Server):
     store = OffsetStore()
     task = server.opened(store, **BY_ID, offset__mode="confluent")
     try:
-        batch = task.poll(Deadline.after(30))
-        assert batch is not None
+        deadline = Deadline.after(30)
+        while (batch := task.poll(deadline)) is None:  # it returns early so that others are served
+            assert not deadline.expired
         assert store.gauges[LAG] == 10
         task.stored([batch.position])
         assert store.gauges[LAG] == 0
@@ -82,7 +83,7 @@ def test_a_count_ends_at_its_limit(server: Server, monkeypatch: pytest.MonkeyPat
     store = OffsetStore()
     task = server.opened(store, **BY_ID, offset__mode="confluent")
     try:
-        assert lag_after_each(task, store, 5000) == [None, 500, 1, 1, 0], "so many at least, whatever there is"
+        assert lag_after_each(task, store, 5000) == [500, 1, 1, 1, 0], "so many at least, whatever there is"
     finally:
         task.close()
 
