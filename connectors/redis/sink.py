@@ -120,7 +120,7 @@ def _sent(client: redis.Redis, target: Target, commands: Sequence[Command]) -> l
     where = f"Redis at {target.host}:{target.port}"
     pipeline = client.pipeline(transaction=False)
     for command in commands:
-        pipeline.execute_command(*command)  # type: ignore[no-untyped-call]  # as redis has it
+        pipeline.execute_command(*command)  # type: ignore[no-untyped-call]  # redis has no types here
     try:
         answers = pipeline.execute(raise_on_error=False)
     except (e.AuthenticationError, e.NoPermissionError) as error:

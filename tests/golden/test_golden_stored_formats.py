@@ -156,7 +156,7 @@ AGAIN: dict[str, Callable[[bytes, bytes], object]] = {
     "progress of Iceberg tables": _iceberg,
     "ledger of BigQuery": _ledger,
 }
-"""What is stored -> reads it and writes it again."""
+"""Each function reads a stored record of the kind that its key names, and writes it again."""
 BY_CLAIM = {"config topic", "status topic", "event ids of the deduplication", "objects of S3"}
 """Records without a number of their own: the claim in the slots topic has that of a cluster's topics; ids and objects
 have no members.

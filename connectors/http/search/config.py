@@ -33,7 +33,7 @@ _SSL: Final = "elastic.https.ssl."
 
 
 def _ssl_file(name: str, doc: str) -> str | None:
-    return key(f"{_SSL}{name}.location", None, group=SECURITY, reach=Reach.FILE, doc=doc)  # type: ignore[no-any-return]  # a declaration
+    return key(f"{_SSL}{name}.location", None, group=SECURITY, reach=Reach.FILE, doc=doc)  # type: ignore[no-any-return]  # key() is Any
 
 
 class SearchSinkConfig(ConnectorConfig):

@@ -31,7 +31,7 @@ def add(server: Server, first: int, last: int) -> None:
 
 
 def lag_after_each(task: JdbcSourceTask, store: OffsetStore, rows: int) -> list[float | None]:
-    """What is told after each batch, which is stored at once, until so many rows came and nothing more is told of."""
+    """Return the lag in rows that the task tells after each batch, until `rows` rows came. Each batch is stored."""
     told, deadline = [], Deadline.after(60)
     while rows > 0:
         batch = task.poll(Deadline.after(0.2))
