@@ -223,7 +223,7 @@ class ConnectClient:
         except NoAnswerError as error:
             raise ConnectError(
                 f"No worker answers at {self.url}: {error}.",
-                fix="Name one by --url, by CONNECT_URL, or by a context (connect context).",
+                fix="Start one (connect dev), or name one by --url, by CONNECT_URL, or by a context (connect context).",
             ) from error
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise RefusedError(answer.status, _words(answer.data, answer.reason))

@@ -6,6 +6,7 @@ token may be a part of it.
 
 from __future__ import annotations
 
+import http.client
 import re
 import ssl
 from collections.abc import Mapping
@@ -22,8 +23,9 @@ from connect.lib.bounded_http import Limits, bound
 
 LIMIT_BYTES: Final = 64 << 20
 _CONNECT_S: Final = 10.0
-_ORIGIN: Final = re.compile(r"^<?HTTPS?Connection\w*\([^)]*\)(?: at 0x[0-9a-f]+)?>?: ")
-"""Begins the texts of urllib3, which name the server once more."""
+_SAID_CHARS: Final = 50
+_ORIGIN: Final = re.compile(r"^<?\w+\(host=[^)]*\)(?: at 0x[0-9a-f]+)?>?: | \(_ssl\.c:\d+\)$")
+"""What urllib3 puts before its words and OpenSSL behind them: the connection's repr, the place in Python's source."""
 
 
 class NoAnswerError(Exception):
@@ -113,7 +115,7 @@ class HttpClient:
             answer = self._pool.request(method, url, headers=headers, body=body, retries=follow, redirect=redirects > 0)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             inner = getattr(error, "reason", None) or error
-            raise NoAnswerError(type(inner).__name__, _ORIGIN.sub("", str(inner))) from None
+            raise NoAnswerError(type(inner).__name__, _words(inner)) from None
         return Answer(answer.status, answer.headers, answer.data)
 
 
@@ -121,3 +123,17 @@ def environment_proxy(url: str) -> str | None:
     """Return the proxy that `http_proxy`, `https_proxy` and `no_proxy` name for an address; None: it has none."""
     parts = urlsplit(url)
     return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+
+
+def _words(error: BaseException) -> str:
+    """Return what went wrong as a person reads it: the system's words where it has some, and no object's repr."""
+    system, last = error.__cause__, error.args[-1] if error.args else None
+    if isinstance(error, urllib3.exceptions.NewConnectionError) and isinstance(system, OSError) and system.strerror:
+        return system.strerror
+    if isinstance(error, http.client.IncompleteRead):
+        return f"the answer ended {error.expected or 'some'} bytes too early"
+    if isinstance(error, http.client.BadStatusLine) and not isinstance(error, ConnectionError):
+        return f"what answers does not speak HTTP, it says {str(error).strip()[:_SAID_CHARS]!r}"
+    if isinstance(last, BaseException):
+        return f"{str(error.args[0]).rstrip('.')}: {_words(last)}" if len(error.args) > 1 else _words(last)
+    return _ORIGIN.sub("", str(error))

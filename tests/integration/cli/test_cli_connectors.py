@@ -146,7 +146,7 @@ def test_what_is_wrong_is_said_in_words(run, tmp_path, unique):
     assert "tasks.max: Invalid value none" in both, "the other files are looked at, too"
     assert f"Connector {unique} not found" in run("connectors", "get", unique, code=1)
     told = run("status", CONNECT_URL="http://127.0.0.1:9", code=1)
-    assert "No worker answers at http://127.0.0.1:9" in told
+    assert "No worker answers at http://127.0.0.1:9: Connection refused." in told
     assert "Traceback" not in told
     assert "no address of a worker" in run("status", CONNECT_URL="127.0.0.1", code=1)
 

@@ -126,6 +126,51 @@ def test_no_error_tells_the_address_that_was_asked():
     assert "s3cr3t" not in f"{failure.value!r} {failure.value.__cause__!r}"
 
 
+class Silent(Quiet):
+    """Hangs up without a word."""
+
+    def do_GET(self) -> None:
+        self.close_connection = True
+
+
+class Stranger(Quiet):
+    """Speaks another protocol."""
+
+    def do_GET(self) -> None:
+        self.wfile.write(b"SSH-2.0-OpenSSH\r\n")
+
+
+class Short(Quiet):
+    """Ends before the length that it told."""
+
+    def do_GET(self) -> None:
+        self.head(200, Content_Length="10")
+        self.wfile.write(b"ab")
+
+
+NOBODY = "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("peer", "proxy", "words"),
+    [
+        (NOBODY, None, "Connection refused"),
+        ("http://nowhere.invalid", None, "Name or service not known"),
+        (NOBODY, NOBODY, "Unable to connect to proxy: Connection refused"),
+        (Silent, None, "Connection aborted: Remote end closed connection without response"),
+        (Stranger, None, "Connection aborted: what answers does not speak HTTP, it says 'SSH-2.0-OpenSSH'"),
+        (Short, None, "Connection aborted: the answer ended 8 bytes too early"),
+    ],
+)
+def test_a_failure_is_told_in_words_and_not_as_a_librarys_object(
+    serve: Serve, peer: str | type[Quiet], proxy: str | None, words: str
+):
+    url = peer if isinstance(peer, str) else serve(peer)
+    with HttpClient(timeout_s=60, proxy=proxy) as client, pytest.raises(NoAnswerError) as failure:
+        client.ask("GET", url)
+    assert str(failure.value) == words
+
+
 def test_the_environment_names_a_proxy(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
     monkeypatch.setenv("no_proxy", "worker.local")
