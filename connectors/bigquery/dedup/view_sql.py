@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from connectors.bigquery.dedup.clear_sql import not_cleared
@@ -14,15 +14,29 @@ from connectors.bigquery.dedup.rules import (
     KAFKA_TOPIC_ID,
     SOFT_DELETED,
     Keep,
+    flat,
 )
 from connectors.bigquery.rows.quoting import Quote, backticks
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A table in which a mode that merges remembers deletes. table: quoted. columns: those of it, members flat.
+
+    mark: the column of the view's table that such a delete would have had there.
+    """
+
+    table: str
+    columns: frozenset[str]
+    mark: str
 
 
 @dataclass(frozen=True, slots=True)
 class LatestView:
     """A view of a table to which every record is added. table: quoted. columns: those of the table.
 
-    keys, order: as of a MERGE. Records without a key are rows of their own, each once.
+    keys, order: as of a MERGE. Records without a key are rows of their own, each once. memories: deletes that were
+    merged before the table got every record; they hide what is older, as if they were in the table.
     """
 
     table: str
@@ -31,6 +45,7 @@ class LatestView:
     order: Sequence[str]
     keep: Keep
     quote: Quote = backticks
+    memories: Sequence[Memory] = ()
 
     def text(self) -> str:
         """Return the text of the query."""
@@ -38,15 +53,15 @@ class LatestView:
         shown = ", ".join(quote(name) for name in self.columns if name not in {SOFT_DELETED, CLEARS})
         direction = "DESC NULLS LAST" if self.keep is Keep.LATEST else "ASC NULLS FIRST"
         order = ", ".join(f"{quote(name)} {direction}" for name in self.order)
-        keys = [".".join(map(quote, key.split("."))) for key in self.keys]
+        keys = [".".join(map(quote, key.split("."))) for key in self._keys]
         topic, partition, offset, topic_id = map(quote, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID))
         lacking = " OR ".join(f"{key} IS NULL" for key in keys)
         numbers = ", ' ', ".join(f"CAST({number} AS STRING)" for number in (partition, offset))
         place = f"CONCAT({topic}, ' ', {numbers}, ' ', COALESCE({topic_id}, ''))"
         alive = f" WHERE {quote(SOFT_DELETED)} IS NOT TRUE" if SOFT_DELETED in self.columns else ""
-        rows = f"  SELECT * FROM {self.table}"  # noqa: S608 - names alone
+        rows = self._rows()
         if CLEARS in self.columns:
-            rows = "\n".join(["  SELECT * FROM (", not_cleared(rows, self.keys, quote), "  ) AS B"])
+            rows = "\n".join(["  SELECT * FROM (", not_cleared(rows, self._keys, quote), "  ) AS B"])
         return "\n".join([
             f"SELECT {shown} FROM (",  # noqa: S608 - names alone
             f"{rows} WHERE TRUE",
@@ -54,3 +69,30 @@ class LatestView:
             f"  ORDER BY {order}) = 1",
             f"){alive}",
         ])  # fmt: skip
+
+    @property
+    def _members(self) -> Mapping[str, str]:
+        """Return a plain name for each key that is a member of a record, where rows of memories stand beside."""
+        nested = [key for key in self.keys if "." in key] if self.memories else []
+        return {key: f"_dedup_member_{number}" for number, key in enumerate(nested)}
+
+    @property
+    def _keys(self) -> Sequence[str]:
+        """Return what the keys are called in `_rows`."""
+        return [self._members.get(key, key) for key in self.keys]
+
+    def _rows(self) -> str:
+        """Return SQL of the table's rows and, as if they were such, of the deletes that are remembered elsewhere."""
+        if not self.memories:
+            return f"  SELECT * FROM {self.table}"  # noqa: S608 - names alone
+        quote, members = self.quote, self._members
+        named = [".".join(map(quote, key.split("."))) + f" AS {quote(name)}" for key, name in members.items()]
+        parts = [f"SELECT {', '.join((*map(quote, self.columns), *named))} FROM {self.table}"]  # noqa: S608 - names
+        for memory in self.memories:
+            values = [
+                "TRUE" if name == memory.mark else quote(name) if name in memory.columns else "NULL"
+                for name in (*self.columns, *map(flat, members))
+            ]
+            parts.append(f"SELECT {', '.join(values)} FROM {memory.table}")  # noqa: S608 - names alone
+        text = "\n    UNION ALL ".join(parts)
+        return f"  SELECT * FROM (\n    {text}\n  ) AS A"  # noqa: S608 - names alone

@@ -71,8 +71,11 @@ class CompactMode(MergeMode):
         is_set = {"dedup.merge.interval.ms", "mergeIntervalMs"} & self._config.originals.keys()
         return self._config.interval_ms if is_set else _INTERVAL_MS
 
-    def views_beside(self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns) -> Mapping[str, str]:
+    def views_beside(
+        self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns, beside: Mapping[str, Columns]
+    ) -> Mapping[str, str]:
         """Return the view of the table and its log, with the columns that the table has now."""
+        del beside  # they are made ready before, so they are known
         rules, known = self.rules, by_name(columns)
         merge = Merge(
             target=names.path(target),

@@ -263,7 +263,11 @@ class Mode(ABC):
         """Return what is wrong where rows would depend on the order in which chunks are written."""
         return None
 
-    def views_beside(self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns) -> Mapping[str, str]:
-        """Return the text of each view of a table by its name."""
-        del target, names, columns, dedup
+    def views_beside(
+        self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns, beside: Mapping[str, Columns]
+    ) -> Mapping[str, str]:
+        """Return the text of each view of a table by its name. beside: the columns of the tables that remember deletes
+        of it, by their names; those that are not there are left out.
+        """
+        del target, names, columns, dedup, beside
         return {}

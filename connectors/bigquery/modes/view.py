@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from connectors.bigquery.dedup.rules import DedupColumns, DedupRules, Deletes
-from connectors.bigquery.dedup.view_sql import LatestView
+from connectors.bigquery.dedup.rules import CLEARS, SOFT_DELETED, DedupColumns, DedupRules, Deletes, flat
+from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
+from connectors.bigquery.dedup.view_sql import LatestView, Memory
 from connectors.bigquery.modes.keyed import KeyedMode
 from connectors.bigquery.modes.mode import SqlNames, TableWriter, WriterFactory
 from connectors.bigquery.rows.table_schema import Columns, by_name
@@ -35,10 +36,18 @@ class ViewMode(KeyedMode):
         """Return what adds rows."""
         return writers.adding()
 
-    def views_beside(self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns) -> Mapping[str, str]:
+    def views_beside(
+        self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns, beside: Mapping[str, Columns]
+    ) -> Mapping[str, str]:
         """Return the view, with the columns that its table has now."""
         keys = [placed.column for placed in dedup.keys]
         # A table that has had nothing but deletes may lack a column that orders values.
         order = [placed.column for placed in dedup.order if placed.column.lower() in by_name(columns)]
-        view = LatestView(names.path(target), [column.name for column in columns], keys, order, self.rules.keep)
+        shown = [column.name for column in columns]
+        memories = [
+            Memory(names.path(name), frozenset(column.name for column in beside[name]), mark)
+            for name, mark in ((deletes_table(target), SOFT_DELETED), (cleared_table(target), CLEARS))
+            if mark in shown and by_name(beside.get(name, ())).keys() >= {flat(key).lower() for key in keys}
+        ]
+        view = LatestView(names.path(target), shown, keys, order, self.rules.keep, memories=memories)
         return {f"{target}{self._config.view_suffix}": view.text()}

@@ -6,7 +6,7 @@ What is known of a table is asked once; a record with another schema makes it lo
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from connect.api.records import Batch
 from connectors.bigquery.dedup.dedup_values import cell, own_columns
 from connectors.bigquery.dedup.refusals import in_table, no_key
 from connectors.bigquery.dedup.rules import DedupColumns, Deletes, NullKey, check_key_type, key_column_problem, placed
-from connectors.bigquery.dedup.side_tables import log_table
+from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table, log_table
 from connectors.bigquery.dedup.staged_rows import Admission
 from connectors.bigquery.dedup.window import PARTITIONABLE, Late, Window, parse_window
 from connectors.bigquery.rows.extras import has_keys
@@ -248,9 +248,16 @@ class TargetTables:
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
         self._ready_beside(target, columns, dedup)
         # A view shows the columns that its table had when it was created, so it is created again for new ones.
-        for name, text in self.modes.of(target).views_beside(target, self._warehouse, columns, dedup).items():
+        mode = self.modes.of(target)
+        beside = self._memories(target) if mode.keeps_records else {}
+        for name, text in mode.views_beside(target, self._warehouse, columns, dedup, beside).items():
             self.views.make(name, text, target, columns)
         return columns
+
+    def _memories(self, target: str) -> Mapping[str, Columns]:
+        """Return the columns of the tables that remember the deletes of a time when the table was merged."""
+        looked = ((name, self._warehouse.table(name)) for name in (deletes_table(target), cleared_table(target)))
+        return {name: found.columns for name, found in looked if found is not None}
 
     def _check_log(self, target: str) -> None:
         """Raise ConfigError where a log has rows that this mode would never merge."""

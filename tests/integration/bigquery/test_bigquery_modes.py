@@ -93,6 +93,23 @@ def test_a_view_shows_columns_that_are_added_later(dataset):
     assert [(row["id"], row["text"]) for row in dataset.rows("orders_latest")] == [(1, "second")]
 
 
+@pytest.mark.parametrize(
+    "keys", [{}, {"dedup.fields": "__key.id,region", "kafkaKeyFieldName": "key"}], ids=["column", "member"]
+)
+def test_a_delete_that_was_merged_hides_older_records_that_a_view_gets(dataset, keys):
+    given = {**dataset.settings(timePartitioningType="NONE"), **keys}
+    with Life({**given, "dedup.mode": "merge"}) as merged:
+        merged.put([Message(0, 0, 1, 5), Message(0, 1, 2, 5), Message(0, 2, 1, 6, text=None)])
+        merged.settle()
+    with Life({**given, "dedup.mode": "view"}) as viewed:
+        viewed.put([Message(1, 0, 1, 4, text="older"), Message(1, 1, 2, 8, text="newer")])
+        viewed.settle()
+        assert [(row["id"], row["text"]) for row in dataset.rows("orders_latest")] == [(2, "newer")]
+        viewed.put([Message(1, 2, 1, 9, text="anew")])
+        viewed.settle()
+    assert [(row["id"], row["text"]) for row in dataset.rows("orders_latest")] == [(1, "anew"), (2, "newer")]
+
+
 def test_changes_are_applied_by_the_primary_key_in_their_order(dataset, captured):
     partitions = log_of(2, 60)
     live_twice(captured, partitions)
