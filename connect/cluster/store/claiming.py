@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 
 from connect.api.errors import ConfigError, RetriableError
 from connect.cluster.model.cluster_claim import ClusterClaim, conflict
+from connect.kafka.admin.group_members import GroupMembers
 from connect.lib.deadline import Deadline
 
 STARTING_MS: Final = 5_000
@@ -40,8 +41,8 @@ class ClaimLog(Protocol):
     def write(self, claim: ClusterClaim | None) -> SeenClaim:
         """Write into the own slots topic."""
 
-    def members(self, group_id: str) -> int:
-        """Return how many workers a cluster has."""
+    def members(self, group_id: str) -> GroupMembers:
+        """Return the workers of a cluster."""
 
     def now_ms(self) -> int:
         """Return the time, in epoch milliseconds."""
@@ -49,9 +50,15 @@ class ClaimLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Rival:
+    """Holds a cluster that is in the way.
+
+    undecided: it may be starting, or its group may still count workers that have ended.
+    """
+
     claim: ClusterClaim
     error: ConfigError
-    starting: bool
+    at_work: bool
+    undecided: bool
 
 
 class Claiming:
@@ -69,26 +76,26 @@ class Claiming:
 
         NewerFormatError: a newer version has written the cluster's topics; before anything is written.
 
-        RetriableError: a cluster that would be in the way is still starting at the deadline.
+        RetriableError: a cluster that would be in the way is still starting or ending at the deadline.
         """
         looks = 0
         while True:
             rivals = self._rivals()
-            at_work = next((rival for rival in rivals if self._log.members(rival.claim.group_id)), None)
-            starting = next((rival for rival in rivals if rival.starting), None)
+            at_work = next((rival for rival in rivals if rival.at_work), None)
+            undecided = next((rival for rival in rivals if rival.undecided), None)
             looks = looks + 1 if at_work is not None else 0
             if at_work is not None and looks >= LOOKS:
                 self._take_back(at_work)
                 raise at_work.error
-            if at_work is None and starting is None:
+            if at_work is None and undecided is None:
                 if self._written is not None:
                     return
                 self._written = self._log.write(self._mine)
                 continue
-            if starting is not None and at_work is None:
-                _logger.info("waiting_for_other_cluster", extra={"group_id": starting.claim.group_id})
+            if undecided is not None and at_work is None:
+                _logger.info("waiting_for_other_cluster", extra={"group_id": undecided.claim.group_id})
             if not deadline.wait(PAUSE_S):
-                raise RetriableError("A cluster that claims the same group or topics is starting.")
+                raise RetriableError("A cluster that claims the same group or topics is starting or ending.")
 
     def _rivals(self) -> list[_Rival]:
         rivals = []
@@ -98,9 +105,14 @@ class Claiming:
                     seen.claim.require_known_form()
                 error = conflict(self._mine, seen.claim) if seen.claim is not None else None
                 if seen.claim is not None and error is not None:
-                    young = self._log.now_ms() - seen.time_ms < STARTING_MS
-                    rivals.append(_Rival(seen.claim, error, young and self._precedes(topic, seen)))
+                    rivals.append(self._rival(topic, seen, seen.claim, error))
         return rivals
+
+    def _rival(self, topic: str, seen: SeenClaim, claim: ClusterClaim, error: ConfigError) -> _Rival:
+        starting = self._log.now_ms() - seen.time_ms < STARTING_MS and self._precedes(topic, seen)
+        workers = self._log.members(claim.group_id)
+        settled = workers.count > 0 and not workers.rebalancing
+        return _Rival(claim, error, settled, undecided=starting or (workers.count > 0 and workers.rebalancing))
 
     def _counting(self, topic: str, claims: Sequence[SeenClaim]) -> Sequence[SeenClaim]:
         """Return the last claim; in the own topic, once this worker's is there, those that came between look

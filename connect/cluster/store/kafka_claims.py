@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from connect.cluster.model.cluster_claim import KEY, SUFFIX, ClusterClaim
 from connect.cluster.store.claiming import SeenClaim
+from connect.kafka.admin.group_members import GroupMembers
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import consumer_settings, producer_settings
 from connect.kafka.consume.last_value import LastValue, read_values, write_value
@@ -41,8 +42,8 @@ class KafkaClaims:
         value = None if claim is None else claim.as_bytes()
         return _seen(write_value(self._own, KEY, value, self._producer, self._deadline))
 
-    def members(self, group_id: str) -> int:
-        """Return how many workers a cluster has."""
+    def members(self, group_id: str) -> GroupMembers:
+        """Return the workers of a cluster."""
         return self._admin.group_members(group_id, self._deadline)
 
     def now_ms(self) -> int:

@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.admin.calls import BrokerRefusedError, RetryingAdmin
+from connect.kafka.admin.group_members import GroupMembers
 from connect.kafka.admin.group_offsets import alter_offsets, committed_offsets
 from connect.kafka.client.librdkafka import COORDINATOR_S
 from connect.kafka.produce.producer import BatchProducer
@@ -231,8 +232,8 @@ class TopicAdmin:
         except BrokerRefusedError as refused:
             raise RetriableError(f"Failed {doing}: the group still has members.") from refused
 
-    def group_members(self, group: str, deadline: Deadline) -> int:
-        """Return how many members a group has now; 0 also for a group that does not exist."""
+    def group_members(self, group: str, deadline: Deadline) -> GroupMembers:
+        """Return the members that a group has now; a group that does not exist has none."""
 
         def ask(client: AdminClient, _timeout_s: float) -> Future[Any]:
             return client.describe_consumer_groups([group], request_timeout=COORDINATOR_S)[group]
@@ -240,7 +241,7 @@ class TopicAdmin:
         described = self._admin.call_coordinator(
             ask, deadline, f"describing group {group}", ignore={KafkaError.GROUP_ID_NOT_FOUND}
         )
-        return 0 if described is None else len(described.members)
+        return GroupMembers.of(described)
 
     def fence(self, producer_settings: Sequence[Settings], deadline: Deadline) -> None:
         """Shut out the producers of these transactional ids: what they have open is aborted, later writes fail.

@@ -10,6 +10,7 @@ from connect.api.errors import ConfigError, RetriableError
 from connect.api.state import NewerFormatError
 from connect.cluster.model.cluster_claim import ClusterClaim
 from connect.cluster.store.claiming import STARTING_MS, Claiming, SeenClaim
+from connect.kafka.admin.group_members import GroupMembers
 
 KEYS = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 
@@ -24,6 +25,7 @@ class Brokers:
     def __init__(self):
         self.topics = {}
         self.workers = {}
+        self.rebalancing = set()
         self.clock_ms = 1_000_000
 
 
@@ -45,7 +47,7 @@ class Log:
         return claims[-1]
 
     def members(self, group):
-        return self.brokers.workers.get(group, 0)
+        return GroupMembers(self.brokers.workers.get(group, 0), group in self.brokers.rebalancing)
 
     def now_ms(self):
         return self.brokers.clock_ms
@@ -132,6 +134,25 @@ def test_a_claim_counts_while_its_cluster_works_or_may_be_starting():
         start(brokers, SAME_TOPICS)
     brokers.clock_ms += STARTING_MS
     start(brokers, SAME_TOPICS)
+
+
+def test_workers_that_have_ended_while_their_group_rebalances_are_waited_for():
+    brokers = Brokers()
+    start(brokers, A)
+    brokers.clock_ms += STARTING_MS
+    brokers.rebalancing.add("a")
+    with pytest.raises(RetriableError, match="starting or ending"):
+        start(brokers, SAME_TOPICS)
+    start(brokers, SAME_TOPICS, Steps(9, brokers.workers.clear))
+    assert brokers.topics["b-slots"][-1].claim == SAME_TOPICS
+
+
+def test_a_cluster_that_has_rebalanced_and_goes_on_is_in_the_way():
+    brokers = Brokers()
+    start(brokers, A)
+    brokers.rebalancing.add("a")
+    with pytest.raises(ConfigError, match="Topic c"):
+        start(brokers, SAME_TOPICS, Steps(9, brokers.rebalancing.clear))
 
 
 def test_who_is_refused_for_a_moment_only_goes_on():
