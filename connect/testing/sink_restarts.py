@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from connect.api.plugin import Capability
@@ -16,6 +17,15 @@ PER_PARTITION = 24
 CUT = 4
 OTHER_CUT = 7
 BATCHES = 2 * PER_PARTITION // CUT
+
+
+@dataclass(frozen=True)
+class _Crash:
+    """What a crash and the replay after it left: the ids that are lost, and those that are there twice."""
+
+    when: str
+    lost: list[int]
+    twice: list[int]
 
 
 class SinkRestarts(ConnectorSuite):
@@ -66,17 +76,13 @@ class SinkRestarts(ConnectorSuite):
             self.check_durable(system, log, run, "the task dropped")
 
     def test_a_crash_at_any_step_loses_no_row(self, system: SinkDriver) -> None:
-        log = self.log_of(system)
-        for steps, committed in self._crashes(system, log):
-            lost = unwritten(system, [row for rows in log.rows.values() for row in rows])
-            assert not lost, f"A crash after {steps} batches, replayed from {committed}, lost the rows with ids {lost}"
+        for crash in self._crashes(system):
+            assert not crash.lost, f"{crash.when} lost the rows with ids {crash.lost}"
 
     @requires(Capability.EXACTLY_ONCE)
     def test_replayed_rows_land_once(self, system: SinkDriver) -> None:
-        log = self.log_of(system)
-        for steps, committed in self._crashes(system, log):
-            twice = written_twice(system)
-            assert not twice, f"A crash after {steps} batches, replayed from {committed}, left twice the ids {twice}"
+        for crash in self._crashes(system):
+            assert not crash.twice, f"{crash.when} left twice the ids {crash.twice}"
 
     def test_a_revoke_mid_write_loses_nothing(self, system: SinkDriver) -> None:
         log = self.log_of(system)
@@ -116,7 +122,19 @@ class SinkRestarts(ConnectorSuite):
             self.claim(run, {first: PER_PARTITION})
         assert run.claimed == {first: PER_PARTITION}, f"Put were 24 rows of {first}; claimed is {run.claimed}"
 
-    def _crashes(self, system: SinkDriver, log: FakeLog) -> Iterator[tuple[int, Mapping[TopicPartition, int]]]:
+    def _crashes(self, system: SinkDriver) -> list[_Crash]:
+        """Return what each crash left: one walk serves the test of lost and that of doubled rows."""
+        return self.once("crashes", lambda: list(self._crash_everywhere(system)))
+
+    def _crash_everywhere(self, system: SinkDriver) -> Iterator[_Crash]:
+        log = self.log_of(system)
+        for steps, committed in self._replays(system, log):
+            lost = unwritten(system, [row for rows in log.rows.values() for row in rows])
+            when = f"A crash after {steps} batches, replayed from {committed},"
+            is_exact = Capability.EXACTLY_ONCE in self.plugin.capabilities
+            yield _Crash(when, lost, written_twice(system) if is_exact else [])
+
+    def _replays(self, system: SinkDriver, log: FakeLog) -> Iterator[tuple[int, Mapping[TopicPartition, int]]]:
         """Yield the batches put before and what was committed, after each way to crash and replay.
 
         The commit may be missing altogether, or be a flush behind: the crash came before Kafka heard of it.

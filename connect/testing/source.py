@@ -27,8 +27,10 @@ from connect.testing.source_run import SourceRun, build_connector
 from connect.testing.source_tables import SourceTables
 from connect.testing.suite import requires
 
-IDLE_CPU_S = 0.2
-"""Processor time for two seconds of idle polls: small enough to catch a spin that shares its core with others."""
+IDLE_CPU_S = 0.06
+"""Processor time for two seconds of idle polls: a spin gets more, also where thirty others want its core."""
+IDLE_ROUNDS = 3
+"""A search for garbage, or a thread of an earlier test, computes once in this process; a source that spins always."""
 
 OUTAGE_S = 2.0
 """How long a source is asked while its system is away: rows that are at hand already come first."""
@@ -138,10 +140,13 @@ class SourceSuite(SourceTables):
     def test_an_idle_poll_uses_no_processor(self, system: SourceDriver) -> None:
         with self.run_of(system) as run:
             run.poll(0.2)
-            before_s = time.process_time()
-            waited = sum(run.poll(0.5) is None for _ in range(4))
-            used_s = time.process_time() - before_s
-        assert waited == 4, "There are no rows, and yet poll gave some."
+            for _ in range(IDLE_ROUNDS):
+                before_s = time.process_time()
+                waited = sum(run.poll(0.5) is None for _ in range(4))
+                used_s = time.process_time() - before_s
+                assert waited == 4, "There are no rows, and yet poll gave some."
+                if used_s < IDLE_CPU_S:
+                    break
         assert used_s < IDLE_CPU_S, f"Four idle polls used {used_s:.2f} s of processor time: wait with the deadline."
 
     def test_tasks_share_the_rows(self, system: SourceDriver) -> None:

@@ -11,7 +11,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import pytest
 from pydantic import ValidationError
@@ -28,6 +28,8 @@ from connect.testing.source_run import build_connector, leave_everywhere
 CANARY = "c4n4ry-s3cr3t-v4lue"
 KEY_NAME = re.compile(r"[a-z][a-z0-9]*(?:[.\-_][a-z0-9]+)*")
 _Test = TypeVar("_Test", bound=Callable[..., None])
+_V = TypeVar("_V")
+_SHARED = pytest.StashKey[dict[tuple[str, str], Any]]()
 
 
 def requires(*needs: Capability | type) -> Callable[[_Test], _Test]:
@@ -78,6 +80,22 @@ class ConnectorSuite:
         reason = self.waivers.get(request.node.name) or self.waivers.get(request.node.originalname)
         if reason is not None:
             request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+
+    @pytest.fixture(autouse=True)
+    def _shared_by_tests(self, request: pytest.FixtureRequest) -> None:
+        assert request.node.parent is not None
+        self._shared = request.node.parent.stash.setdefault(_SHARED, {})
+        self._parameters = request.node.name.removeprefix(request.node.originalname)
+
+    def once(self, what: str, make: Callable[[], _V]) -> _V:
+        """Return what `make` gave to the first test of the class that asked, with the same parameters.
+
+        What `make` raises is kept for nobody: the next test tries again.
+        """
+        key = (what, self._parameters)
+        if key not in self._shared:
+            self._shared[key] = make()
+        return cast("_V", self._shared[key])
 
     def exercise(self, config: Mapping[str, str], system: Any) -> None:
         """Run one short life of a task; the suites of sources and sinks say what it does."""
