@@ -9,7 +9,7 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.costs import CostQuestion, TableCost, TopicRate
-from connectors.bigquery.cost.choosing import kept_choice, new_choice
+from connectors.bigquery.cost.choosing import new_choice
 from connectors.bigquery.cost.plan import DAY_S, TableSize, Traffic, as_set, plan
 from connectors.bigquery.cost.prices import Prices, list_prices_in, prices_in
 from connectors.bigquery.dedup.rules import Keep
@@ -17,6 +17,7 @@ from connectors.bigquery.dedup.window import parse_window
 from connectors.bigquery.modes.auto import Choice
 from connectors.bigquery.modes.compact import CompactMode
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.mode_changes import kept_choice
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 

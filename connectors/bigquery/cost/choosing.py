@@ -7,27 +7,12 @@ from typing import Final
 
 from connect.api.optional.costs import ModeCost
 from connectors.bigquery.cost.plan import CHEAP_USD, as_set
-from connectors.bigquery.dedup.side_tables import log_table, merges_table
-from connectors.bigquery.modes.auto import CHOICES, EMPTY, HAS_LOG, MERGED, Choice, choice_in, reason_of_costs
+from connectors.bigquery.modes.auto import CHOICES, EMPTY, Choice, reason_of_costs
 from connectors.bigquery.modes.compact import CompactMode
 from connectors.bigquery.modes.merge import MergeMode
-from connectors.bigquery.warehouse.table_facts import TableFacts
-from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _MERGE: Final = MergeMode.name
 _COMPACT: Final = CompactMode.name
-
-
-def kept_choice(warehouse: Warehouse, table: TableFacts) -> Choice | None:
-    """Return what an existing table has been so far; None where neither mode has written it."""
-    chosen = choice_in(table.labels)
-    if chosen is not None:
-        return chosen
-    if warehouse.table(log_table(table.name)) is not None:
-        return Choice(_COMPACT, HAS_LOG)
-    if warehouse.table(merges_table(table.name)) is not None:
-        return Choice(_MERGE, MERGED)
-    return None
 
 
 def new_choice(costs: Sequence[ModeCost], *, has_window: bool) -> Choice:

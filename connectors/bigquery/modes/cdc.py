@@ -23,6 +23,7 @@ class CdcMode(KeyedMode):
     name = "cdc"
     doc = "BigQuery applies them by the table's primary key."
     is_idempotent = True
+    owns_table = True
     has_own_way = True
     has_window = False
     reads_logs_in_order = False

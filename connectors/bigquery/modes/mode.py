@@ -96,8 +96,8 @@ class Mode(ABC):
     """True where a batch that is written again, in any order, changes nothing. A backfill loads chunks by job else."""
     keeps_log: ClassVar[bool] = False
     """It is True where rows wait in a log beside their table."""
-    keeps_records: ClassVar[bool] = False
-    """It is True where a table holds every record, so that no mode that merges rows can go on with it."""
+    owns_table: ClassVar[bool] = False
+    """It is True where the mode is noted on its tables, as other modes of one row per key cannot go on with them."""
     merges_log: ClassVar[bool] = False
     """It is True where a log that is there is merged, as the mode that made it does."""
     chooses: ClassVar[bool] = False

@@ -19,7 +19,7 @@ class ViewMode(KeyedMode):
     name = "view"
     doc = "each record is added, and a view beside the table shows the rows."
     has_window = False
-    keeps_records = True
+    owns_table = True
     unordered_tombstone = (
         "Where its key has no such field either, it hides what its topic partition brought before it under its key, "
         "and what comes after it starts anew. Rows of other partitions stay."

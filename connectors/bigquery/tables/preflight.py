@@ -12,6 +12,7 @@ from connectors.bigquery.dedup.window import PARTITIONABLE
 from connectors.bigquery.rows.paths import Path, Root
 from connectors.bigquery.rows.table_schema import REPEATED, Columns, ColumnType, by_name
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.mode_changes import check_change
 from connectors.bigquery.warehouse.errors import RefusedAccessError
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
@@ -63,6 +64,11 @@ def _of_topic(config: BigQuerySinkConfig, warehouse: Warehouse, topic: str) -> I
             yield ConfigProblem(
                 "autoCreateTables", f"Table {name} does not exist. Create it, or set autoCreateTables=true."
             )
+        return
+    try:
+        check_change(config, warehouse, table)
+    except ConfigError as error:
+        yield from error.problems
         return
     yield from _of_keys(config, name, table.columns)
     yield from _of_order(config, name, table.columns)

@@ -6,12 +6,10 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from connect.api.errors import ConfigError
 from connectors.bigquery.cost.asking import choice_for
 from connectors.bigquery.dedup.side_tables import MODE_LABEL
 from connectors.bigquery.modes.auto import CHOICES, NAMED, Choice, choice_in
 from connectors.bigquery.modes.mode import Mode
-from connectors.bigquery.modes.view import ViewMode
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.spending.budget import prices_of_config
 from connectors.bigquery.warehouse.table_facts import TableFacts
@@ -37,16 +35,12 @@ class TableModes:
 
     def settle(self, target: str, table: TableFacts) -> None:
         """Find the mode of a table that is there, or choose it. A mode that is named is its user's word, for auto, too,
-        when that is set again.
-
-        ConfigError: it holds every record, and this mode would leave them there as doubles.
+        when that is set again. `check_change` has let the mode go on with it.
         """
         mode = self._config.mode
         label = table.labels.get(MODE_LABEL, "")
-        if label == ViewMode.name and mode.merges_rows:
-            raise self._holds_every_record(target)
         if not mode.chooses:
-            if (label and label != mode.name and mode.name in CHOICES) or (mode.keeps_records and label != mode.name):
+            if (label and label != mode.name and mode.name in CHOICES) or (mode.owns_table and label != mode.name):
                 self._warehouse.label(target, Choice(mode.name, NAMED).labels)
             self._modes[target] = mode
             return
@@ -65,16 +59,6 @@ class TableModes:
                 kept = (None if now is None else choice_in(now.labels)) or choice
         self._choices[target] = kept
         self._modes[target] = mode.of_table(kept.mode)
-
-    def _holds_every_record(self, target: str) -> ConfigError:
-        path, view = self._config.table_path(target), f"{self._config.table_path(target)}{self._config.view_suffix}"
-        return ConfigError(
-            f"Table {path} holds every record, as dedup.mode=view has added them, and "
-            f"dedup.mode={self._config.mode.name} keeps one row of each key: records of one key would stay as doubles.",
-            key="dedup.mode",
-            fix=f"Run CREATE OR REPLACE TABLE `{path}` AS SELECT * FROM `{view}`, which leaves one row of each key and "  # noqa: S608 - for people
-            "takes the label away, or set dedup.mode=view again.",
-        )
 
     def recall(self, targets: Iterable[str]) -> None:
         """Look up what was chosen for tables before, so that it is told before their first rows come, too."""

@@ -24,6 +24,7 @@ from connectors.bigquery.rows.paths import Root, schema_of
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, by_name
 from connectors.bigquery.rows.types import TypeRules, column_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.mode_changes import check_change
 from connectors.bigquery.tables.new_tables import (
     made_for_deletes,
     new_cleared_table,
@@ -235,6 +236,7 @@ class TargetTables:
             columns = (*needed.values, *needed.own)
             table = self._create(target, columns, dedup, for_deletes=not needed.values)
         else:
+            check_change(self._config, self._warehouse, table)
             self._config.mode.check_table(path, table.primary_key, dedup)
             self._check_log(target)
         self.modes.settle(target, table)
@@ -249,7 +251,7 @@ class TargetTables:
         self._ready_beside(target, columns, dedup)
         # A view shows the columns that its table had when it was created, so it is created again for new ones.
         mode = self.modes.of(target)
-        beside = self._memories(target) if mode.keeps_records else {}
+        beside = self._memories(target) if mode.owns_table else {}
         for name, text in mode.views_beside(target, self._warehouse, columns, dedup, beside).items():
             self.views.make(name, text, target, columns)
         return columns

@@ -14,6 +14,9 @@ from e2e_worker import wait_for
 from google.cloud import bigquery
 
 from connect.api.errors import ConfigError
+from connect.lib.deadline import Deadline
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.sink import BigQuerySinkConnector
 
 
 @pytest.fixture
@@ -151,3 +154,39 @@ def test_a_table_of_every_record_is_refused_by_a_mode_of_one_row_per_key_until_i
         merged.put([Message(0, 3, 1, 20, text="newest"), Message(0, 4, 2, -5, text="older")])
         merged.settle()
     assert [(row["id"], row["text"]) for row in dataset.rows("orders")] == [(1, "newest"), (2, "x")]
+
+
+def test_a_table_of_changes_stays_one_until_its_rows_are_copied(dataset, captured):
+    with Life(captured) as changes:
+        changes.put([Message(0, 0, 1, 5, text="first"), Message(0, 1, 2, 5, text="second")])
+        changes.settle()
+    for mode in ("merge", "compact", "auto", "view"):
+        other = {**captured, "dedup.mode": mode}
+        with pytest.raises(ConfigError, match=r"was written by dedup\.mode=cdc") as invalid:
+            BigQuerySinkConnector(BigQuerySinkConfig.parse({**other, "topics": "orders"})).check(Deadline.after(60))
+        with Life(other) as life, pytest.raises(ConfigError, match=r"cannot go on with it") as refused:
+            life.put([Message(0, 2, 1, 9)])
+        assert str(refused.value.fix) in str(invalid.value)
+    assert len(dataset.rows("orders")) == 2, "nothing is changed"
+    copy = str(refused.value.fix).partition("and CREATE")[2].partition(", and name")[0]
+    dataset.query(f"CREATE{copy}")
+    with Life({**captured, "dedup.mode": "merge", "topic2TableMap": "orders:orders_rows"}) as merged:
+        merged.put([Message(0, 0, 1, 5, text="first"), Message(0, 2, 1, 9, text="newer"), Message(1, 0, 2, 4)])
+        merged.settle()
+    assert [(row["id"], row["text"]) for row in dataset.rows("orders_rows")] == [(1, "newer"), (2, "second")]
+
+
+@pytest.mark.parametrize("before", ["merge", "auto", "compact", "view"])
+def test_a_table_that_another_mode_has_written_takes_no_changes(dataset, captured, before):
+    with Life({**captured, "dedup.mode": before, "table.primary.key": "id", "dedup.compact.interval.ms": "0"}) as life:
+        life.put([Message(0, 0, 1, 5)])
+        life.settle()
+        wait_for(lambda: life.flush() or is_empty(dataset, "_orders_log"), 180, "an empty log")
+    with Life(captured) as changes, pytest.raises(ConfigError, match=r"was merged|holds every record") as refused:
+        changes.put([Message(0, 1, 1, 9)])
+    if before != "view":
+        assert "topic2TableMap" in str(refused.value.fix)
+
+
+def is_empty(dataset, table: str) -> bool:
+    return table not in dataset.tables() or not dataset.rows(table)

@@ -1,0 +1,76 @@
+"""Decides which dedup.mode may go on with a table that another one has written, and how to go on where it may not.
+
+`merge`, `compact` and `auto` may follow each other, and `view` may follow them: these keep the same rows. What `view`
+and `cdc` have written stays theirs. `cdc` follows no mode that merged: BigQuery knows neither the orders nor the
+deletes of what is there, so an older record that comes late, or again, would take a row's place.
+"""
+
+from __future__ import annotations
+
+from connect.api.errors import ConfigError
+from connectors.bigquery.dedup.side_tables import MODE_LABEL, log_table, merges_table
+from connectors.bigquery.modes.auto import HAS_LOG, MERGED, Choice, choice_in
+from connectors.bigquery.modes.cdc import CdcMode
+from connectors.bigquery.modes.compact import CompactMode
+from connectors.bigquery.modes.merge import MergeMode
+from connectors.bigquery.modes.view import ViewMode
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.table_facts import TableFacts
+from connectors.bigquery.warehouse.warehouse import Warehouse
+
+
+def check_change(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableFacts) -> None:
+    """Raise ConfigError where the mode of the configuration would lose rows of a table, or double them."""
+    mode, written_by = config.mode, table.labels.get(MODE_LABEL, "")
+    keeps_rows = (mode.is_keyed or mode.merges_rows) and mode.name != written_by
+    if written_by == ViewMode.name and keeps_rows:
+        raise _holds_every_record(config, table.name)
+    if written_by == CdcMode.name and keeps_rows:
+        raise _has_changes(config, table.name)
+    if mode.name == CdcMode.name and written_by != CdcMode.name and kept_choice(warehouse, table) is not None:
+        raise _was_merged(config, table.name)
+
+
+def kept_choice(warehouse: Warehouse, table: TableFacts) -> Choice | None:
+    """Return what an existing table has been so far; None where neither mode has written it."""
+    chosen = choice_in(table.labels)
+    if chosen is not None:
+        return chosen
+    if warehouse.table(log_table(table.name)) is not None:
+        return Choice(CompactMode.name, HAS_LOG)
+    if warehouse.table(merges_table(table.name)) is not None:
+        return Choice(MergeMode.name, MERGED)
+    return None
+
+
+def _holds_every_record(config: BigQuerySinkConfig, target: str) -> ConfigError:
+    path, view = config.table_path(target), f"{config.table_path(target)}{config.view_suffix}"
+    return ConfigError(
+        f"Table {path} holds every record, as dedup.mode=view has added them, and dedup.mode={config.mode.name} keeps "
+        "one row of each key: records of one key would stay as doubles.",
+        key="dedup.mode",
+        fix=f"Run CREATE OR REPLACE TABLE `{path}` AS SELECT * FROM `{view}`, which leaves one row of each key and "  # noqa: S608 - for people
+        "takes the label away, or set dedup.mode=view again.",
+    )
+
+
+def _has_changes(config: BigQuerySinkConfig, target: str) -> ConfigError:
+    path = config.table_path(target)
+    return ConfigError(
+        f"Table {path} was written by dedup.mode=cdc, and dedup.mode={config.mode.name} cannot go on with it: BigQuery "
+        "changes such a table by its primary key alone, and refuses UPDATE, DELETE and MERGE.",
+        key="dedup.mode",
+        fix=f"Set dedup.mode=cdc again; or stop the connector, run ALTER TABLE `{path}` SET OPTIONS (max_staleness = "  # noqa: S608 - for people
+        f"NULL) and CREATE TABLE `{path}_rows` AS SELECT * FROM `{path}`, and name that table in topic2TableMap. "
+        "Deletes that BigQuery remembers are not copied: an older record that comes late brings its row back.",
+    )
+
+
+def _was_merged(config: BigQuerySinkConfig, target: str) -> ConfigError:
+    return ConfigError(
+        f"Table {config.table_path(target)} was merged by this sink, and dedup.mode=cdc cannot go on with it: BigQuery "
+        "knows neither the orders of its rows nor its deletes, so an older record would take a row's place.",
+        key="dedup.mode",
+        fix="Set dedup.mode=merge again, or name a new table in topic2TableMap and reset the connector's offsets, so "
+        "that its topics are read from the beginning.",
+    )
