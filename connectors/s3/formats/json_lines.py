@@ -5,7 +5,9 @@ Pure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
 
 from connect.api import schema as s
 from connect.api.records import Column
@@ -18,6 +20,7 @@ _PLAIN: Final = frozenset({
     s.Type.INT8, s.Type.INT16, s.Type.INT32, s.Type.INT64,
     s.Type.FLOAT32, s.Type.FLOAT64, s.Type.BOOLEAN, s.Type.STRING,
 })  # fmt: skip
+_ESCAPED: Final = r'["\\\x00-\x1f]'
 
 
 def json_lines(values: Column, *, numeric_decimals: bool) -> pa.Array:
@@ -81,22 +84,55 @@ def _is_finite(array: pa.Array) -> bool:
 
 
 def _vectorised(array: pa.Array) -> pa.Array:
-    """Return the JSON of columns that hold whole rows.
-
-    Polars does this, as nothing else writes these bytes for its price (docs/decisions/045).
-    """
-    import polars as pl
+    """Return the JSON of columns that hold whole rows (docs/decisions/045)."""
     import pyarrow as pa
-
-    table = pa.RecordBatch.from_struct_array(array)
-    columns = [_as_number(column) for column in table.columns]
-    frame = pl.DataFrame(pl.from_arrow(pa.record_batch(columns, names=table.schema.names)))
-    lines = frame.select(pl.struct(pl.all()).struct.json_encode()).to_series().to_arrow().cast(pa.large_binary())
-    if array.null_count == 0:
-        return lines
     import pyarrow.compute as pc
 
-    return pc.if_else(array.is_valid(), lines, pa.scalar(None, pa.large_binary()))
+    if len(array) == 0:
+        return pa.array([], pa.large_binary())
+    table = pa.RecordBatch.from_struct_array(array)
+    parts, between = [], "{"
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        quote, texts = _texts(_as_number(column))
+        parts += [pa.scalar(f"{between}{orjson.dumps(name).decode()}:{quote}", pa.large_string()), texts]
+        between = f"{quote},"
+    parts.append(pa.scalar(f"{between[:-1]}}}", pa.large_string()))
+    lines = pc.binary_join_element_wise(*parts, pa.scalar("", pa.large_string())).cast(pa.large_binary())
+    return pc.if_else(array.is_valid(), lines, pa.scalar(None, pa.large_binary())) if array.null_count else lines
+
+
+def _texts(column: pa.Array) -> tuple[str, pa.Array]:
+    """Return the JSON of each value as large_string, and a quote if one belongs at both ends of each of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as t
+
+    kind = column.type
+    if t.is_integer(kind) or t.is_boolean(kind):
+        return "", _null_as_text(column.cast(pa.large_string()), column)
+    if t.is_floating(kind):
+        return "", _null_as_text(_split(column.fill_null(0).to_numpy(zero_copy_only=False)), column)
+    if not t.is_string(kind):
+        texts = json_of_rows(column.to_pylist(), None)
+        return "", _null_as_text(texts.cast(pa.large_string()), column)
+    if column.null_count or pc.any(pc.match_substring_regex(column, _ESCAPED)).as_py():
+        return "", _split(column.to_numpy(zero_copy_only=False).tolist())
+    return '"', column.cast(pa.large_string())
+
+
+def _split(values: Any) -> pa.Array:
+    """Return the JSON of each of one or more values, written together: no JSON of a text has a line break in it."""
+    import pyarrow as pa
+
+    written = orjson.dumps(values, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY)
+    return pa.array(written[4:-2].split(b",\n  "), pa.large_binary()).cast(pa.large_string())
+
+
+def _null_as_text(texts: pa.Array, column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(column.is_valid(), texts, pa.scalar("null", pa.large_string())) if column.null_count else texts
 
 
 def _as_number(column: pa.Array) -> pa.Array:
