@@ -1,0 +1,172 @@
+"""Speaks to Redis by the library of its makers, and believes of its answers what commands of a sink can be answered.
+
+RESP2 is spoken: by RESP3 a server may push at any time, and by such a message tell the library to go on, with the
+login, at another host.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connectors.redis.commands import Command
+from connectors.redis.config import Target
+
+if TYPE_CHECKING:
+    import redis
+    from redis.connection import Connection
+
+_CONNECT_S: Final = 10.0
+_ANSWER_BYTES: Final = 16 << 20
+"""Answers to a request of a sink are a few bytes for each of its commands, or a line of an error."""
+_SHOWN_CHARS: Final = 300
+_FOR_NOW: Final = ("BUSY ", "MISCONF ", "NOREPLICAS ")
+"""Begin errors that the library has no class for, and that say nothing against a command."""
+_OK: Final = re.compile(rb"OK|PONG")
+_STREAM_ID: Final = re.compile(rb"\d+-\d+")
+
+
+class RedisServer:
+    """Keeps the connection to a server. Owned by the task thread."""
+
+    def __init__(self, target: Target) -> None:
+        self._where = f"Redis at {target.host}:{target.port}"
+        self._client = _client(target)
+
+    def send(self, commands: Sequence[Command]) -> list[ConnectError | None]:
+        """Send commands, and return for each why it was refused; None: it was not.
+
+        RetriableError: the server is away, still starts, is out of memory or takes no writes. ConfigError: it refuses
+        the user. ConnectError: what answers is no Redis.
+        """
+        from redis import exceptions as e
+
+        answers = self._answers(commands)
+        for answer in answers:
+            if isinstance(answer, e.AuthenticationError | e.NoPermissionError):
+                raise ConfigError(f"{self._where} refuses access: {_shown(answer)}", key="redis.password")
+            if isinstance(
+                answer, e.ConnectionError | e.OutOfMemoryError | e.ReadOnlyError | e.TryAgainError | e.ClusterDownError
+            ) or (isinstance(answer, e.ResponseError) and str(answer).startswith(_FOR_NOW)):
+                raise RetriableError(f"{self._where} cannot do that for now: {_shown(answer)}.")
+        for command, answer in zip(commands, answers, strict=True):
+            if not isinstance(answer, e.RedisError) and not _is_done(answer):
+                raise self._no_redis(f"it answers {command[0]!s} with {_shown(repr(answer))}")
+        return [
+            ConnectError(f"Redis refused it: {_shown(a)}.") if isinstance(a, e.RedisError) else None for a in answers
+        ]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def _answers(self, commands: Sequence[Command]) -> list[Any]:
+        """Return what the server says to each command; errors are values."""
+        from redis import exceptions as e
+
+        pipeline = self._client.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)  # type: ignore[no-untyped-call]  # redis has no types here
+        try:
+            return pipeline.execute(raise_on_error=False)
+        except (e.AuthenticationError, e.NoPermissionError) as error:
+            raise ConfigError(f"{self._where} refuses access: {_shown(error)}", key="redis.password") from None
+        except (e.ConnectionError, e.TimeoutError, OSError) as error:
+            raise RetriableError(f"{self._where} does not answer ({type(error).__name__}: {_shown(error)}).") from None
+        except (e.RedisError, ValueError, TypeError, OverflowError, RecursionError) as error:
+            # What is left of such an answer would be taken for the answers to the next commands.
+            self._client.connection_pool.disconnect()
+            raise self._no_redis(f"{type(error).__name__}: {_shown(error)}") from None
+
+    def _no_redis(self, why: str) -> ConnectError:
+        return ConnectError(
+            f"What answers as {self._where} is no Redis ({why}).",
+            fix="Check the address, and what is on the way there.",
+        )
+
+
+def _client(target: Target) -> redis.Redis:
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    tls: dict[str, Any] = {}
+    if target.tls:
+        tls = {
+            "ssl_ca_certs": target.certificates,
+            "ssl_cert_reqs": "required" if target.checks_host else "none",
+            "ssl_check_hostname": target.checks_host,
+        }
+    pool = redis.ConnectionPool(
+        connection_class=_bounded(redis.SSLConnection if target.tls else redis.Connection, target.timeout_s),
+        host=target.host,
+        port=target.port,
+        db=target.database,
+        username=target.username or None,
+        password=target.password or None,
+        protocol=2,
+        socket_timeout=target.timeout_s,
+        socket_connect_timeout=min(target.timeout_s, _CONNECT_S),
+        retry=Retry(NoBackoff(), 0),  # the framework tries again, with its own waits
+        **tls,
+    )
+    client = redis.Redis.from_pool(pool)
+    client.response_callbacks.clear()  # they make True of answers that are none
+    return client
+
+
+def _bounded(kind: type[Connection], whole_s: float) -> type[Connection]:
+    """Return connections whose answers to one request end within these seconds."""
+
+    class Bounded(kind):  # type: ignore[valid-type, misc]  # a class is a value here
+        def _connect(self) -> Any:
+            return _BoundedSocket(super()._connect(), whole_s)
+
+    return Bounded
+
+
+class _BoundedSocket:
+    """A socket that reads no more, and no longer, than answers to what was sent last may take."""
+
+    def __init__(self, connected: socket.socket, whole_s: float) -> None:
+        self._socket = connected
+        self._whole_s = whole_s
+        self._end_s = time.monotonic() + whole_s
+        self._left_bytes = _ANSWER_BYTES
+
+    def sendall(self, data: bytes) -> None:
+        self._socket.sendall(data)
+        self._end_s = time.monotonic() + self._whole_s
+        self._left_bytes = _ANSWER_BYTES
+
+    def recv(self, size: int) -> bytes:
+        if time.monotonic() > self._end_s:
+            raise TimeoutError(f"The answer took longer than {self._whole_s:g} s")
+        if self._left_bytes <= 0:
+            raise OSError(f"The answer is longer than {_ANSWER_BYTES >> 20} MiB")
+        data = self._socket.recv(size)
+        self._left_bytes -= len(data)
+        return data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+
+def _is_done(answer: object) -> bool:
+    """Tell if a command of a sink was carried out: Redis says OK, how much there is now, or the id of an entry."""
+    match answer:
+        case bool():
+            return False
+        case int():
+            return answer >= 0
+        case bytes():
+            return bool(_OK.fullmatch(answer) or _STREAM_ID.fullmatch(answer))
+    return False
+
+
+def _shown(answer: object) -> str:
+    return str(answer)[:_SHOWN_CHARS]
