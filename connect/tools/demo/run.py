@@ -225,7 +225,9 @@ def _compare_target(screen: Screen, worker: DemoWorker, dataset: Dataset, target
             raise ConnectError(f"{found}\n{_statuses(worker)}", fix=f"See {worker.log_path}.")
         screen.say(f"in {target.title} {rows:,} of {wanted:,} flights")
         pause.wait(TARGET_INTERVAL_S)
-    return compare(f"flights in {target.title}", read_source(dataset.path, FLIGHTS), target.read())
+    screen.say(f"in {target.title} {rows:,} of {wanted:,} flights: reading them to compare")
+    flights = target.read(lambda read: screen.say(f"read {read:,} of {wanted:,} flights from {target.title}"))
+    return compare(f"flights in {target.title}", read_source(dataset.path, FLIGHTS), flights)
 
 
 def _verdict(comparisons: Sequence[Comparison], kills: int) -> str:

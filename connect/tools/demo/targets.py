@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -26,6 +26,7 @@ SPACE: Final = "nyc"
 """Names the dataset or keyspace of the flights, as the connectors' files do."""
 _COLUMNS: Final = ", ".join(column.name for column in FLIGHTS.columns)
 _REQUEST_TIMEOUT_S: Final = 60.0
+_PAGE_ROWS: Final = 10_000
 
 
 class Target(ABC):
@@ -47,9 +48,20 @@ class Target(ABC):
     def count(self) -> int:
         """Return how many flights it has now, 0 where the sink has not made the table yet."""
 
+    def read(self, told: Callable[[int], None]) -> pl.DataFrame:
+        """Return all flights, with the columns of the source in their order; `told` hears how many were read so far,
+        page by page, as all of them take minutes.
+        """
+        found: list[tuple[Any, ...]] = []
+        for row in self._rows():
+            found.append(row)
+            if len(found) % _PAGE_ROWS == 0:
+                told(len(found))
+        return _frame(found)
+
     @abstractmethod
-    def read(self) -> pl.DataFrame:
-        """Return all flights, with the columns of the source in their order."""
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield all flights; no more than a page of them at a time is fetched."""
 
 
 class BigQueryTarget(Target):
@@ -89,13 +101,13 @@ class BigQueryTarget(Target):
         (row,) = self._query("COUNT(*)")
         return int(row[0])
 
-    def read(self) -> pl.DataFrame:
-        """Read by a query."""
-        return _frame([tuple(row.values()) for row in self._query(_COLUMNS)])
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        for row in self._query(_COLUMNS):
+            yield tuple(row.values())
 
     def _query(self, columns: str) -> Any:
         statement = f"SELECT {columns} FROM {SPACE}.flights"  # noqa: S608 - names of our own
-        return self._client.query_and_wait(statement, api_timeout=_REQUEST_TIMEOUT_S)
+        return self._client.query_and_wait(statement, api_timeout=_REQUEST_TIMEOUT_S, page_size=_PAGE_ROWS)
 
 
 class CassandraTarget(Target):
@@ -125,10 +137,9 @@ class CassandraTarget(Target):
         """Count page by page, as one COUNT of all rows may take the node too long."""
         return sum(1 for _ in self._session.execute(f"SELECT id FROM {SPACE}.flights"))  # noqa: S608 - names of our own
 
-    def read(self) -> pl.DataFrame:
-        """Read page by page."""
-        rows = self._session.execute(f"SELECT {_COLUMNS} FROM {SPACE}.flights")  # noqa: S608 - names of our own
-        return _frame([tuple(row) for row in rows])
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        for row in self._session.execute(f"SELECT {_COLUMNS} FROM {SPACE}.flights"):  # noqa: S608 - names of our own
+            yield tuple(row)
 
 
 def _frame(rows: list[tuple[Any, ...]]) -> pl.DataFrame:

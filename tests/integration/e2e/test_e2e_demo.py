@@ -42,6 +42,7 @@ def test_the_flights_go_into_bigquery_and_cassandra_as_well():
     s3 = verdicts["flights"]
     assert s3[:4] == ["3,000", "3,000", "0", "0"]
     assert s3[-1] == "yes"
+    assert "BigQuery 3,000 of 3,000 flights: reading them" in done.stdout
     assert verdicts["flights in BigQuery"] == verdicts["flights in Cassandra"] == s3
 
 
