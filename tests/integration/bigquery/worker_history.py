@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -24,8 +25,12 @@ from connect.tools.services import BigQueryService, KafkaEndpoint
 MODES: Final = ("merge", "compact", "auto")
 """These modes may follow each other."""
 STANDSTILL_S: Final = 240.0
-"""With records to read some are committed within this time, whichever fault came last. A merge waits 15 s for a task
-that is gone, a group 6 s, and the emulator is frozen for 30 s at most; the rest is for a machine that is busy."""
+"""With records to read some are committed within this time, or at least a table is made or written, whichever fault
+came last. A merge waits 15 s for a task that is gone, a group 6 s, and the emulator is frozen for 30 s at most; the
+rest is for a machine that is busy."""
+LONGEST_S: Final = 1200.0
+"""A machine that is busier still takes 90 s for a MERGE and 20 s for a table, and writes many before it commits."""
+_WRITTEN: Final = re.compile(rb"(?:Merged into|Created|Loaded \d+ rows into) table")
 
 
 @dataclass(frozen=True)
@@ -227,13 +232,20 @@ class WorkerHistory:
         return found
 
     def _until(self, count: int) -> None:
-        """Wait until so many records are committed; the history fails where nothing moves for STANDSTILL_S."""
-        last, moved_s, pause = -1, time.monotonic(), threading.Event()
+        """Wait until so many records are committed; the history fails where nothing moves for STANDSTILL_S, or tables
+        are written for LONGEST_S and nothing of it is committed.
+        """
+        last, wrote, pause = -1, -1, threading.Event()
+        committed_s = wrote_s = time.monotonic()
         while (found := self._committed()) < count:
+            now_s, written = time.monotonic(), len(_WRITTEN.findall(self.services.worker.log_path.read_bytes()))
             if found != last:
-                last, moved_s = found, time.monotonic()
-            assert time.monotonic() - moved_s < STANDSTILL_S, (
-                f"nothing was committed for {STANDSTILL_S} s: {found} of {self.log.count}; "
+                last, committed_s = found, now_s
+            if written != wrote:
+                wrote, wrote_s = written, now_s
+            is_stuck = now_s - max(committed_s, wrote_s) >= STANDSTILL_S or now_s - committed_s >= LONGEST_S
+            assert not is_stuck, (
+                f"nothing was committed for {now_s - committed_s:.0f} s: {found} of {self.log.count}; "
                 f"{self.services.worker.status(self.name)}; {self.services.worker.log_tail()}"
             )
             pause.wait(0.25)
