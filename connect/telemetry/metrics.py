@@ -86,13 +86,14 @@ TASK_METRICS: Final = (
           "were first seen; 0 when all is committed.", "as for lag_rows."),
     _task("source_lag_s", "source_lag_seconds", "seconds",
           "How far the source is behind: 0 when all that it had at the last look is in Kafka, else no row that is not "
-          "in Kafka is older than this. Sources that tell of it: JDBC, agents of Cassandra.",
+          "in Kafka is older than this; as long as it is paused or cannot be asked, the time since the last look. Sources "
+          "that tell of it: JDBC, agents of Cassandra.",
           "where it grows, the source is read too slowly, a table is left aside or the database is away: connect "
           "connectors why NAME."),
     _task("source_lag_rows", "source_lag_rows", "rows",
           "Rows that the source held at the last look and that are not in Kafka, so many at least; 0: it had no more. "
-          "Missing where it cannot tell without a look at a whole table. JDBC counts by the index that it reads by, up "
-          "to 1,000,000 rows for a table.", "as for source_lag_seconds."),
+          "Missing where it cannot tell without a look at a whole table, and instead of 0 while it is paused. JDBC "
+          "counts by the index that it reads by, up to 1,000,000 rows for a table.", "as for source_lag_seconds."),
     _task("source_lag_bytes", "source_lag_bytes", "bytes",
           "How much of its log the source had not read at the last look, changes of other tables included; 0 at its "
           "end. Sources that tell of it: JDBC by mode=log, agents of Cassandra.", "as for source_lag_seconds."),

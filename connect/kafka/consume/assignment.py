@@ -26,7 +26,7 @@ class Assignment:
         self._failures = failures
         self._cooperative = cooperative
         self.owned: set[TopicPartition] = set()
-        self._paused: set[TopicPartition] = set()
+        self.paused: set[TopicPartition] = set()
         self._start_offsets: dict[TopicPartition, int] | None = None
 
     def callbacks(
@@ -52,14 +52,14 @@ class Assignment:
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop reading these, also those that come back in a rebalance."""
         chosen = set(partitions)
-        self._paused |= chosen
+        self.paused |= chosen
         with translated(f"pausing {names_of(sorted(chosen))}"):
             self._consumer.pause([KafkaPartition(*tp) for tp in chosen & self._active()])
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these again."""
         chosen = set(partitions)
-        self._paused -= chosen
+        self.paused -= chosen
         with translated(f"resuming {names_of(sorted(chosen))}"):
             self._consumer.resume([KafkaPartition(*tp) for tp in chosen & self._active()])
 
@@ -83,7 +83,7 @@ class Assignment:
             self._consumer.incremental_assign(parts)
         else:
             self._consumer.assign(parts)
-        paused = [KafkaPartition(*tp) for tp in given if tp in self._paused]
+        paused = [KafkaPartition(*tp) for tp in given if tp in self.paused]
         if paused:
             self._consumer.pause(paused)
 
@@ -92,7 +92,7 @@ class Assignment:
         self._call(callback, gone)
         self._reads.unassigned(gone)
         self.owned -= set(gone)
-        self._paused -= set(gone)
+        self.paused -= set(gone)
 
     def _call(self, callback: OnPartitions, partitions: Partitions) -> None:
         # An exception that went through consume() would take the records of that call with it.

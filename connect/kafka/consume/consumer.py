@@ -21,6 +21,7 @@ from connect.kafka.consume.columns import SizeGuess
 from connect.kafka.consume.commits import commit
 from connect.kafka.consume.failures import Failures
 from connect.kafka.consume.reads import PlainReads, PolledBatches, Reads
+from connect.kafka.consume.resting import RestingPartitions
 from connect.kafka.consume.subscription import Subscription
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -77,6 +78,8 @@ class BatchConsumer:
         self._assignment = Assignment(self._consumer, self._reads, self._failures, cooperative=cooperative)
         refresh_s = int(settings.get("topic.metadata.refresh.interval.ms", _REFRESH_MS)) / 1000
         self._subscription = Subscription(self._consumer, refresh_s=refresh_s)
+        begins_at_end = settings.get("auto.offset.reset") in {"latest", "largest", "end"}
+        self._resting = RestingPartitions(self._consumer, begins_at_end=begins_at_end)
         self._closed = False
 
     def subscribe(
@@ -157,9 +160,13 @@ class BatchConsumer:
         return _offsets(found)
 
     def position(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the next offset `poll` gives of each; partitions of which nothing was read yet are left out."""
+        """Return the next offset `poll` gives of each; partitions of which nothing was read yet are left out, but those
+        that are paused.
+        """
+        wanted = list(partitions)
         with translated("reading positions"):
-            return _offsets(self._consumer.position([KafkaPartition(*tp) for tp in partitions]))
+            found = _offsets(self._consumer.position([KafkaPartition(*tp) for tp in wanted]))
+        return {tp: at for tp, at in self._resting.starts.items() if tp in wanted} | found
 
     @property
     def trouble(self) -> str | None:
@@ -171,15 +178,17 @@ class BatchConsumer:
         return frozenset(self._assignment.owned)
 
     def end_offsets(self) -> dict[TopicPartition, int]:
-        """Return the end of each owned partition as of the last fetch, without asking a broker; unknown ones are left
-        out.
+        """Return the end of each owned partition as of the last fetch; unknown ones are left out.
+
+        Brokers are asked for those that are paused alone, every few seconds: no fetch tells of them.
         """
-        found: dict[TopicPartition, int] = {}
+        self._resting.look(self._assignment.owned & self._assignment.paused)
+        found = {tp: end for tp, end in self._resting.ends.items() if tp in self._assignment.owned}
         for tp in self._assignment.owned:
             with translated(f"reading the end of {names_of([tp])}"):
                 marks = self._consumer.get_watermark_offsets(KafkaPartition(*tp), cached=True)
             if marks is not None and marks[1] >= 0:
-                found[tp] = marks[1]
+                found[tp] = max(marks[1], found.get(tp, 0))
         return found
 
     def lag(self) -> dict[TopicPartition, int]:

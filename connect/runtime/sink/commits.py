@@ -49,6 +49,7 @@ class SinkCommits:
         self._next_flush_s = 0.0
         self._next_lag_s = 0.0
         self._quiet_since_s: float | None = None
+        self._quiet_ends: dict[TopicPartition, int] = {}
         self._asked_within_s = math.inf
 
     def begin(self) -> None:
@@ -74,8 +75,13 @@ class SinkCommits:
         """Note that Kafka was asked for rows, and if it gave any."""
         if has_rows:
             self._quiet_since_s = None
-        elif self._quiet_since_s is None:
+            return
+        if self._quiet_since_s is None:
             self._quiet_since_s = time.monotonic()
+        elif time.monotonic() - self._quiet_since_s >= QUIET_S:
+            # Rows before an end that the last poll knew would have come by this one.
+            self._partitions.lag.all_taken(self._quiet_ends)
+        self._quiet_ends = self._consumer.end_offsets()
 
     def took_rows(self) -> None:
         """Note that the sink has taken rows since the last flush."""
@@ -143,12 +149,10 @@ class SinkCommits:
         """
         self._next_lag_s = time.monotonic() + LAG_S
         ends, lag = self._consumer.end_offsets(), self._partitions.lag
-        positions, oldest_ms = self._consumer.position(ends), lag.oldest_ms()
+        positions = {**self._consumer.position(ends), **self._partitions.firsts}
+        oldest_ms = lag.oldest_ms()
         self._figures.set("lag_rows", lag.rows(ends, positions))
-        is_quiet = self._quiet_since_s is not None and time.monotonic() - self._quiet_since_s >= QUIET_S
-        if is_quiet:
-            lag.all_taken()
-        untaken_s = None if is_quiet else lag.untaken_since_s(ends, positions, time.time())
+        untaken_s = lag.untaken_since_s(ends, positions, time.time())
         since_s = (untaken_s, None if oldest_ms is None else oldest_ms / 1000)
         self._figures.set_since("lag_s", min((at_s for at_s in since_s if at_s is not None), default=None))
 

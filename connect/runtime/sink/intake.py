@@ -20,7 +20,7 @@ from connect.runtime.records.tolerance import ToleranceExceededError
 from connect.runtime.settings.loop_limits import SinkLimits
 from connect.runtime.sink.commits import SinkCommits
 from connect.runtime.sink.membership import SinkMembership
-from connect.runtime.sink.partitions import first_offset, place_of
+from connect.runtime.sink.partitions import place_of
 from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.task.condition import Step
 from connect.runtime.task.task_reports import TaskReports
@@ -57,7 +57,6 @@ class SinkIntake:
         if not self._partitions.is_current(tp):
             return
         self._reports.used_topics.add(raw.topic)
-        self._partitions.read(tp, first_offset(raw))
         self._figures.add("polled_rows_total", len(raw))
         self._path.tolerance.saw(len(raw))
         if self._path.dead_letters is not None:

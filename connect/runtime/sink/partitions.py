@@ -18,7 +18,8 @@ class SinkPartitions:
         self.lag = CommittedLag()
         self._revoked_since_poll: set[TopicPartition] = set()
         self._taken: dict[TopicPartition, int] = {}
-        self._firsts: dict[TopicPartition, int] = {}
+        self.firsts: dict[TopicPartition, int] = {}
+        """They are the first offsets that were read of the assigned partitions."""
         self._commits: dict[TopicPartition, int] = {}
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
@@ -32,7 +33,7 @@ class SinkPartitions:
             self.assigned.discard(tp)
             self._revoked_since_poll.add(tp)
             self._taken.pop(tp, None)
-            self._firsts.pop(tp, None)
+            self.firsts.pop(tp, None)
             self._commits.pop(tp, None)
 
     def polled(self) -> None:
@@ -49,7 +50,7 @@ class SinkPartitions:
 
     def read(self, partition: TopicPartition, offset: int) -> None:
         """Note the first offset that was read of a partition."""
-        self._firsts.setdefault(partition, offset)
+        self.firsts.setdefault(partition, offset)
 
     def took(self, partition: TopicPartition, raw: RawBatch) -> None:
         """Note that the sink has a batch whole."""
@@ -81,7 +82,7 @@ class SinkPartitions:
 
     def commit_again(self, partition: TopicPartition) -> int:
         """Return the offset whose commit changes nothing: the last one, or the first that was read."""
-        at = self._commits.get(partition, self._firsts.get(partition))
+        at = self._commits.get(partition, self.firsts.get(partition))
         assert at is not None, f"nothing was read of {partition}"
         return at
 

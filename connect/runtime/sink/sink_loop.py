@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Sequence
 
 from connect.api.records import TopicPartition
 from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.records.tolerance import LimitExceededError, Stage, ToleranceExceededError
 from connect.runtime.settings.loop_limits import SinkLimits
 from connect.runtime.sink.commits import SinkCommits
 from connect.runtime.sink.intake import PAUSED_WAIT_S, SinkIntake
 from connect.runtime.sink.membership import SinkMembership
-from connect.runtime.sink.partitions import SinkPartitions
+from connect.runtime.sink.partitions import SinkPartitions, first_offset, place_of
 from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.task.condition import Step
 from connect.runtime.task.control import Control
@@ -76,6 +77,7 @@ class SinkLoop:
         self._tell_idle(bool(batches))
         if batches:
             self._figures.measure("batch_rows", sum(map(len, batches)))
+            self._tell_of(batches)
         for raw in batches:
             if stop.is_set():
                 return
@@ -83,6 +85,12 @@ class SinkLoop:
                 self._intake.take(raw, stop)
         if self.commits.is_due:
             self.commits.flush()
+        self.commits.tell_lag_if_due()
+
+    def _tell_of(self, batches: Sequence[RawBatch]) -> None:
+        """Tell of rows that were read before the sink is called with them: it may not return for a long time."""
+        for raw in batches:
+            self._partitions.read(place_of(raw), first_offset(raw))
         self.commits.tell_lag_if_due()
 
     def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:

@@ -141,6 +141,7 @@ class SourceLoop:
     def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         on_paused(True)
         self._flush(self._delivery.drain)
+        self._figures.is_away()
         while control.paused and not control.stopping:
             control.heard()
             self._delivery.check()

@@ -53,6 +53,7 @@ class CommittedLag:
     def __init__(self) -> None:
         self._partitions: dict[TopicPartition, _Partition] = {}
         self._seen: dict[TopicPartition, _Seen] = {}
+        self._read_to: dict[TopicPartition, int] = {}
         self.active_rows = 0
         """It is the number of rows that are taken and not committed."""
         self.active_bytes = 0
@@ -88,6 +89,7 @@ class CommittedLag:
         """Forget these partitions, which are another task's now."""
         for partition in partitions:
             self._seen.pop(partition, None)
+            self._read_to.pop(partition, None)
             known = self._partitions.pop(partition, None)
             while known is not None and known.taken:
                 self._forget(known)
@@ -125,15 +127,15 @@ class CommittedLag:
             known = self._partitions.get(partition)
             taken = known.taken[-1].next_offset if known and known.taken else self._start(partition, positions)
             seen = self._seen.get(partition)
-            if taken is None or taken >= end:
+            if taken is None or max(taken, self._read_to.get(partition, 0)) >= end:
                 self._seen.pop(partition, None)
             elif seen is None or taken >= seen.end:
                 self._seen[partition] = _Seen(end, now_s)
         return min((seen.at_s for seen in self._seen.values()), default=None)
 
-    def all_taken(self) -> None:
-        """Take note that the sink has taken all rows that there are: later ones count from when they are seen."""
-        self._seen.clear()
+    def all_taken(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Take note that the sink has taken all rows before these ends: later ones count from when they are seen."""
+        self._read_to |= ends
 
     def _forget(self, known: _Partition) -> _Taken:
         batch = known.taken.popleft()

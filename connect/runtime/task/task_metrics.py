@@ -118,8 +118,14 @@ class TaskFigures:
         self._is_behind = behind
 
     def is_away(self) -> None:
-        """Take note that the source cannot be asked: nobody knows what it has more, until it says so again."""
+        """Take note that the source is not asked, or cannot be: nobody knows what it has more, until it says so again.
+
+        That so many rows wait at least is true all the same, but not that there are none.
+        """
         self._is_behind = True
+        for name in ("source_lag_rows", "source_lag_bytes"):
+            if self._values.get(name) == 0:
+                self.unset(name)
 
     def is_behind(self) -> bool:
         """Tell if a source that tells its lag has not caught up since it began, or not within the last seconds."""

@@ -302,3 +302,23 @@ def test_offsets_beyond_the_log_are_an_error_where_the_reset_is_none(clients, to
     with pytest.raises(ConnectError, match="not in the log") as caught:
         poll_for_a_while()
     assert caught.value.key == "consumer.override.auto.offset.reset"
+
+
+def test_rows_that_come_while_partitions_are_paused_are_behind_what_was_committed(clients, topic_name):
+    topic = clients.topic(topic_name, 2)
+    first, second = tps(topic, 0, 1)
+    send(clients, topic, [b"1", b"2"], partition=0)
+    former = Member(clients.consumer(topic), [topic])
+    former.until(lambda: len(former.values) == 2)
+    former.consumer.commit({first: 2}, in_s(60))
+    former.consumer.close(in_s(60))
+
+    member = Member(clients.consumer(topic), [topic])
+    member.until(lambda: member.consumer.assignment() == {first, second})
+    member.consumer.pause([first, second])
+    send(clients, topic, [b"3"] * 5, partition=0)
+    send(clients, topic, [b"4"] * 7, partition=1)
+
+    member.until(lambda: member.consumer.end_offsets() == {first: 7, second: 7})
+    assert member.consumer.position([first, second]) == {first: 2, second: 0}
+    assert member.values == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from connect.runtime.task.task_metrics import TaskFigures
 
 
@@ -33,6 +35,14 @@ def test_a_source_that_cannot_be_asked_may_be_behind():
     assert figures.snapshot()["source_lag_s"] == 60.0
     figures.caught_up(158.0)
     assert figures.snapshot()["source_lag_s"] == 0.0
+
+
+@pytest.mark.parametrize(("rows", "told"), [(0.0, None), (5.0, 5.0)])
+def test_of_a_source_that_is_not_asked_nobody_knows_that_no_row_waits(rows, told):
+    figures = TaskFigures()
+    figures.set("source_lag_rows", rows)
+    figures.is_away()
+    assert figures.snapshot().get("source_lag_rows") == told
 
 
 def test_rows_are_counted_by_how_long_they_were_on_their_way():

@@ -106,3 +106,24 @@ def test_marks_of_transactions_behind_the_last_row_are_no_rows_that_wait(now_s):
     assert sink.lag_s() == 0.0
     now_s[0] += 3.0
     assert sink.lag_s() == 3.0
+
+
+def test_rows_that_were_read_and_that_the_sink_has_not_taken_wait(now_s):
+    sink = Sink(now_s)
+    sink.topic.end = sink.topic.polled = 40
+    sink.partitions.firsts[TP] = 0
+    sink.commits.tell_lag()
+    assert sink.figures.snapshot()["lag_rows"] == 40
+
+
+def test_rows_that_come_while_a_quiet_sink_is_paused_are_behind_since_they_were_seen(now_s):
+    sink = Sink(now_s)
+    sink.topic.end = sink.topic.polled = 10
+    for _ in range(20):
+        now_s[0] += 1.0
+        sink.commits.polled(has_rows=False)
+    assert sink.lag_s() == 0.0
+    sink.topic.end = 30
+    sink.commits.tell_lag()
+    now_s[0] += 7.0
+    assert sink.lag_s() == 7.0
