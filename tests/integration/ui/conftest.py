@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -77,34 +78,46 @@ def bed(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Itera
         worker.stop()
 
 
+@pytest.fixture(scope="module")
+def looking(browser: Any, bed: Bed) -> Callable[[], AbstractContextManager[Look]]:  # noqa: F811 - the fixture of chromium
+    """Opens pages; when they are closed each has asked nobody but its worker, and reported no error."""
+
+    @contextmanager
+    def opening() -> Iterator[Look]:
+        contexts: list[Any] = []
+        asked: list[str] = []
+        errors: list[str] = []
+
+        def opened(path: str = "/ui", width: int = 1280, scheme: str = "light", **more: Any) -> Any:
+            context = browser.new_context(
+                viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce", **more
+            )
+            contexts.append(context)
+            page = context.new_page()
+            page.set_default_timeout(PATIENCE_MS)
+            page.on("request", lambda request: asked.append(urlsplit(request.url).netloc))
+            page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.goto(bed.url + path)
+            return page
+
+        yield opened
+        for context in contexts:
+            context.close()
+        assert set(asked) == {urlsplit(bed.url).netloc}
+        assert errors == []
+
+    return opening
+
+
 @pytest.fixture
-def look(browser: Any, bed: Bed) -> Iterator[Look]:  # noqa: F811 - the fixture of chromium
-    """Opens pages; each has asked nobody but its worker, and reported no error."""
-    contexts: list[Any] = []
-    asked: list[str] = []
-    errors: list[str] = []
-
-    def opened(path: str = "/ui", width: int = 1280, scheme: str = "light", **more: Any) -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce", **more
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        page.on("request", lambda request: asked.append(urlsplit(request.url).netloc))
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(bed.url + path)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert set(asked) == {urlsplit(bed.url).netloc}
-    assert errors == []
+def look(looking: Callable[[], AbstractContextManager[Look]]) -> Iterator[Look]:
+    """Opens pages of one test."""
+    with looking() as opened:
+        yield opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def live() -> Callable[[Any], None]:
     """Waits until a page follows its worker."""
     return lambda page: page.get_by_text("The figures are live.").wait_for()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,36 +15,41 @@ pytestmark = needs_chromium
 Look = Callable[..., Any]
 
 
+PAGES = {
+    "overview": "/ui",
+    "doctor": "/ui/doctor",
+    "connector": "/ui/connector?name=bills-to-lake",
+    "flow": "/ui/flow",
+    "sample": "/ui/sample?name=clicks-source",
+    "nothing-there": "/ui?q=nothing-is-called-so",
+    "offsets": "/ui/offsets?name=orders-source",
+    "history": "/ui/history?name=bills-to-lake",
+    "edit": "/ui/edit?name=orders-source",
+    "new": "/ui/edit",
+    "backfills": "/ui/backfills",
+    "reports": "/ui/reports",
+    "plugins": "/ui/plugins",
+    "plugin": "/ui/plugin?class=FileStreamSource",
+}
+
+
+@pytest.fixture(scope="module", params=PAGES.values(), ids=PAGES)
+def shown(request: pytest.FixtureRequest, looking: Look, live: Look) -> Iterator[Any]:
+    """A page that was opened once, live where it follows its worker."""
+    with looking() as look:
+        page = look(request.param)
+        if page.locator("#live").count():
+            live(page)
+        yield page
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("overview", "/ui"),
-        ("doctor", "/ui/doctor"),
-        ("connector", "/ui/connector?name=bills-to-lake"),
-        ("flow", "/ui/flow"),
-        ("sample", "/ui/sample?name=clicks-source"),
-        ("nothing-there", "/ui?q=nothing-is-called-so"),
-        ("offsets", "/ui/offsets?name=orders-source"),
-        ("history", "/ui/history?name=bills-to-lake"),
-        ("edit", "/ui/edit?name=orders-source"),
-        ("new", "/ui/edit"),
-        ("backfills", "/ui/backfills"),
-        ("reports", "/ui/reports"),
-        ("plugins", "/ui/plugins"),
-        ("plugin", "/ui/plugin?class=FileStreamSource"),
-    ],
-)
-def test_pages_are_accessible_and_fit_the_screen(
-    look: Look, live: Look, axe: str, tmp_path: Path, name: str, path: str, width: int, scheme: str
-) -> None:
-    page = look(path, width, scheme)
-    if page.locator("#live").count():
-        live(page)
-    page.screenshot(path=tmp_path / f"{name}-{width}-{scheme}.png", full_page=True)
-    assert violations(page, axe) == []
-    assert fits(page)
+def test_pages_are_accessible_and_fit_the_screen(shown: Any, axe: str, width: int, scheme: str) -> None:
+    shown.set_viewport_size({"width": width, "height": 800})
+    shown.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    assert violations(shown, axe) == []
+    assert fits(shown)
 
 
 def test_the_failed_connector_is_found_understood_and_restarted_by_keyboard(look: Look, live: Look, bed: Any) -> None:
