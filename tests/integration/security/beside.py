@@ -15,6 +15,9 @@ from victims import TEXT, values
 
 SAMPLE_S = 0.1
 ARRIVE_S = 120.0
+CHECK_S = 10.0
+"""How long a worker with `QUICK_CHECKS` waits for a check, which has half the time of a request and at most 30 s."""
+QUICK_CHECKS = {"rest.request.timeout.ms": str(round(2000 * CHECK_S))}
 
 
 class Beside(Target):

@@ -39,7 +39,15 @@ def target(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="module")
-def beside(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
+def more_settings() -> dict[str, str]:
+    """What a module sets beyond in the worker of `beside`."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def beside(
+    kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory, more_settings: dict[str, str]
+) -> Iterator[Beside]:
     """A worker of this module alone, whose hosts have a limit of memory, with a connector of somebody else."""
     folder = tmp_path_factory.mktemp("beside")
     name = f"beside-{folder.parent.name}-{folder.name}"
@@ -47,8 +55,11 @@ def beside(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> It
         folder,
         kafka.bootstrap_servers,
         name,
-        **{"allowed.paths": str(folder), "task.host.memory.limit": str(HOST_MEMORY_LIMIT_MIB), "task.hosts": "1"},
-    )
+        **{
+            "allowed.paths": str(folder), "task.host.memory.limit": str(HOST_MEMORY_LIMIT_MIB), "task.hosts": "1",
+            **more_settings,
+        },
+    )  # fmt: skip
     worker.start()
     try:
         yield Beside(worker, folder, kafka.bootstrap_servers, name)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from beside import Beside
+from beside import CHECK_S, QUICK_CHECKS, Beside
 from hostile_http import ENDLESS, Answer, Handler, hostile, redirect, say
 from hostile_texts import ANSI
 
@@ -30,8 +30,6 @@ SLACK_S = 60.0
 LONGEST_TEXT = 5000
 MOST_MEMORY_MIB = 1536
 """Thrice a host's limit: what comes between two looks at a host on a loaded machine."""
-CHECK_S = 30.0
-"""How long a worker waits for a check."""
 PRIVATE = {"s3.acl.canned": "private"}
 SLOW = {"slow headers", "slow body", "interim answers"}
 """With an ACL objects are created by another client."""
@@ -178,6 +176,11 @@ def test_a_listing_that_lies_ends_and_is_not_obeyed(lie: str) -> None:
     assert took_s < ANSWERED_S + SLACK_S
     assert "root:" not in said
     assert len(said) < LONGEST_TEXT
+
+
+@pytest.fixture(scope="module")
+def more_settings() -> dict[str, str]:
+    return QUICK_CHECKS
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,11 @@ from contextlib import AbstractContextManager
 import hostile_mysql as mysql
 import hostile_postgres as postgres
 import pytest
-from beside import Beside
+from beside import CHECK_S, QUICK_CHECKS, Beside
 from database_server import PASSWORD
 
 pytestmark = pytest.mark.attacks
 
-CHECK_S = 30.0
-"""How long a worker waits for a check."""
 SLACK_S = 60.0
 MOST_MEMORY_MIB = 1536
 """Thrice a host's limit: what comes between two looks at a host on a loaded machine."""
@@ -42,6 +40,11 @@ def config(kind: str, port: int) -> dict[str, str]:
         "connection.url": f"jdbc:{kind}://127.0.0.1:{port}/shop", "connection.user": "u",
         "connection.password": PASSWORD, "connection.attempts": "1",
     }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def more_settings() -> dict[str, str]:
+    return QUICK_CHECKS
 
 
 @pytest.mark.parametrize(("kind", "script"), CASES)
