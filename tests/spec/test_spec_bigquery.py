@@ -7,8 +7,7 @@ from itertools import count
 from typing import ClassVar
 
 import pytest
-from google.api_core.exceptions import BadRequest
-from google.api_core.retry import Retry, if_exception_type
+from bigquery_cleanup import drop_dataset
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 
@@ -48,7 +47,7 @@ class BigQueryDriver:
         }
 
     def reset(self) -> None:
-        self.drop()  # the emulator looks through all tables that it has, whatever is asked of it
+        self.drop()
         self.dataset = f"{self.name}_{next(self.numbers)}"
         self.client.create_dataset(self.dataset, timeout=30)
         tie = bigquery.SchemaField("tie", "NUMERIC", precision=9, scale=0)
@@ -59,9 +58,7 @@ class BigQueryDriver:
 
     def drop(self) -> None:
         if self.dataset:
-            # The emulator refuses it while a statement that was begun before still writes.
-            again = Retry(predicate=if_exception_type(BadRequest), initial=0.1, timeout=60)
-            self.client.delete_dataset(self.dataset, delete_contents=True, retry=again, timeout=30, not_found_ok=True)
+            drop_dataset(self.client, self.dataset)
 
     def read_back(self) -> Sequence[Row]:
         found = self.client.query(f"SELECT * FROM `{self.dataset}`.`{self.topic}`").result()

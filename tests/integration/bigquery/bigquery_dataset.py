@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
+from bigquery_cleanup import drop_dataset
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 
@@ -42,8 +43,7 @@ class Dataset:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # The emulator looks through all tables that it has, whatever is asked of it.
-        self.client.delete_dataset(self.name, delete_contents=True, not_found_ok=True)
+        drop_dataset(self.client, self.name)
         self.client.close()
 
     def query(self, sql: str) -> list[dict[str, Any]]:
