@@ -13,7 +13,8 @@ from bigquery_history_log import Sent, Topics, batches, has_text, is_same
 from bigquery_history_member import Member
 from bigquery_history_settings import SETTINGS
 from histories import History
-from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient, ProcessDiedError
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery
+from plain_bigquery_client import PlainClient, ProcessDiedError
 
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from plain_bigquery import PlainClient
+from plain_bigquery_client import PlainClient
 
 from connect.api.records import TopicPartition
 from connect.testing.fakes import FakeSinkContext

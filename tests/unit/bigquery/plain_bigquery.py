@@ -1,10 +1,9 @@
-"""BigQuery's rules for tables and jobs in plain Python, beside Google's client: what an emulator does not keep.
+"""BigQuery's rules for tables and jobs in plain Python, which no emulator keeps; `plain_bigquery_client.py` asks it.
 
 A job's id is taken once. A statement reads the tables as they were when it began, and writes when it ends: where
 another one has changed its table meanwhile it fails, unless both only added rows; then the rows of both are there. No
 record stands for one with other members, as it does in DuckDB. A table has a version, and a change that names an old
-one is refused. Whatever is asked may be refused for now, or be done and its answer lost. DuckDB runs the text of the
-statements; nothing of the sink is used.
+one is refused. DuckDB runs the text of the statements; nothing of the sink is used.
 """
 
 from __future__ import annotations
@@ -13,15 +12,13 @@ import io
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
-from copy import deepcopy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final
 
 import duckdb
 import pyarrow.parquet as pq
-import requests
 from google.api_core import exceptions as api
 from google.cloud import bigquery
 
@@ -85,12 +82,12 @@ class PlainBigQuery:
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         with self.lock:
-            return self.database.sql(f"SELECT * FROM {_sql(table)}").to_arrow_table().to_pylist()
+            return self.database.sql(f"SELECT * FROM {sql_of(table)}").to_arrow_table().to_pylist()
 
     def size(self, table: str) -> str:
         stored = self.tables[table]
         if stored.counted[0] != stored.version:
-            stored.counted = stored.version, str(self._count(f"SELECT * FROM {_sql(table)}"))
+            stored.counted = stored.version, str(self._count(f"SELECT * FROM {sql_of(table)}"))
         return stored.counted[1]
 
     def tick(self) -> None:
@@ -109,7 +106,7 @@ class PlainBigQuery:
 
     def cost_of(self, sql: str) -> int:
         """What a statement is billed for: a mebibyte for each row of the tables that it names, ten for a table."""
-        named = [table for table in self.tables if _sql(table) in sql]
+        named = [table for table in self.tables if sql_of(table) in sql]
         return sum(max(10, int(self.size(table))) << 20 for table in named)
 
     def submit(self, job_id: str, labels: dict[str, str], begin: Callable[[StoredJob], None]) -> StoredJob:
@@ -139,10 +136,10 @@ class PlainBigQuery:
         table, database = self.stored(name), self.database
         copy = f"{PROJECT}.work.w{len(self.jobs)}"
         before = table.version
-        database.execute(f"CREATE TABLE {copy}_old AS SELECT * FROM {_sql(name)}")
+        database.execute(f"CREATE TABLE {copy}_old AS SELECT * FROM {sql_of(name)}")
         database.execute(f"CREATE TABLE {copy} AS SELECT * FROM {copy}_old")
-        assert sql.count(_sql(name)) == 1, "a statement names its table once"
-        database.execute(sql.replace(_sql(name), copy))
+        assert sql.count(sql_of(name)) == 1, "a statement names its table once"
+        database.execute(sql.replace(sql_of(name), copy))
         kept = self._count(f"SELECT * FROM {copy}_old INTERSECT ALL SELECT * FROM {copy}")
         old, new = self._count(f"SELECT * FROM {copy}_old"), self._count(f"SELECT * FROM {copy}")
         only_adds, is_same = kept == old, kept == old == new
@@ -160,10 +157,10 @@ class PlainBigQuery:
 
     def misfit(self, name: str, sql: str) -> str | None:
         """Why a statement into a table is refused whose other tables have records with other members."""
-        wanted = {column["name"]: _column(column) for column in self.stored(name).resource["schema"]["fields"]}
-        for other in (table for table in self.tables if _sql(table) in sql):
+        wanted = {column["name"]: column_of(column) for column in self.stored(name).resource["schema"]["fields"]}
+        for other in (table for table in self.tables if sql_of(table) in sql):
             for column in self.stored(other).resource["schema"]["fields"]:
-                given = _column(column)
+                given = column_of(column)
                 if column["type"] == "RECORD" and given != wanted.get(column["name"], given):
                     return f"Value of type {given} cannot be assigned to {wanted[column['name']]}"
         return None
@@ -184,10 +181,10 @@ class PlainBigQuery:
         names = ", ".join(f'"{column}"' for column in columns)
         if meanwhile:
             added = f"SELECT {names} FROM {copy} EXCEPT ALL SELECT {names} FROM {copy}_old"
-            self.database.execute(f"INSERT INTO {_sql(name)} ({names}) {added}")
+            self.database.execute(f"INSERT INTO {sql_of(name)} ({names}) {added}")
         else:
-            self.database.execute(f"DELETE FROM {_sql(name)}")
-            self.database.execute(f"INSERT INTO {_sql(name)} ({names}) SELECT {names} FROM {copy}")
+            self.database.execute(f"DELETE FROM {sql_of(name)}")
+            self.database.execute(f"INSERT INTO {sql_of(name)} ({names}) SELECT {names} FROM {copy}")
         self.changed(name, only_adds=only_adds)
         return None
 
@@ -199,9 +196,9 @@ class PlainBigQuery:
                 return {"reason": "notFound", "message": f"Not found: Table {PROJECT}:{DATASET}.{name}"}
             rows = pq.read_table(io.BytesIO(parquet))
             if replaces:
-                self.database.execute(f"DELETE FROM {_sql(name)}")
+                self.database.execute(f"DELETE FROM {sql_of(name)}")
             names = ", ".join(f'"{column}"' for column in rows.column_names)
-            self.database.execute(f"INSERT INTO {_sql(name)} ({names}) SELECT {names} FROM rows")
+            self.database.execute(f"INSERT INTO {sql_of(name)} ({names}) SELECT {names} FROM rows")
             self.changed(name, only_adds=not replaces)
             job.rows = len(rows)
             return None
@@ -215,195 +212,25 @@ class PlainBigQuery:
 
     def drop(self, name: str) -> None:
         del self.tables[name]
-        self.database.execute(f"DROP TABLE {_sql(name)}")
+        self.database.execute(f"DROP TABLE {sql_of(name)}")
 
     def _count(self, sql: str) -> int:
         ((count,),) = self.database.execute(f"SELECT COUNT(*) FROM ({sql})").fetchall()
         return int(count)
 
 
-class PlainClient:
-    """What one process has of Google's client. It dies at a request, or stands still, as it is told.
-
-    calls_left: requests until it dies, None: it lives. Whoever stands still goes on when `awake` is set.
-    """
-
-    def __init__(self, service: PlainBigQuery) -> None:
-        self._service = service
-        self.calls_left: int | None = None
-        self.awake = threading.Event()
-        self.awake.set()
-
-    # What the sink asks for; each request may fail before it is done, or lose its answer.
-
-    def get_dataset(self, _: str, **__: Any) -> Any:
-        return self._asked(lambda: SimpleNamespace(location="EU"))
-
-    def get_table(self, name: str, **_: Any) -> bigquery.Table:
-        def found() -> bigquery.Table:
-            if _short(name) in self._service.views:
-                return self._service.views[_short(name)]
-            stored = self._service.stored(_short(name))
-            return bigquery.Table.from_api_repr(
-                {**deepcopy(stored.resource), "numRows": self._service.size(_short(name))}
-            )
-
-        return self._asked(found)
-
-    def create_table(self, table: bigquery.Table, **_: Any) -> None:
-        def create() -> None:
-            service = self._service
-            if table.table_id in service.tables:
-                raise api.Conflict(f"Already Exists: Table {table.table_id}")
-            resource = {**table.to_api_repr(), "etag": "0"}
-            resource.setdefault("schema", {"fields": []})
-            service.tables[table.table_id] = StoredTable(resource)
-            columns = ", ".join(_column(column) for column in resource["schema"]["fields"])
-            service.database.execute(f"CREATE TABLE {_sql(table.table_id)} ({columns})")
-
-        self._asked(create)
-
-    def update_table(self, table: bigquery.Table, fields: list[str], **_: Any) -> None:
-        def update() -> None:
-            stored = self._service.stored(table.table_id)
-            if table.etag != stored.resource["etag"]:
-                raise api.PreconditionFailed("The table was changed meanwhile.")
-            given = table.to_api_repr()
-            if "schema" in fields:
-                known = {column["name"].lower(): column for column in stored.resource["schema"]["fields"]}
-                for column in given["schema"]["fields"]:
-                    before, change = known.get(column["name"].lower()), f"ADD COLUMN {_column(column)}"
-                    if before is not None:
-                        change = f'ALTER "{column["name"]}" TYPE {_type(column)}'
-                    if before is None or _type(before) != _type(column):
-                        self._service.database.execute(f"ALTER TABLE {_sql(table.table_id)} {change}")
-            stored.resource |= {name: given.get(name) for name in fields}
-            stored.resource["etag"] = str(int(stored.resource["etag"]) + 1)
-
-        self._asked(update)
-
-    def delete_table(self, name: str, **_: Any) -> None:
-        self._asked(lambda: _short(name) in self._service.tables and self._service.drop(_short(name)))
-
-    def list_tables(self, _: str, **__: Any) -> Iterator[Any]:
-        def listed(name: str, table: StoredTable) -> Any:
-            return SimpleNamespace(table_id=name, labels=dict(table.resource.get("labels") or {}))
-
-        return self._asked(lambda: iter([listed(*item) for item in self._service.tables.items()]))
-
-    def load_table_from_file(self, file: Any, name: str, *, job_id: str, job_config: Any, **_: Any) -> Any:
-        replaces, parquet = job_config.write_disposition == "WRITE_TRUNCATE", file.read()
-
-        def begin(job: StoredJob) -> None:
-            self._service.load(_short(name), parquet, job, replaces=replaces)
-
-        return self._job(self._asked(lambda: self._service.submit(job_id, job_config.labels, begin)))
-
-    def query(self, sql: str, *, job_id: str | None = None, job_config: Any = None, **_: Any) -> Any:
-        if job_config is not None and job_config.dry_run:
-            text = sql.replace("`", '"')
-            return SimpleNamespace(total_bytes_processed=self._asked(lambda: self._service.cost_of(text)))
-        text = sql.replace("`", '"').replace("CURRENT_TIMESTAMP()", "now()")
-        if job_id is None:
-            assert text.startswith(("SELECT ", "CREATE OR REPLACE VIEW ")), f"an unexpected statement: {sql}"
-            rows = self._asked(lambda: self._service.answer(text))
-            if text.startswith("CREATE"):
-                name = text.split()[4].replace('"', "")
-                self._service.views[_short(name)] = view = bigquery.Table(name)
-                view.view_query = text
-            return SimpleNamespace(result=lambda **_: rows)
-        target = text.split()[2].replace('"', "").rpartition(".")[2]
-        assert text.startswith(("MERGE INTO ", "DELETE FROM ", "SELECT ")), f"an unexpected statement: {sql}"
-
-        def begin(job: StoredJob) -> None:
-            cost = self._service.cost_of(text)
-            if job_config.maximum_bytes_billed is not None and cost > job_config.maximum_bytes_billed:
-                words = {"reason": "bytesBilledLimitExceeded", "message": f"{cost} or higher required."}
-                job.end = lambda: words
-                return
-            job.billed = cost
-            self._service.billed.append((self._service.now_s(), job.job_id, cost))
-            try:
-                if text.startswith("SELECT "):
-                    job.found = self._service.answer(text)
-                    return
-                if (message := self._service.misfit(target, text)) is not None:
-                    job.end = lambda: {"reason": "invalidQuery", "message": message}
-                    return
-                self._service.write(target, text, job)
-            except (api.NotFound, duckdb.CatalogException) as error:
-                message = f"Not found: {error}"
-                job.end = lambda: {"reason": "notFound", "message": message}
-
-        return self._job(self._asked(lambda: self._service.submit(job_id, job_config.labels, begin)))
-
-    def get_job(self, job_id: str, **_: Any) -> Any:
-        def find() -> StoredJob:
-            if job_id not in self._service.jobs:
-                raise api.NotFound(f"Not found: Job {job_id}")
-            return self._service.jobs[job_id]
-
-        return self._job(self._asked(find))
-
-    def close(self) -> None: ...
-
-    def _job(self, job: StoredJob) -> Any:
-        def reload(**_: Any) -> None:
-            self._asked(lambda: None)
-            seen.state, seen.error_result = job.state, job.error_result
-
-        seen = SimpleNamespace(
-            job_id=job.job_id, labels=job.labels, state=job.state, error_result=job.error_result, reload=reload,
-            dml_stats=job.counts, output_rows=job.rows, total_bytes_billed=job.billed,
-            result=lambda **_: self._asked(lambda: job.found),
-        )  # fmt: skip
-        return seen
-
-    def _asked(self, do: Callable[[], Any]) -> Any:
-        self._live()
-        service = self._service
-        with service.lock:
-            service.tick()
-            fault = service.draw.random() if service.faults else 1.0
-            if fault < service.faults / 2:
-                kind = service.draw.choice([api.ServiceUnavailable, api.TooManyRequests, _quota])
-                raise kind("rateLimitExceeded")
-            answer = do()
-        self._live()
-        if service.faults / 2 <= fault < service.faults:
-            raise requests.exceptions.ConnectionError("the answer was lost")
-        return answer
-
-    def _live(self) -> None:
-        """Stand still while told to; die when it is time, and stay dead."""
-        self.awake.wait()
-        if self.calls_left is not None:
-            self.calls_left -= 1
-            if self.calls_left < 0:
-                raise ProcessDiedError
-
-
-class ProcessDiedError(BaseException):
-    """The process is dead: no handler of the product may see it."""
-
-
-def _quota(message: str) -> api.Forbidden:
-    return api.Forbidden(message, errors=[{"reason": "quotaExceeded"}])
-
-
-def _short(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
-def _sql(table: str) -> str:
+def sql_of(table: str) -> str:
+    """Return a table's name as DuckDB reads it."""
     return f'"{PROJECT}"."{DATASET}"."{table}"'
 
 
-def _column(column: dict[str, Any]) -> str:
-    return f'"{column["name"]}" {_type(column)}'
+def column_of(column: dict[str, Any]) -> str:
+    """Return the name and type that a column of BigQuery has in DuckDB."""
+    return f'"{column["name"]}" {type_of(column)}'
 
 
-def _type(column: dict[str, Any]) -> str:
-    members = ", ".join(map(_column, column.get("fields", ())))
+def type_of(column: dict[str, Any]) -> str:
+    """Return the type that a column of BigQuery has in DuckDB."""
+    members = ", ".join(map(column_of, column.get("fields", ())))
     kind = f"STRUCT({members})" if column["type"] == "RECORD" else _TYPES[column["type"]]
     return f"{kind}[]" if column.get("mode") == "REPEATED" else kind

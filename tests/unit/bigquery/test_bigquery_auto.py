@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from bigquery_oracle import Message, batch_of
 from drawn_cases import quick_first
-from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery
+from plain_bigquery_client import PlainClient
 from test_bigquery_compaction import Life, Prompt, model_of, runs_of, shown
 from test_bigquery_config import parse
 

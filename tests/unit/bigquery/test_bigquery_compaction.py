@@ -16,7 +16,8 @@ import pytest
 from bigquery_oracle import EPOCH, Message, batch_of, behind_tombstones, latest
 from bigquery_sql import texts, wanted
 from drawn_cases import quick_first
-from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient, ProcessDiedError
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery
+from plain_bigquery_client import PlainClient, ProcessDiedError
 
 from connect.api.errors import ConfigError, RetriableError
 from connectors.bigquery.merge.compaction import CompactionRules

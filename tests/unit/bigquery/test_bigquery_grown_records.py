@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from e2e_worker import wait_for
-from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery
+from plain_bigquery_client import PlainClient
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_type

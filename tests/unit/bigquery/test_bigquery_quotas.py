@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 from bigquery_oracle import Message
-from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery
+from plain_bigquery_client import PlainClient
 from test_bigquery_compaction import Prompt
 from test_bigquery_spending import batch_of
 

@@ -14,7 +14,8 @@ import pytest
 from bigquery_oracle import Message, batch_of, behind_tombstones, histories, latest
 from bigquery_sql import SqlTable, config, texts, wanted
 from hypothesis import HealthCheck, given, settings
-from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery
+from plain_bigquery_client import PlainClient
 from test_bigquery_changes import view_rows
 
 from connect.api.errors import ConfigError
