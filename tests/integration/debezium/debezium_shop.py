@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -14,6 +15,9 @@ from debezium_ours import OurRun
 from debezium_peer import postgres_config
 
 ROWS = ("CREATE TABLE shop.orders (id int PRIMARY KEY)", "INSERT INTO shop.orders VALUES (1)")
+
+Run = Callable[[str], object]
+"""Runs a statement."""
 
 
 class Shop:
@@ -46,6 +50,24 @@ class Shop:
             return postgres_config(self._endpoint, name, **{"schema.include.list": "shop", **settings})
         return self._server.config(name, bootstrap_servers, **{"database.include.list": "shop", **settings})
 
+    @contextmanager
+    def writing(self, write: Callable[[Run, int], None]) -> Iterator[None]:
+        """Have a thread write all the while: `write` gets a session, and 1, 2, 3 and so on."""
+        stopping = threading.Event()
+
+        def write_on() -> None:
+            with self.session() as run:
+                for number in itertools.takewhile(lambda _: not stopping.is_set(), itertools.count(1)):
+                    write(run, number)
+
+        thread = threading.Thread(target=write_on)
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            thread.join()
+
     def until_streaming(self, readers: Sequence[Callable[[Callable[[Any], bool]], Any]], table: str) -> None:
         """Write rows of negative numbers until each reader has told one: what is written then comes from the log."""
         for reader in readers:
@@ -70,7 +92,7 @@ class Shop:
             return list(cursor.fetchall())
 
     @contextmanager
-    def session(self) -> Iterator[Callable[[str], object]]:
+    def session(self) -> Iterator[Run]:
         """Yield what runs statements in a session of its own."""
         if self.kind == "postgres":
             with connected(self._endpoint) as database:

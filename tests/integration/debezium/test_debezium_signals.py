@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from debezium_shop import Shop
+from debezium_shop import Run, Shop
 
 pytestmark = pytest.mark.timeout(300)
 Found = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -57,29 +56,13 @@ def _state(found: Found) -> dict[int, int]:
     return rows
 
 
-@contextmanager
-def _writing(shop: Shop) -> Iterator[None]:
-    """Change, delete, move and add rows all over the table."""
-    stopping = threading.Event()
-
-    def write() -> None:
-        number = 0
-        with shop.session() as run:
-            while not stopping.is_set():
-                number += 1
-                first = number * 37 % ROWS
-                run(f"UPDATE shop.orders SET n = n + 1 WHERE id BETWEEN {first} AND {first + 20}")
-                run(f"DELETE FROM shop.orders WHERE id = {first + 30}")
-                run(f"UPDATE shop.orders SET id = id + 100000 WHERE id = {first + 31}")
-                run(f"INSERT INTO shop.orders VALUES ({ROWS + 1000 + number}, 0)")
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join()
+def _change_all_over(run: Run, number: int) -> None:
+    """Change, delete, move and add rows, elsewhere in the table each time."""
+    first = number * 37 % ROWS
+    run(f"UPDATE shop.orders SET n = n + 1 WHERE id BETWEEN {first} AND {first + 20}")
+    run(f"DELETE FROM shop.orders WHERE id = {first + 30}")
+    run(f"UPDATE shop.orders SET id = id + 100000 WHERE id = {first + 31}")
+    run(f"INSERT INTO shop.orders VALUES ({ROWS + 1000 + number}, 0)")
 
 
 def _numbers(shop: Shop) -> None:
@@ -91,7 +74,7 @@ def test_a_table_is_read_again_while_it_is_written_and_the_task_breaks_off(shop:
     _numbers(shop)
     first = shop.connector(**SETTINGS, **{"snapshot.mode": "no_data", "skipped.operations": "none"})
     first.until_true(lambda _: bool(first.offsets))
-    with _writing(shop):
+    with shop.writing(_change_all_over):
         _signal(shop, "again", **{"data-collections": ["shop.orders"], "type": "incremental"})
         first.until_true(lambda found: len(_read_again(found)) > ROWS // 4)
         first.close()

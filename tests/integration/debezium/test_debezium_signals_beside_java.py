@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from debezium_ours import OurRun
 from debezium_peer import Records, create, java_worker
-from debezium_shop import Shop
+from debezium_shop import Run, Shop
 
 from connect.tools.services import KafkaEndpoint
 
@@ -45,25 +44,12 @@ def _again(found: Mapping[str, Any]) -> set[tuple[int, int, str]]:
     return {(p["after"]["id"], p["after"]["n"], p["op"]) for p in again if p["after"]["id"] not in WRITTEN}
 
 
-@contextmanager
-def _writing(shop: Shop) -> Iterator[None]:
-    stopping = threading.Event()
-
-    def write() -> None:
-        with shop.session() as run:
-            while not stopping.is_set():
-                for number in WRITTEN:
-                    run(f"UPDATE shop.numbers SET n = n + 1 WHERE id = {number}")
-                run(f"DELETE FROM shop.numbers WHERE id = {WRITTEN[7]}")
-                run(f"INSERT INTO shop.numbers VALUES ({WRITTEN[7]}, 0)")
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join()
+def _change_written(run: Run, _number: int) -> None:
+    """Change each row of WRITTEN, and put one of them in again."""
+    for row in WRITTEN:
+        run(f"UPDATE shop.numbers SET n = n + 1 WHERE id = {row}")
+    run(f"DELETE FROM shop.numbers WHERE id = {WRITTEN[7]}")
+    run(f"INSERT INTO shop.numbers VALUES ({WRITTEN[7]}, 0)")
 
 
 def test_rows_that_a_signal_has_read_again_are_those_of_debezium(
@@ -84,7 +70,7 @@ def test_rows_that_a_signal_has_read_again_are_those_of_debezium(
         java = Records(kafka.bootstrap_servers, f"{name}_java")
         ours = OurRun(shop.config(f"{name}_ours", kafka.bootstrap_servers, **settings))
         shop.until_streaming([java.until_true, ours.until_true], "numbers")
-        with _writing(shop):
+        with shop.writing(_change_written):
             data = '{"data-collections": ["shop.numbers"], "type": "incremental"}'
             shop.run(f"INSERT INTO shop.signals VALUES ('ad-hoc', 'execute-snapshot', '{data}')")
             for until_true in (java.until_true, ours.until_true):
