@@ -76,7 +76,7 @@ def run_suite(folder: Path, bootstrap_servers: str, urls: list[str]) -> Mapping[
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_conformance(file: str, outcomes: Mapping[str, list[ET.Element]]) -> None:
+def test_each_file_of_the_black_box_suite_passes(file: str, outcomes: Mapping[str, list[ET.Element]]) -> None:
     cases = outcomes.get(file, [])
     assert cases, f"{file} ran no test; files that did: {sorted(outcomes)}"
     failures = [(case.get("name"), found) for case in cases for found in (*case.iter("failure"), *case.iter("error"))]

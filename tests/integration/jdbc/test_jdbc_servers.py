@@ -291,7 +291,7 @@ def test_each_mariadb_type_keeps_its_value(server, reader):
 
 
 @both_readers
-def test_many_rows_stream(server, reader):
+def test_many_rows_come_in_batches_of_the_asked_size(server, reader):
     count = 50_000
     many = {
         "postgres": f"INSERT INTO {{t}} SELECT i, 'row ' || i FROM generate_series(1, {count}) i",

@@ -112,7 +112,7 @@ def test_a_name_that_kafka_forbids_is_an_error(clients):
         clients.admin().create("a b", deadline=in_s(60))
 
 
-def test_offsets_of_topics(clients, topic_name, unique):
+def test_end_offsets_leave_open_transactions_out_where_asked(clients, topic_name, unique):
     topic = clients.topic(topic_name, 2)
     producer = clients.producer(transactional_id=unique)
     producer.init_transactions(in_s(60))

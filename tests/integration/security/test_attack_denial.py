@@ -56,7 +56,7 @@ def test_a_body_that_is_too_much(target: Target, body: str, status: int) -> None
         assert _post(target, body) == status
 
 
-def test_compressed_bodies(target: Target) -> None:
+def test_compressed_bodies_that_grow_too_large_are_refused(target: Target) -> None:
     bomb = gzip.compress(b" " * 100_000_000, 1)
     with target.answering():
         assert _post(target, bomb, Content_Encoding="gzip") == 413
@@ -112,7 +112,7 @@ def test_a_version_of_many_digits_is_another_one(target: Target) -> None:
     assert any("not found that matches the version range" in error for error in told), told
 
 
-def test_broken_heads(target: Target) -> None:
+def test_broken_heads_of_requests_are_refused_and_others_answered(target: Target) -> None:
     head = b"POST /connectors HTTP/1.1\r\nHost: localhost\r\n"
     with target.answering():
         for rest in (

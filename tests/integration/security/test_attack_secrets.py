@@ -27,7 +27,7 @@ BREAKS = (
 )  # fmt: skip
 
 
-def test_shapes_of_secrets(target: Target, unique: str) -> None:
+def test_secrets_of_many_shapes_are_shown_nowhere(target: Target, unique: str) -> None:
     with target.answering():
         config = {**SOURCE, **SHAPES}
         told = requests.put(

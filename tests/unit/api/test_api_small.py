@@ -154,7 +154,7 @@ def test_a_decimal_keeps_its_zeros(scale: int) -> None:
     assert pa.array([value], arrow_type(s.decimal(scale))).to_pylist() == [value]
 
 
-def test_schemas_are_values() -> None:
+def test_schemas_of_the_same_parts_are_equal() -> None:
     assert s.struct({"a": s.INT8}) == s.struct({"a": s.INT8})
     assert hash(s.decimal(2)) == hash(s.decimal(2))
     assert s.decimal(2) != s.decimal(3)

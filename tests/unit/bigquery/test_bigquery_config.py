@@ -44,7 +44,7 @@ def test_every_missing_key_is_named_at_once():
     assert {problem.key for problem in refused.value.problems} == {"project", "defaultDataset"}
 
 
-def test_fields_are_paths():
+def test_dedup_fields_are_paths_into_value_key_header_and_topic():
     rules = parse(dedup__fields="id, order.id, __key, __key.region, __header.trace.id, __topic").dedup
     assert rules.fields == (
         Path(Root.VALUE, ("id",)), Path(Root.VALUE, ("order", "id")), Path(Root.KEY), Path(Root.KEY, ("region",)),
@@ -114,7 +114,7 @@ def test_the_workers_own_credentials_go_to_google_alone(name, endpoint, is_googl
     assert parse(**{name: endpoint}, keySource="JSON", keyfile=KEY), "the user's own key goes where the user says"
 
 
-def test_tables_of_topics():
+def test_a_topic_has_the_table_of_the_map_or_a_clean_name():
     names = parse(topic2TableMap="a.b:first, c:second table", sanitizeTopics="true").table_names
     assert [names.table(topic) for topic in ("a.b", "c", "d-e.f", "9lives")] == [
         "first", "second table", "d_e_f", "_9lives"

@@ -81,7 +81,7 @@ def test_each_kind_of_event_in_debeziums_form() -> None:
     assert source["event_id"]
 
 
-def test_values_alone() -> None:
+def test_the_envelope_can_have_values_alone() -> None:
     _, static, insert, update, *_ = shown(batch(), columns="values")
     assert (static["after"]["s"], insert["after"]["v"], update["after"]["v"]) == ("static", "x", None)
 
@@ -96,7 +96,7 @@ def test_what_is_no_event_is_a_bad_row() -> None:
         shown(other)
 
 
-def test_tombstones_stay() -> None:
+def test_the_envelope_leaves_tombstones_as_they_are() -> None:
     assert shown(Batch("t", Column.from_rows([None], None))) == [None]
 
 

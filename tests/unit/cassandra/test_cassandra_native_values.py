@@ -36,14 +36,14 @@ def twin(values: list[bytes | None], name: str) -> list[str | None]:
 
 
 @given(st.lists(st.none() | st.just(b"") | UNSCALED.map(octets)))
-def test_varints(values: list[bytes | None]) -> None:
+def test_native_varints_are_those_of_the_twin(values: list[bytes | None]) -> None:
     assert native(values, has_scale=False) == twin(values, "varint")
 
 
 @given(st.lists(st.tuples(SCALES, UNSCALED)))
 @example([(scale, unscaled) for scale in range(-25, 26) for unscaled in (0, 1, -1, 10, -123, 2**63 - 1, -(2**63))])
 @example([(scale, 0) for scale in (2**31 - 1, -(2**31))])
-def test_decimals(numbers: list[tuple[int, int]]) -> None:
+def test_native_decimals_are_those_of_the_twin(numbers: list[tuple[int, int]]) -> None:
     values: list[bytes | None] = [scale.to_bytes(4, "big", signed=True) + octets(number) for scale, number in numbers]
     assert native([*values, None, b"", b"\0\0\0\2"], has_scale=True) == twin(
         [*values, None, b"", b"\0\0\0\2"], "decimal"

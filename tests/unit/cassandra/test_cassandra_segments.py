@@ -188,7 +188,7 @@ def test_an_index_file_tells_how_far_is_safe(text: str, progress: SegmentProgres
     ("data", "value"),
     [("00", 0), ("7f", 127), ("8080", 128), ("bfff", 2**14 - 1), ("c04000", 2**14), ("ff" + "ff" * 8, 2**64 - 1)],
 )
-def test_variable_length_integers(data: str, value: int) -> None:
+def test_integers_of_variable_length_are_read_to_their_end(data: str, value: int) -> None:
     cursor = Cursor(bytes.fromhex(data))
     assert cursor.vint() == value
     assert cursor.at == len(data) // 2

@@ -57,7 +57,7 @@ def test_a_sweep_is_read_back_from_its_offset() -> None:
         ("1970-01-02", 86_400_000),
     ],
 )
-def test_moments(text: str, expected: int) -> None:
+def test_a_moment_of_a_sweep_is_read_as_milliseconds(text: str, expected: int) -> None:
     assert moment_ms(text) == expected
 
 

@@ -33,7 +33,7 @@ def test_steps_run_in_order_on_one_thread(loop):
     assert threads == {"test"}
 
 
-def test_settling_follows_steps(loop, settled):
+def test_the_loop_reconciles_behind_each_step(loop, settled):
     loop.submit("waiting", lambda: None).result(60)
     assert settled.acquire(timeout=60)
 

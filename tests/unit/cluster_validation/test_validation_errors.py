@@ -187,7 +187,7 @@ CASES: list[tuple[Keys, dict[str, list[str]]]] = [
 @pytest.mark.parametrize(
     ("keys", "expected"), CASES, ids=[f"{i}-{'-'.join(e) or 'ok'}" for i, (_, e) in enumerate(CASES)]
 )
-def test_errors_by_key(keys: Keys, expected: dict[str, list[str]]) -> None:
+def test_each_wrong_key_has_javas_messages(keys: Keys, expected: dict[str, list[str]]) -> None:
     found = validate(keys)
     assert errors(found) == expected
     assert found.error_count == sum(len(messages) for messages in expected.values())
@@ -286,7 +286,7 @@ def test_the_workers_own_group_is_refused(keys: Keys) -> None:
         ("some.unknown.Policy", ["acks", "sasl.jaas.config"]),
     ],
 )
-def test_the_override_policy(policy: str, refused: list[str]) -> None:
+def test_the_override_policy_refuses_what_it_does_not_allow(policy: str, refused: list[str]) -> None:
     keys = SOURCE | {"producer.override.acks": "1", "producer.override.sasl.jaas.config": "x"}
     found = validate(
         keys,

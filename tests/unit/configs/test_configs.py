@@ -31,7 +31,7 @@ FILLED_IN = {
 }  # fmt: skip
 
 
-def test_there_are_files():
+def test_there_are_example_files_to_check():
     assert WORKERS
     assert CONNECTORS
     assert AGENTS

@@ -28,7 +28,7 @@ def encoded(schema: Schema, rows: list) -> tuple[list, list]:
 @pytest.mark.thorough
 @UNTIMED
 @given(st.lists(st.one_of(st.none(), st.floats().filter(lambda x: not 0 < abs(x) < 1e-300)), min_size=1))
-def test_doubles(rows):
+def test_a_column_of_doubles_is_written_as_its_rows_are(rows):
     by_columns, by_rows = encoded(s.FLOAT64.as_optional(), rows)
     assert by_columns == by_rows
 
@@ -36,12 +36,12 @@ def test_doubles(rows):
 @pytest.mark.thorough
 @UNTIMED
 @given(st.lists(st.floats(width=32).filter(lambda x: not 0 < abs(x) < 1e-37), min_size=1))
-def test_floats(rows):
+def test_a_column_of_floats_is_written_as_its_rows_are(rows):
     by_columns, by_rows = encoded(s.FLOAT32, rows)
     assert by_columns == by_rows
 
 
-def test_edges():
+def test_numbers_where_javas_notation_changes_are_written_as_rows_are():
     assert encoded(s.FLOAT64, EDGES)[0] == encoded(s.FLOAT64, EDGES)[1]
     singles = [struct.unpack("<f", struct.pack("<f", x))[0] for x in EDGES[:-1]]
     assert encoded(s.FLOAT32, singles)[0] == encoded(s.FLOAT32, singles)[1]
@@ -58,6 +58,6 @@ def test_the_smallest_numbers_are_left_to_the_row_path(schema):
 @pytest.mark.thorough
 @UNTIMED
 @given(st.lists(st.one_of(st.none(), st.text(st.sampled_from('aé☃😀𝄞\\"u\x01\x1f\x7f\b\n001f'))), min_size=1))
-def test_texts(rows):
+def test_a_column_of_texts_is_written_as_its_rows_are(rows):
     by_columns, by_rows = encoded(s.STRING.as_optional(), rows)
     assert by_columns == by_rows

@@ -57,7 +57,7 @@ def test_an_array_of_nulls_and_no_rows():
         ("-26:00:01", -93_601_000_000, "P0Y0M0DT-26H0M-1S"),
     ],
 )
-def test_intervals(text: str, micros: int, iso: str):
+def test_an_interval_is_microseconds_and_a_text_of_iso_8601(text: str, micros: int, iso: str):
     assert moments.interval_micros(text) == micros
     assert moments.interval_text(text) == iso
 
@@ -96,7 +96,7 @@ def test_a_path_tells_whether_it_is_closed():
         ("'10.0.0.1'::inet", "inet", None),
     ],
 )
-def test_defaults(expression: str, name: str, value: object):
+def test_the_default_of_a_column_is_read_from_its_expression(expression: str, name: str, value: object):
     modifier = (4 << 16 | 2) + 4 if name == "numeric" else -1
     kind = kind_of(CatalogType(name, modifier), Handling())
     assert kind is not None

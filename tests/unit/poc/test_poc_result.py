@@ -83,7 +83,7 @@ def test_no_text_of_a_result_holds_a_secret():
     assert "jdbc:postgresql://h/db" in text
 
 
-def test_lengths_of_time():
+def test_lengths_of_time_are_read_with_their_unit():
     assert [seconds_of(text) for text in ("90s", "1.5m", "1h")] == [90.0, 90.0, 3600.0]
     for broken in ("", "s", "90", "-1s", "0s", "1d"):
         with pytest.raises(ConfigError):

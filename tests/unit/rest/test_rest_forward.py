@@ -105,13 +105,13 @@ def test_a_request_waits_for_a_leader(serve: ServerMaker) -> None:
     elected.join()
 
 
-def test_nobody_leads(serve: ServerMaker) -> None:
+def test_a_request_while_nobody_leads_is_a_409(serve: ServerMaker) -> None:
     follower = serve(MemoryOperations(leads=False), leader_wait_s=0.2)
     text = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
     refused(follower("DELETE", "/connectors/x"), 409, text)
 
 
-def test_a_leader_that_is_gone(serve: ServerMaker) -> None:
+def test_a_leader_that_is_gone_is_a_500_that_says_so(serve: ServerMaker) -> None:
     cluster = Cluster(leader_url="http://127.0.0.1:1")
     follower = serve(MemoryOperations(cluster, leads=False))
     assert refused(follower("DELETE", "/connectors/x"), 500).startswith("IO Error trying to forward REST request: ")

@@ -52,7 +52,7 @@ def test_a_level_for_the_cluster_goes_through_it(rest: Rest, logger: str) -> Non
     assert rest.operations.cluster.levels == [(logger, "DEBUG")]
 
 
-def test_an_unknown_logger(rest: Rest) -> None:
+def test_an_unknown_logger_is_a_404(rest: Rest) -> None:
     refused(rest("GET", "/admin/loggers/no.such"), 404, "Logger no.such not found.")
 
 

@@ -90,14 +90,14 @@ def test_large_whole_numbers_stay_exact(rest: Rest) -> None:
     assert rest.get(PATH)["offsets"] == [entry]
 
 
-def test_only_while_stopped(rest: Rest) -> None:
+def test_offsets_are_changed_only_while_the_connector_is_stopped(rest: Rest) -> None:
     rest.create("a")
     assert "STOPPED state" in refused(rest("PATCH", PATH, {"offsets": [ENTRY]}), 400)
     assert "STOPPED state" in refused(rest("DELETE", PATH), 400)
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_unknown(rest: Rest, method: str) -> None:
+def test_offsets_of_an_unknown_connector_are_a_404(rest: Rest, method: str) -> None:
     refused(rest(method, "/connectors/x/offsets"), 404, "Connector x not found")
 
 

@@ -90,7 +90,7 @@ def test_health_of_a_worker_that_hangs(serve: ServerMaker) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/connectors", "/connectors/", "/connector-plugins", "/health"])
-def test_head(rest: Rest, path: str) -> None:
+def test_head_answers_as_get_without_a_body(rest: Rest, path: str) -> None:
     answer = rest("HEAD", path)
     assert answer.status_code == 200
     assert answer.content == b""
@@ -125,7 +125,7 @@ def test_options_lists_the_methods(rest: Rest, path: str, methods: set[str]) -> 
     ["/nope", "/CONNECTORS", "/connectors/x/nope", "/connectors/x/tasks/0", "/connectors/x/tasks/abc/status", "/admin",
      "/connectors/x/tasks/99999999999/status", "/connectors/x/tasks/0x1/status", "/connector-plugins/x"],
 )  # fmt: skip
-def test_unknown_paths(rest: Rest, path: str) -> None:
+def test_an_unknown_path_is_a_404(rest: Rest, path: str) -> None:
     refused(rest("GET", path), 404, "HTTP 404 Not Found")
 
 
@@ -135,7 +135,7 @@ def test_unknown_paths(rest: Rest, path: str) -> None:
      ("GET", "/connectors/x/pause"), ("PUT", "/connectors/x/restart"), ("POST", "/connector-plugins"),
      ("GET", "/connector-plugins/x/config/validate"), ("GET", "/connectors/x/tasks/0/restart")],
 )  # fmt: skip
-def test_wrong_methods(rest: Rest, method: str, path: str) -> None:
+def test_a_wrong_method_is_a_405(rest: Rest, method: str, path: str) -> None:
     refused(rest(method, path), 405, "HTTP 405 Method Not Allowed")
 
 
@@ -169,7 +169,7 @@ def test_a_type_with_a_charset(rest: Rest) -> None:
      ("application/*", 200),
      ("application/json;q=0", 406)],
 )  # fmt: skip
-def test_accept(rest: Rest, accept: str, status: int) -> None:
+def test_an_accept_header_without_json_is_refused(rest: Rest, accept: str, status: int) -> None:
     answer = rest("GET", "/connectors", headers={"Accept": accept})
     assert answer.status_code == status
 

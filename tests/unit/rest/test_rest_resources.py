@@ -60,7 +60,7 @@ def test_create_keeps_texts_and_turns_scalars_into_texts(rest: Rest) -> None:
         ),
     ],
 )
-def test_create_refuses(rest: Rest, body: dict[str, object], message: str) -> None:
+def test_create_refuses_a_body_without_a_valid_configuration(rest: Rest, body: dict[str, object], message: str) -> None:
     refused(rest("POST", "/connectors", body), 400, message)
     assert rest.get("/connectors") == []
 
@@ -140,7 +140,7 @@ def test_concurrent_patches_lose_nothing(rest: Rest) -> None:
     [("expand=info", {"info"}), ("expand=status", {"status"}), ("expand=info&expand=status", {"info", "status"}),
      ("expand=foo", set()), ("expand=INFO", set()), ("expand=info&expand=foo", {"info"})],
 )  # fmt: skip
-def test_expand(rest: Rest, query: str, members: set[str]) -> None:
+def test_expand_adds_what_it_names_and_ignores_other_words(rest: Rest, query: str, members: set[str]) -> None:
     rest.create("a")
     found = rest.get(f"/connectors?{query}")
     assert set(found["a"]) == members
@@ -170,7 +170,7 @@ def test_why_answers_for_the_connector_and_each_task(rest: Rest) -> None:
     assert rest("GET", "/connectors/nobody/why").status_code == 404
 
 
-def test_pause_resume_stop(rest: Rest) -> None:
+def test_pause_resume_and_stop_change_the_state(rest: Rest) -> None:
     rest.create("a")
     for change, code, state in (("pause", 202, "PAUSED"), ("resume", 202, "RUNNING"), ("stop", 204, "STOPPED")):
         answer = rest("PUT", f"/connectors/a/{change}")
@@ -183,7 +183,7 @@ def test_pause_resume_stop(rest: Rest) -> None:
     [("", 204, "a"), ("?includeTasks=yes", 204, "a"), ("?includeTasks=True", 202, "a tasks=True failed=False"),
      ("?onlyFailed=true", 202, "a tasks=False failed=True")],
 )  # fmt: skip
-def test_restart(rest: Rest, query: str, code: int, asked: str) -> None:
+def test_a_restart_takes_the_tasks_that_its_query_names(rest: Rest, query: str, code: int, asked: str) -> None:
     rest.create("a")
     answer = rest("POST", f"/connectors/a/restart{query}")
     assert answer.status_code == code
@@ -208,11 +208,11 @@ def test_restart_of_a_task(rest: Rest) -> None:
      ("POST", "/restart", "Unknown connector: x"), ("POST", "/restart?includeTasks=true", "Unknown connector: x"),
      ("POST", "/tasks/0/restart", "Unknown connector: x")],
 )  # fmt: skip
-def test_unknown_connectors(rest: Rest, method: str, path: str, message: str) -> None:
+def test_each_request_about_an_unknown_connector_is_a_404(rest: Rest, method: str, path: str, message: str) -> None:
     refused(rest(method, f"/connectors/x{path}"), 404, message)
 
 
-def test_topics(rest: Rest) -> None:
+def test_topics_in_use_are_listed_until_they_are_reset(rest: Rest) -> None:
     rest.operations.cluster.topics["a"] = ["t1", "t2"]
     assert rest.get("/connectors/a/topics") == {"a": {"topics": ["t1", "t2"]}}
     assert rest("PUT", "/connectors/a/topics/reset").status_code == 202

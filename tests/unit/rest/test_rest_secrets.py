@@ -31,7 +31,7 @@ SECRETS = Secrets(catalog(), ("file", "env"))
         ("not.installed.Connector", "api_key"),
     ],
 )
-def test_masked(cls: str, key: str) -> None:
+def test_a_secret_key_is_masked_even_of_a_class_that_is_not_installed(cls: str, key: str) -> None:
     config = {"connector.class": cls, key: "hunter2"}
     assert SECRETS.mask(config) == {"connector.class": cls, key: "[hidden]"}
 
@@ -47,7 +47,7 @@ def test_masked(cls: str, key: str) -> None:
         ("producer.override.acks", "all"),
     ],
 )
-def test_shown(key: str, value: str) -> None:
+def test_a_placeholder_and_a_plain_key_are_shown(key: str, value: str) -> None:
     config = {"connector.class": VAULT_SOURCE, key: value}
     assert SECRETS.mask(config) == config
 

@@ -46,7 +46,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(tmp_path_factory.mktemp("certificates"))
 
 
-def test_https_with_files(serve: ServerMaker, certificates: Certificates) -> None:
+def test_https_is_served_with_certificates_of_files(serve: ServerMaker, certificates: Certificates) -> None:
     rest = serve(worker=HTTPS | certificates.files())
     assert rest.url.startswith("https://127.0.0.1:")
     created = rest("PUT", "/connectors/a/config", CONFIG, verify=str(certificates.ca))

@@ -112,7 +112,7 @@ def test_a_page_with_its_files_is_small(rest: Rest, reader: Reader) -> None:
         ("restart-task 1", "a-1"),
     ],
 )
-def test_buttons_restart(rest: Rest, reader: Reader, do: str, done: str) -> None:
+def test_buttons_restart_a_connector_its_tasks_or_one_task(rest: Rest, reader: Reader, do: str, done: str) -> None:
     rest.create("a", **{"tasks.max": "2"})
     page = reader.press(reader.open("/ui/connector?name=a"), do)
     assert (page.status, page.url) == (200, f"{rest.url}/ui/connector?name=a&done={do.split(maxsplit=1)[0]}")

@@ -124,7 +124,7 @@ def test_keys_of_a_profile(store: Store, tmp_path: Path, class_name: str):
     assert signers(store, **{f"{PREFIX}class": class_name}, **KEYLESS) == {"PROFILE"}
 
 
-def test_a_web_identity(store: Store, sts: Sts, monkeypatch, tmp_path: Path):
+def test_a_web_identity_gets_its_keys_from_sts(store: Store, sts: Sts, monkeypatch, tmp_path: Path):
     (tmp_path / "token").write_text("the-token")
     monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "token"))
     monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/web")
