@@ -155,7 +155,7 @@ class Driver:
         return job, plan.splits
 
     def _hold(self, job: Job) -> Job:
-        """Hold one snapshot of all chunks where the spec wants it; the job with what is to be known of that."""
+        """Hold one snapshot for all chunks where the spec wants it. Return the job with the warnings of that."""
         if not self.spec.in_one_snapshot:
             return job
         deadline = Deadline.after(KAFKA_S)

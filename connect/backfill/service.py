@@ -132,18 +132,18 @@ class BackfillService:
         return self._children.has_died
 
     def pause(self, name: str) -> None:
-        """Let its lanes end behind their chunks."""
+        """Pause a job: its lanes end behind their chunks."""
         self._store(self._job(name)).say(JobSignal(name, Signal.PAUSE), _soon())
 
     def limit(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Let it go faster or slower from now on: the new limits. ConfigError: another key, or a value that is none."""
+        """Let a job go faster or slower from now on. Return the new limits. ConfigError: a wrong key or value."""
         job, spec = self._job(name), self._spec(name)
         limits = limited(spec.limits, given)
         self._store(job).say(JobPace(name, limits.pace), _soon())
         return asdict(limits.pace)
 
     def cancel(self, name: str) -> None:
-        """End it for good; nothing more is written when this returns."""
+        """End a job for good; nothing more is written when this returns."""
         with self._driver(name) as driver:
             driver.cancel()
 

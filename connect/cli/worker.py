@@ -43,13 +43,13 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
 
 
 def _told(error: Exception) -> int:
-    """Log why there is no worker; the exit code."""
+    """Log why the worker did not start. Return the exit code."""
     logging.getLogger(__name__).error("worker_not_started", extra={"error": str(error)})
     return 1
 
 
 def run_worker(config: WorkerConfig, notes: Sequence[str] = (), *, json_only: bool = False) -> int:
-    """Run a worker until SIGTERM or SIGINT; the exit code. `json_only`: whatever it says is a line of the log."""
+    """Run a worker until SIGTERM or SIGINT. Return the exit code. With `json_only` it prints log lines alone."""
     with loading():
         from connect.api.errors import ConnectError
         from connect.cli.shared.stop_signals import StopSignals

@@ -1,7 +1,7 @@
-"""Dead letters back into the work, each once: what a letter becomes and the mark that says so share a transaction.
+"""Replays dead letters, each once: the records of a letter and the mark that it was replayed share a transaction.
 
-A replay that is killed leaves a transaction that nobody reads; the next one begins behind what was committed. Of two
-replays of the same topic at a time the older one is fenced.
+A replay that is killed leaves a transaction that nobody reads; the next one begins behind what was committed. If two
+replays of a topic run at a time, Kafka fences the older one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Outcome:
     replayed: int = 0
     records: int = 0
     before: int = 0
-    """How many selected letters an earlier replay has done."""
+    """Counts the selected letters that an earlier replay has done."""
     refused: list[tuple[Letter, str]] = field(default_factory=list)
 
 
@@ -67,7 +67,7 @@ class Replay:
     def __init__(
         self, topic: LetterTopic, selection: Selection, connectors: Connectors, reserved: ReservedTopics
     ) -> None:
-        """Take the topics that no letter goes to, whatever it says of where it came from, as `reserved`."""
+        """Take the letters, which are wanted, and what converts them. No record goes to a `reserved` topic."""
         self._reserved = reserved
         self._topic = topic
         self._selection = selection

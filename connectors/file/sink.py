@@ -146,7 +146,7 @@ def _opened(allowed: AllowedPaths, path: Path) -> int:
 
 
 def _sync_directory(path: Path) -> None:
-    """A new file survives a power cut only when its directory does."""
+    """Write the directory to disk, as a new file survives a power cut only together with its entry there."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

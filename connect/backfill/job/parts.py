@@ -80,7 +80,7 @@ class ChunkPart:
         self.size_bytes += sum(letter.size_bytes for letter in encoded.letters)
 
     def marker(self, chunk: str, number: int) -> Marker:
-        """Return what tells of it; `number`: which part of its chunk."""
+        """Return the marker of this part, which is part `number` of its chunk."""
         topics: dict[str, int] = {}
         for raw in self.batches:
             topics[raw.topic] = topics.get(raw.topic, 0) + len(raw)

@@ -1,7 +1,7 @@
-"""The next part of a lane is read while the last one is sent and committed. No transactions.
+"""Reads the next part of a lane while the last one is sent and committed.
 
-Two threads: one reads and encodes, always the same; the lane's takes what was read, part by part. There is one part
-more in memory than without. What was read and is not taken is forgotten: nothing of it was written.
+One thread of its own reads and encodes; the lane's thread takes what was read, part by part. So memory holds one part
+more than without it. A part that was read and is not taken is forgotten, as nothing of it was written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from connect.backfill.job.parts import ChunkPart, RemainingChunk
 
 @dataclass(slots=True)
 class _Reading:
-    """The parts of `rest` in order; `next_part` is read now, or was and is not taken yet."""
+    """Holds the parts of `rest`, in order. `next_part` is being read, or is read and not taken yet."""
 
     rest: RemainingChunk
     parts: Generator[ChunkPart, None, None]
@@ -70,7 +70,7 @@ class ReadAhead:
         return _Reading(rest, parts, self._thread.submit(next, parts))
 
     def _forget(self, reading: _Reading | None) -> None:
-        """End a reading where it is. Had it failed, so will the next one of the same rows."""
+        """End a reading where it is. Its error is dropped, as the next reading of the same rows meets it again."""
         if reading is not None:
             reading.next_part.exception()
             self._thread.submit(reading.parts.close).result()

@@ -19,7 +19,7 @@ class FoundRows:
     """Asks the source of a connector for rows. Owned by one thread."""
 
     def __init__(self, parts: ConnectorParts) -> None:
-        """ConnectError: the source finds no rows by their keys."""
+        """Raise ConnectError if the source cannot find rows by their keys."""
         reader = bulk_source(parts).bulk_reader()
         if not isinstance(reader, KeyedReader):
             reader.close()

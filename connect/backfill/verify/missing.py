@@ -78,7 +78,7 @@ def delete_missing(driver: Driver) -> Mapping[str, int]:
 
 
 def _delete(place: TopicPartition, keys: Sequence[bytes], rows: FoundRows, producer: BatchProducer) -> int:
-    """Write tombstones for keys that the source has not; how many of them stay."""
+    """Write tombstones for keys that the source lacks. Return how many of these keys stay deleted."""
     there = {key for raw in rows.records(place.topic, keys) for key in _keys_of(raw)}
     gone = [key for key in keys if key not in there]
     if not gone:

@@ -163,7 +163,7 @@ class ConnectorRuns:
         return f"{line} It asked {asked}.{end}{rest}" if asked else text
 
     def _publish(self, name: str, run: _ConnectorRun, result: CallResult) -> str | None:
-        """Write the tasks when they are news; what went wrong."""
+        """Write the tasks when they have changed. Return what went wrong, or None."""
         # Clients and Java workers look for the class in a task's configuration; nothing here needs it.
         task_class = self._parts.catalog.task_class(run.config)
         named = {} if task_class is None else {"task.class": task_class}

@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Resealed(NamedTuple):
-    """Two lots of records; the second is written when the first is."""
+    """Holds records in two groups; `then` is written once all of `first` is."""
 
     first: list[ConfigRecord]
     then: list[ConfigRecord]

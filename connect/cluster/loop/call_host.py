@@ -118,7 +118,7 @@ class CallHost:
             host.kill(reason)
 
     def give_up(self) -> None:
-        """Answer what is still asked: the worker ends, and nobody takes in answers any more."""
+        """Fail all open questions, as the worker ends and nobody waits for answers any more."""
         while self._asked:
             number, asked = self._asked.popitem()
             asked.answer.set_result(CallResult(number, error="Worker is shutting down"))

@@ -81,7 +81,7 @@ class ConnectorCalls:
             host.kill(reason)
 
     def give_up(self) -> None:
-        """Answer what is still asked: the worker ends, and nobody takes in answers any more."""
+        """Fail all open questions, as the worker ends and nobody waits for answers any more."""
         for host in self._hosts:
             host.give_up()
 

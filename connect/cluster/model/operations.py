@@ -45,11 +45,11 @@ class WorkerState(Protocol):
 
     @property
     def is_out(self) -> bool:
-        """It is true when the worker has lost its place in the group, and with it its tasks."""
+        """Return True if the worker has lost its place in the group, and with it its tasks."""
 
     @property
     def is_cut_off(self) -> bool:
-        """True when Kafka does not hear this worker, so that its tasks have ended."""
+        """Return True if Kafka does not hear this worker, so that its tasks have ended."""
 
     @property
     def kafka_trouble(self) -> str | None:

@@ -174,9 +174,9 @@ class TopicAdmin:
             self._admin.call(ask, deadline, f"deleting records of {names}")
 
     def ensure_internal(self, topics: Sequence[InternalTopic], deadline: Deadline, *, make: bool = True) -> set[str]:
-        """Create the worker's topics where missing and check those that exist; the new ones. ConfigError names the key.
+        """Create the worker's topics where they are missing, and check the others. Return the names of the new ones.
 
-        `make` False: a missing topic is a ConfigError, too.
+        Raise ConfigError, which names the key, for a wrong topic; without `make` for a missing one, too.
         """
         # Side by side: a worker that starts waits for the slowest of them, not for all.
         with ThreadPoolExecutor(max(1, len(topics)), thread_name_prefix="internal-topics") as threads:

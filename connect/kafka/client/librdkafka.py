@@ -206,7 +206,7 @@ def commit_offsets(client: c_void_p, offsets: Mapping[TopicPartition, int], dead
 def forget_offsets(
     client: c_void_p, group: str, partitions: Collection[TopicPartition], deadline: Deadline
 ) -> dict[TopicPartition, KafkaError]:
-    """Forget what a group has committed on some partitions; the errors of those that were refused.
+    """Delete what a group has committed on some partitions. Return the errors of those that were refused.
 
     KafkaException: the request failed as a whole, with _TIMED_OUT when no answer came in time.
     """

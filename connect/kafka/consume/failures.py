@@ -32,7 +32,7 @@ class Failures:
         self._first = self._first or error
 
     def raise_first(self) -> None:
-        """Raise what is kept, if anything is; a fatal error each time."""
+        """Raise the error that is kept, if any. A fatal error is raised at every call, another one only once."""
         if self._fatal is not None:
             raise translate(self._fatal, "polling")
         first, self._first = self._first, None

@@ -34,9 +34,9 @@ class ProducerPath(Protocol):
         """Meet the brokers, in a short time or not at all."""
 
     def enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
-        """Queue rows from `start` on, in order, until done or the queue is full; the number of rows queued.
+        """Queue rows from `start` on, in order, until done or the queue is full. Return the number of rows queued.
 
-        `receipt` hears of them, acknowledgements by `poll`.
+        `receipt` hears of their acknowledgements, while `poll` runs.
         """
 
     def poll(self) -> None:

@@ -21,7 +21,7 @@ class ReportedRows:
         self._open: dict[int, _Open] = {}
 
     def queue(self, rows: int, queue: Callable[[int], int], on_acknowledged: Callable[[], None]) -> int:
-        """Have `queue` queue some rows with the number it is given; how many it took.
+        """Have `queue` take up to `rows` rows under a number that it gets. Return how many it took.
 
         `on_acknowledged` is called once all that were taken are in Kafka.
         """

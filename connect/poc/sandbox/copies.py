@@ -18,7 +18,7 @@ CLIENT_ID = "connect-poc"
 def write_records(
     servers: str, batches: Iterable[RawBatch], partitions: Mapping[str, int], deadline: Deadline
 ) -> dict[TopicPartition, int]:
-    """Write each record to the partition it names; the end offset of every partition.
+    """Write each record to the partition it names. Return the end offset of every partition.
 
     `partitions` is the number of partitions of each topic, which is created where it is missing. RetriableError: the
     records were not written by the deadline.

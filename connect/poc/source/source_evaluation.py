@@ -36,7 +36,7 @@ PLAN_S: Final = 20.0
 
 
 def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progress: CheckProgress) -> SourceRun | None:
-    """Run the checks; the run without faults, whose topics are kept, or None where it did not come to that."""
+    """Run the checks. Return the run without faults, whose topics are kept; None if the checks ended before it."""
     config = {**manifest.config, "name": manifest.name}
     checked, reach = check_config(sandbox.rest, config)
     found = examine(ConnectorSettings(dict(sandbox.worker_properties), config))

@@ -101,7 +101,7 @@ class AuditFile:
             ) from None
 
     def append(self, line: bytes) -> None:
-        """Append a line; the log tells where it cannot."""
+        """Append a line to the file. If that fails, log the line and go on."""
         try:
             self._append(line + b"\n")
         except OSError:

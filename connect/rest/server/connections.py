@@ -156,7 +156,7 @@ class _Connection(asyncio.Protocol):
 
     @contextmanager
     def awaits(self) -> Iterator[None]:
-        """The server is not at work on the request: its body has to come, or its turn."""
+        """Count the time inside as the client's: the server waits for the request's body, or for its turn."""
         self._all.waits(self)
         try:
             yield
@@ -209,7 +209,7 @@ async def counted(request: web.Request, handler: Answer) -> web.StreamResponse:
 
 @contextmanager
 def awaiting(request: web.Request) -> Iterator[None]:
-    """The server is not at work on this request meanwhile: its body has to come, or its turn."""
+    """Count the time inside as the client's: the server waits for this request's body, or for its turn."""
     connection = request.get(CONNECTION)
     if connection is None:
         yield

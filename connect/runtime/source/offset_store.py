@@ -1,4 +1,4 @@
-"""Keeps source offsets in Kafka: read by every task host, written behind delivered rows. Never a local file."""
+"""Keeps source offsets in Kafka, never in a local file. Every task host reads them; rows are written first."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class SourceOffsets:
     """
 
     def __init__(self, connector: str, store: OffsetStore, fallback: OffsetStore | None = None) -> None:
-        """`fallback`: the worker's store where `store` is the connector's own."""
+        """Take the store whose offsets count first. `fallback` is the worker's, if `store` is the connector's own."""
         self._connector = connector
         self._store = store
         self._fallback = fallback

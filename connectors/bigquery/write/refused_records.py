@@ -9,7 +9,7 @@ from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 
 
 def given_up(sealed: SealedBatch, refused: Refusals) -> Iterator[tuple[Batch, Mapping[int, Exception]]]:
-    """For each partition a batch of the refused records by their places alone, and why each of its rows was refused.
+    """Return for each partition a batch that names the refused records by their offsets, with a reason for each row.
 
     The framework reads a dead letter's bytes from Kafka.
     """

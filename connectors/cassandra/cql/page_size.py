@@ -26,7 +26,7 @@ class PageSize:
             self.rows = min(fitting, self._slow_rows, self.rows * 8, self._most_rows)
 
     def failed(self, rows: int) -> None:
-        """A page of so many rows did not come in time: the next try is for half of it.
+        """Take note that a page of so many rows did not come in time: the next try is for half of it.
 
         Several pages of one size that fail together halve it once.
         """

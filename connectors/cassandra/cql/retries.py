@@ -18,9 +18,9 @@ class NextNodeRetries(RetryPolicy):  # type: ignore[misc]  # the library has no 
     """
 
     def on_read_timeout(self, *args: Any, retry_num: int, **kwargs: Any) -> Decision:
-        """A node that was asked waited for a replica in vain. One other node may choose better replicas.
+        """Ask one other node, which may choose better replicas than the node that waited for one in vain.
 
-        More are not asked: where the rows themselves are slow, each would begin to read them anew.
+        More are not asked: where the rows themselves are slow, each node would begin to read them anew.
         """
         del args, kwargs
         return _NEXT if retry_num == 0 else _GIVE_UP

@@ -183,7 +183,7 @@ class CassandraSourceTask:
             raise RetriableError(f"The nodes do not agree on the tables there are: {error}") from error
 
     def _leave_aside(self, table: Table, error: ConnectError) -> None:
-        """A table that is gone, or may not be read, does not keep the others from being read."""
+        """Leave out a table that is gone or may not be read, so that the others are read on."""
         log.error("Table %s is left aside from here on: %s", table.title, error)
         self._aside[table.title] = str(error)
         self._readings.remove_table(table)

@@ -85,10 +85,10 @@ class Database:
         return self.look_at(statement, doing, self.dialect.connecting.description)
 
     def describe_to_read(self, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]]:
-        """The same as `describe`, told in the session in which `pages` reads, where that can tell.
+        """Return the same as `describe`, asked in the session in which `pages` reads, where that can tell.
 
-        A session that keeps the columns as they are blocks an ALTER TABLE. If another one then read, it would wait
-        behind that ALTER TABLE for this one, and no server sees a deadlock in it.
+        The session that describes a table blocks any ALTER TABLE until it ends. A second session that reads would wait
+        behind that ALTER TABLE, and so for the first one: a deadlock that no server sees.
         """
         found = self._reader.describe(self._opened(), statement, doing)
         return self.describe(statement, doing) if found is None else found

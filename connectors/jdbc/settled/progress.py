@@ -42,7 +42,7 @@ class StoredProgress:
         """The rows that were given and whose position is not stored."""
 
     def given(self, name: str, position: SourcePosition | None, rows: int = 0) -> None:
-        """A batch of `rows` rows was given to the framework."""
+        """Take note that a batch of `rows` rows was given to the framework."""
         if position is not None:
             self._given[name].append(_Given(position, rows))
             self.unstored_rows += rows
@@ -62,7 +62,7 @@ class StoredProgress:
             self._know(name, up_to_s)
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """These positions are stored, and all given before them in their partitions."""
+        """Take note that these positions are stored, and with them all that were given before in their partitions."""
         for name, given in self._given.items():
             for position in positions:
                 _mark(given, position)

@@ -43,7 +43,7 @@ class Snapshot:
         return cls(int(lower), int(upper), tuple(int(x) for x in rest.split(",") if x))
 
     def below(self, first: int) -> Snapshot:
-        """Without what it says of `first` and later transactions."""
+        """Return a snapshot that says nothing of `first` and later transactions."""
         if self.upper <= first:
             return self
         return Snapshot(min(self.lower, first), first, tuple(x for x in self.open if x < first))

@@ -127,7 +127,7 @@ def _nulled(values: Values, rows: Mapping[int, object]) -> Values:
 
 
 def text_of(values: Values, row: int) -> str | None:
-    """One value of a column as text; bytes that are none as hexadecimal digits."""
+    """Return one value of a column as text; bytes that are no UTF-8 become hexadecimal digits."""
     if isinstance(values, Fields):
         return _decoded(values.octets(row))
     if isinstance(values, pa.Array):

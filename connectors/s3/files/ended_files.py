@@ -33,7 +33,7 @@ class EndedFile:
 
     @property
     def lacks_rows(self) -> bool:
-        """It must hold rows that are not in it yet."""
+        """Return True if other writers agreed on an end that this file has not come to."""
         return self.agreed_end is not None and self.agreed_end > self.end_offset
 
     @property
@@ -112,9 +112,9 @@ class EndedFiles:
         return min((head.offsets[0] for head in heads if head is not None), default=None)
 
     def agree(self, file: EndedFile, end_offset: int) -> None:
-        """The first file of a place must end there, as another writer has created the first of its several objects.
+        """Have the first file of a place end at this offset.
 
-        So whoever creates the others creates those of the same rows.
+        Another writer has created the first of the file's several objects, so the others must hold the same rows.
         """
         files = self._files[file.place]
         self._agreed.add(file.place)

@@ -14,7 +14,7 @@ _SMALL_SHARE: Final = 2
 
 
 def is_small(size_bytes: int, target_bytes: int) -> bool:
-    """It is worth while to join it with others."""
+    """Tell if a file is so small that it is worth joining with others."""
     return size_bytes < target_bytes // _SMALL_SHARE
 
 

@@ -96,7 +96,7 @@ class OpenFiles:
             self.ended.append(file)
 
     def end_all(self) -> None:
-        """None takes more rows."""
+        """End all files, so that none takes more rows."""
         self.end(self.by_place.values())
 
     def least_offset(self) -> int | None:

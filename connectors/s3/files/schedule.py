@@ -30,7 +30,7 @@ class Schedule:
         return ((opened_ms + shift_ms) // self.interval_ms + 1) * self.interval_ms - shift_ms
 
     def due_at(self, opened_ms: int, last_row_ms: int) -> float:
-        """When a file ends that was opened then, and had its last row then; infinite: never."""
+        """Return the time in milliseconds at which a file ends; infinity if it never ends by time."""
         due_ms = self.due_ms(opened_ms)
         idle_at = math.inf if self.idle_ms is None else last_row_ms + self.idle_ms
         return idle_at if due_ms is None else min(due_ms, idle_at)

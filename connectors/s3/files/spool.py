@@ -91,7 +91,7 @@ class _File:
         return self.waiting_bytes + self.encoder.size_bytes
 
     def write(self, rows: SpooledRows, schema: Any, *, is_sparse: bool) -> None:
-        """`is_sparse`: what only rows of other files gave a type is left out."""
+        """Write rows. With `is_sparse`, leave out fields whose type comes from rows of other files alone."""
         if is_sparse:
             part = Prepared(rows.rows, None, schema).narrowed(0, len(rows.offsets))
             self.own_schema = merged_schema(self.own_schema, part.schema, may_widen=True)
@@ -116,7 +116,7 @@ class _Run:
         self._is_ending = False
 
     def expect_end(self, numbers: AbstractSet[int]) -> None:
-        """These files are taken out now. Where there are no others, what stays between is not worth a copy."""
+        """Take note which files are taken out next: if they are all, the rows between them are not worth a copy."""
         self._is_ending = self._spans.keys() <= numbers
 
     def take_out(self, number: int) -> SpooledRows:
@@ -173,7 +173,7 @@ class Spool:
         return self._staged_bytes >= _SORT_BYTES or self._staged_rows >= _SORT_ROWS_PER_FILE * len(self._files)
 
     def holds(self, prepared: Prepared) -> bool:
-        """These rows are of the schema that the files have."""
+        """Tell if these rows have the schema of the files."""
         known, new = self.schema, prepared.schema
         return new is None if known is None else new is not None and bool(known.equals(new))
 

@@ -150,7 +150,7 @@ class Uploads:
     def _settle_longer(
         self, owner: PartitionFiles, upload: _Upload, first: Extent, last: Mapping[str, str] | None
     ) -> None:
-        """The first object of the file was there and reaches further. `last`: metadata of the last one, if it is."""
+        """Settle a file whose first object was there and has more rows than ours. `last`: metadata of its last."""
         if last is None:
             owner.agree(upload.file, first.end_offset)
         else:

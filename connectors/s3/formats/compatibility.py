@@ -26,7 +26,7 @@ class Compatibility(Protocol):
 
     @property
     def widens(self) -> bool:
-        """One file holds rows of different schemas, in a schema that is made of all of them."""
+        """Return True if one file may hold rows of different schemas, in a schema that is made of all of them."""
 
     def target(self, given: Schema | None, current: Schema | None) -> Schema | None:
         """Return the schema in which rows of a schema are written behind rows that were written in the current one.

@@ -192,7 +192,7 @@ class S3SinkConfig(IcebergConfig):
 
     @property
     def open_bytes_max(self) -> int | None:
-        """buffer.max.bytes where it counts; None: no bound."""
+        """Return buffer.max.bytes where it counts; None where open files have no bound."""
         counts = self.conditional_writes or self.exactly_once is False
         return self.buffer_max_bytes if counts and self.buffer_max_bytes != -1 else None
 

@@ -64,7 +64,7 @@ class Keys:
     _credentials: Any = None
 
     def forget(self) -> None:
-        """The store says that they have expired: look for them anew, as they may have been renewed where they lie."""
+        """Forget the keys, as the store calls them expired: the next call reads them again where they are kept."""
         self._credentials = None
 
     def __call__(self) -> Any:

@@ -188,7 +188,7 @@ def _require_reaches(config: S3SinkConfig) -> None:
 
 
 def _without_late(chain: Sequence[_Object]) -> Sequence[_Object]:
-    """Without objects that came later than a joined one which has their offsets: nobody knows what they are made of."""
+    """Leave out objects that came later than a joined one with their offsets: nobody knows what they are made of."""
     joined = [one for one in chain if one.end is not None]
     found = []
     for one in chain:

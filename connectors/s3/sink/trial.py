@@ -35,13 +35,13 @@ class TrialObjects:
 
     @property
     def is_once(self) -> bool:
-        """As long as an object is never written over, and the time of writing does not choose its folder."""
+        """Return True if objects are never written over, and the time of writing does not choose their folder."""
         config = self._config
         by_clock = config.is_time_partitioned and config.timestamp_extractor == "Wallclock"
         return config.conditional_writes and not by_clock
 
     def make(self, deadline: Deadline) -> None:
-        """A bucket has no folders to make."""
+        """Do nothing, as a bucket has no folders to make."""
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
         """Yield the rows of all objects of values."""

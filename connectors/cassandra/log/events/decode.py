@@ -269,9 +269,9 @@ class MutationDecoder:
 def _plain_cells(
     cursor: Cursor, columns: list[_Column], writetime_us: int, found: dict[str, Cell | ComplexColumn]
 ) -> None:
-    """The first cells of a row as an INSERT without TTL writes them, up to one that is anything else.
+    """Read the first cells of a row that an INSERT without TTL wrote, and stop at the first cell of another kind.
 
-    Nearly all cells there are: read without a call for each of their parts.
+    Nearly all cells are such. They are read here without a call for each of their parts.
     """
     data, at = cursor.data, cursor.at
     least = len(data) - 2

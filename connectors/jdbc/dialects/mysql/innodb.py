@@ -46,9 +46,10 @@ _START_US: Final = 60_000_000
 
 
 def open_writes(database: Database, now_us: int) -> dict[str, int]:
-    """When each transaction that has written something began, by its name; at the latest. `now_us`: the server's clock.
+    """Return the latest time, in microseconds, at which each transaction that has written something began, by its name.
 
-    RetriableError: not now; ConnectError: the user may not see them.
+    `now_us` is the server's clock. Raise RetriableError if the server cannot tell now, ConnectError if the user may not
+    see transactions.
     """
     mark = secrets.token_hex(8)
     # InnoDB shows the statement of a transaction only, and makes none of a query of its own tables.
@@ -82,9 +83,9 @@ def _of_copy(rows: Sequence[Sequence[Any]], *, readers_have_numbers: bool) -> di
 
 
 def of_status(text: str, now_us: int, own_thread: int) -> dict[str, int]:
-    """The same from the text of SHOW ENGINE INNODB STATUS, asked for by `own_thread` in a transaction that only reads.
+    """Return the same as `open_writes`, from the text of SHOW ENGINE INNODB STATUS.
 
-    RetriableError: it does not have all of them.
+    `own_thread` asked for the text, in a transaction that only reads. Raise RetriableError if the text is cut.
     """
     if _CUT in text:
         raise RetriableError("The server has more transactions than SHOW ENGINE INNODB STATUS can list.")

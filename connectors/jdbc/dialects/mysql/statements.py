@@ -60,17 +60,17 @@ class MySqlStatements(SinkStatements):
         return array.cast(pa.int64()) if is_number and isinstance(column.type, my.BIT) else texts
 
     def insert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
-        """In one statement, or a few where the texts are long."""
+        """Write the rows in one statement, or in a few where the texts are long."""
         self._write(connection, target, rows, "")
 
     def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
-        """In one statement, or a few where the texts are long."""
+        """Write the rows in one statement, or in a few where the texts are long."""
         names = [quoted("`", name) for name in rows.values or rows.keys]
         changes = ", ".join(f"{name}=VALUES({name})" for name in names)
         self._write(connection, target, rows, f" ON DUPLICATE KEY UPDATE {changes}")
 
     def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
-        """By a temporary table, byte by byte, as texts that differ in case may be equal to the server."""
+        """Compare by a temporary table and byte by byte, as the server may take texts that differ in case for equal."""
         stage = "connect_compared"
         listed = ", ".join(quoted("`", name) for name in columns.column_names)
         connection.exec_driver_sql(f"DROP TEMPORARY TABLE IF EXISTS {stage}")

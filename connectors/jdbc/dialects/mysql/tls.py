@@ -143,7 +143,7 @@ def _preferring() -> type[Connection[Any]]:
                 ) from error
 
         def connect(self, sock: Any = None) -> None:
-            """The first words of a server are waited for as long as its port; PyMySQL waits for them for ever."""
+            """Wait for the server's greeting no longer than for its port; PyMySQL would wait for it for ever."""
             later_s: float | None = self._read_timeout  # type: ignore[has-type]  # PyMySQL ships no types
             self._read_timeout = self.connect_timeout if later_s is None else min(later_s, self.connect_timeout)
             try:

@@ -110,7 +110,7 @@ class PostgresCopy:
         self._plain.close()
 
     def _leave(self) -> None:
-        """A statement that was not read to its end would have to be; without its connection it ends by itself."""
+        """Close the connection of a statement that was not read to its end; else its rows would be read first."""
         if self._reading:
             self.close()
 

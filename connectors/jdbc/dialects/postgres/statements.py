@@ -98,7 +98,7 @@ class PostgresStatements(SinkStatements):
         connection.execute(sa.delete(target.relation).where(_same_key(target, staged, rows)))
 
     def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
-        """By a temporary table, as the texts of values, which every type has."""
+        """Compare by a temporary table, and the values as texts, since every type has a text."""
         stage, names = "connect_compared", columns.column_names
         with _driver(connection).cursor() as cursor:
             cursor.execute(

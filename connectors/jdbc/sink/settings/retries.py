@@ -42,5 +42,5 @@ class Retries:
         ) from error
 
     def succeeded(self) -> None:
-        """The next batch has all of its tries."""
+        """Take note that a batch was written: the next one has all of its tries."""
         self._failures, self._next_at_s = 0, 0.0
