@@ -190,7 +190,7 @@ class CassandraCdcTask:
             # A place without events behind the one before is told only where it lets a segment go.
             if made or place.finished:
                 self._notes.append(SourcePosition(self._partition, place.offset))
-                self._delay.given(place)
+                self._delay.given(place, sum(map(len, made)))
         if self._segments.is_drained and found is None:
             self._delay.drained(time.time())
         else:
@@ -229,7 +229,10 @@ class CassandraCdcTask:
         if (now_s := time.monotonic()) >= self._unread_at_s:
             self._unread_at_s = now_s + _UNREAD_S
             assert self._context is not None
-            self._context.gauge("source_lag_bytes", 0 if self._segments.is_drained else self._segments.unread_bytes)
+            is_drained = self._segments.is_drained
+            self._context.gauge("source_lag_bytes", 0 if is_drained else self._segments.unread_bytes)
+            # How many rows the unread log holds nobody knows before it is read.
+            self._context.gauge("source_lag_rows", self._delay.unstored_rows if is_drained else None)
 
     def _nothing(self) -> Batch:
         """Return an empty batch that carries a position.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Mapping
+
 from connectors.cassandra.log.segments.place import Place
 
 
@@ -12,7 +15,8 @@ class Delay:
         """Begin with nothing known: the age counts from `opened_s` on, and the agent is behind."""
         self.caught_up_s = opened_s
         """The time up to which all that the node had written is in Kafka."""
-        self._given: Place | None = None
+        self._given: deque[tuple[Mapping[str, object], int]] = deque()
+        """Offsets of places that Kafka has not stored, and the rows before each of them."""
         self._stored_at: tuple[int, int] | None = None
         self._drained_s: float | None = None
         """When all that the node had written was given last; None: it has written more since then."""
@@ -20,13 +24,19 @@ class Delay:
     @property
     def is_behind(self) -> bool:
         """Return True where the node has changes that were not read, or Kafka has not stored all that were."""
-        return self._given is not None or self._drained_s is None
+        return bool(self._given) or self._drained_s is None
 
-    def given(self, place: Place) -> None:
-        """Note that changes up to this place were given to the framework, and there may be more behind it."""
+    @property
+    def unstored_rows(self) -> int:
+        """Return how many rows were given that Kafka has not stored."""
+        return sum(rows for _, rows in self._given)
+
+    def given(self, place: Place, rows: int = 0) -> None:
+        """Note that `rows` more were given to the framework, up to this place, and there may be more behind it."""
         # A place is told again without new changes behind it once its segments are let go.
         if (place.segment, place.position) != self._stored_at:
-            self._given, self._drained_s = place, None
+            self._given.append((place.offset, rows))
+            self._drained_s = None
 
     def unread(self) -> None:
         """Note that the node may have written what was not read."""
@@ -39,10 +49,15 @@ class Delay:
 
     def stored(self, place: Place) -> None:
         """Note that Kafka has all changes up to this place."""
-        if self._given is not None and self._given.offset == place.offset:
-            self._given, self._stored_at = None, (place.segment, place.position)
+        offset = place.offset
+        if all(given != offset for given, _ in self._given):
+            return
+        while self._given.popleft()[0] != offset:
+            continue
+        if not self._given:
+            self._stored_at = (place.segment, place.position)
             self._know()
 
     def _know(self) -> None:
-        if self._given is None and self._drained_s is not None:
+        if not self._given and self._drained_s is not None:
             self.caught_up_s = self._drained_s

@@ -69,7 +69,7 @@ class JdbcLogTask:
         assert self._reading is not None
         assert self._ctx is not None
         self._ctx.gauge("slot_retained_bytes", self._reading.log.retained_bytes)
-        self._ctx.gauge("source_lag_bytes", self._reading.log.end.unread_bytes)
+        self._tell_unread(self._ctx)
         self._explain(self._ctx)
         # Asked for before the batches: all that was read before the end was seen is among them.
         end_s = self._reading.log.end.reached_s
@@ -81,7 +81,7 @@ class JdbcLogTask:
             self._ctx.reject(batch.batch, batch.reasons)
             batch = self._reading.next(deadline)
         if batch is not None:
-            self._progress.given(_LOG, batch.position)
+            self._progress.given(_LOG, batch.position, len(batch))
             end_s, self._given_s = _commit_s(batch.position), time.time()
         elif end_s is not None and end_s > self._given_s:
             self._end_seen_s = end_s
@@ -98,6 +98,14 @@ class JdbcLogTask:
         self._progress.stored(positions)
         assert self._ctx is not None
         self._tell_progress(self._ctx)
+
+    def _tell_unread(self, ctx: SourceContext) -> None:
+        assert self._reading is not None
+        unread_bytes = self._reading.log.end.unread_bytes
+        ctx.gauge("source_lag_bytes", unread_bytes)
+        # How many rows the unread log holds nobody knows before it is read; at its end all rows are here.
+        rows = self._reading.waiting_rows + self._progress.unstored_rows
+        ctx.gauge("source_lag_rows", rows if unread_bytes == 0 else None)
 
     def _tell_progress(self, ctx: SourceContext) -> None:
         end_is_known = self._end_seen_s > self._given_s and time.time() - self._end_seen_s < END_KNOWN_S
@@ -147,6 +155,12 @@ class _Reading:
         self._stopping = stopping
         self._ready: queue.Queue[Batch | BadRows | BaseException] = queue.Queue(_READY)
         self._thread: threading.Thread | None = None
+        self._read_rows = self._taken_rows = 0
+
+    @property
+    def waiting_rows(self) -> int:
+        """Return how many rows were read and not taken. Each of its parts is counted by one thread alone."""
+        return self._read_rows - self._taken_rows
 
     def next(self, deadline: Deadline) -> Batch | BadRows | None:
         """Return what is next, or raise the error that ended the thread; a new thread begins with the call after it."""
@@ -165,6 +179,7 @@ class _Reading:
                 self._thread.join()
                 self._thread = None
                 raise item
+            self._taken_rows += _rows_of(item)
             return item
 
     def _run(self) -> None:
@@ -173,6 +188,7 @@ class _Reading:
                 if self._stopping.is_set():
                     return
                 if batch is not None:
+                    self._read_rows += _rows_of(batch)
                     self._put(batch)
         except BaseException as error:  # noqa: BLE001 - raised again in the task thread
             self._put(error)
@@ -199,3 +215,7 @@ class _Reading:
             return
         self.log.interrupt()
         self._thread.join(_CLOSE_S)
+
+
+def _rows_of(item: Batch | BadRows) -> int:
+    return len(item.batch if isinstance(item, BadRows) else item)

@@ -12,6 +12,7 @@ from jdbc_log_writer import MANY, Writer, content, two_tables
 from jdbc_server import Server
 from test_jdbc_servers import POSTGRES_TYPES
 
+from connect.api.records import Batch
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.binlog.position import Place, file_number
@@ -309,6 +310,7 @@ def test_the_unread_log_is_told_in_bytes_and_none_is_left_at_its_end(server: Ser
         assert "source_lag_bytes" not in run.store.gauges, "nobody has looked yet"
         run.until_events(1)
         run.until(lambda: run.store.gauges.get("source_lag_bytes") == 0)
+        run.until(lambda: run.store.gauges.get("source_lag_rows") == 0)
         run.close()
         for first in range(1, 3001, 100):
             rows = ", ".join(f"({i}, '{'x' * 200}')" for i in range(first, first + 100))
@@ -316,8 +318,27 @@ def test_the_unread_log_is_told_in_bytes_and_none_is_left_at_its_end(server: Ser
         run.open()
         run.until(lambda: (run.store.gauges.get("source_lag_bytes") or 0) > 3000 * 200 / 2)
         assert len(run.events) < 3001, "told while it is behind"
+        assert "source_lag_rows" not in run.store.gauges, "nobody knows how many rows the unread log holds"
         run.until_events(3001)
         run.until(lambda: run.store.gauges["source_lag_bytes"] == 0)
+        run.until(lambda: run.store.gauges["source_lag_rows"] == 0)
+
+
+def test_rows_that_were_read_and_are_not_stored_are_its_lag_at_the_end_of_the_log(server: Server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)")
+    with log_run(server) as run:
+        run.open()
+        run.until(lambda: run.store.gauges.get("source_lag_rows") == 0)
+        server.run("INSERT INTO {t} VALUES (1), (2), (3)", "INSERT INTO {t} VALUES (4), (5)")
+        assert run.task is not None
+        given: list[Batch] = []
+        deadline = Deadline.after(60)
+        while run.store.gauges.get("source_lag_rows") != 5:
+            assert not deadline.expired, (run.store.gauges, given)
+            given += filter(None, [run.task.poll(Deadline.after(0.2))])
+        for batch in given:
+            run.take(batch)
+        run.until(lambda: run.store.gauges.get("source_lag_rows") == 0)
 
 
 @pytest.mark.parametrize("server", ["mariadb"], indirect=True)

@@ -281,6 +281,28 @@ def test_the_unread_part_of_the_log_is_told_until_there_is_none(folder: Path, mo
     assert 0 < told[0] < written_bytes
     assert told == sorted(told, reverse=True)
     assert context.gauges["source_lag_bytes"] == 0
+    assert context.gauges["source_lag_rows"] == 0
+    task.close()
+
+
+def test_rows_that_were_read_and_are_not_stored_are_its_lag_at_the_end_of_the_log(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "_UNREAD_S", 0.0)
+    task, context = opened(folder, OffsetStore())
+    units = []
+    while unit := task.poll(Deadline.after(0.01)):
+        units.append(unit)
+        assert "source_lag_rows" not in context.gauges, "nobody knows how many rows the unread log holds"
+    rows = sum(len(batch) for unit in units for batch in unit)
+    assert context.gauges["source_lag_rows"] == rows > 0
+    places = [batch.position for unit in units for batch in unit if batch.position is not None]
+    task.stored(places[:-1])
+    task.poll(Deadline.after(0.01))
+    assert context.gauges["source_lag_rows"] < rows
+    task.stored(places[-1:])
+    task.poll(Deadline.after(0.01))
+    assert context.gauges["source_lag_rows"] == 0
     task.close()
 
 
