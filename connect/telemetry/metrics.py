@@ -87,16 +87,20 @@ TASK_METRICS: Final = (
     _task("source_lag_s", "source_lag_seconds", "seconds",
           "How far the source is behind: 0 when all that it had at the last look is in Kafka, else no row that is not "
           "in Kafka is older than this; as long as it is paused or cannot be asked, the time since the last look. "
-          "Sources that tell of it: JDBC, agents of Cassandra.",
+          "Sources that tell of it: JDBC, Debezium's, Cassandra's; an agent tells that of its node.",
           "where it grows, the source is read too slowly, a table is left aside or the database is away: connect "
           "connectors why NAME."),
     _task("source_lag_rows", "source_lag_rows", "rows",
           "Rows that the source held at the last look and that are not in Kafka, so many at least; 0: it had no more. "
           "Missing where it cannot tell without a look at a whole table, and instead of 0 while it is paused. JDBC "
-          "counts by the index that it reads by, up to 1,000,000 rows for a table.", "as for source_lag_seconds."),
+          "counts by the index that it reads by, up to 1,000,000 rows for a table. A log tells its rows only as they "
+          "are read: its readers (mode=log, Debezium's, agents of Cassandra) count at its end alone what is read and "
+          "not stored; before it see source_lag_bytes. Sweeps of Cassandra say 0 once all they found is stored.",
+          "as for source_lag_seconds."),
     _task("source_lag_bytes", "source_lag_bytes", "bytes",
           "How much of its log the source had not read at the last look, changes of other tables included; 0 at its "
-          "end. Sources that tell of it: JDBC by mode=log, agents of Cassandra.", "as for source_lag_seconds."),
+          "end. Sources that tell of it: JDBC by mode=log, Debezium's, agents of Cassandra.",
+          "as for source_lag_seconds."),
     _task("caught_up_age_s", "caught_up_age_seconds", "seconds",
           "Age of the last look at the source after which all that it held was in Kafka; at first the age of the task. "
           "Between two looks (poll.interval.ms) nobody knows of newer rows."),

@@ -24,6 +24,7 @@ from connectors.cassandra.source.page_rows import page_rows
 from connectors.cassandra.source.rows import PageRows
 from connectors.cassandra.source.split_reader import SplitReader
 from connectors.cassandra.source.splits_at_once import Reading, SplitsAtOnce
+from connectors.cassandra.source.stored_sweeps import StoredSweeps
 from connectors.cassandra.source.sweeps import Sweep, sweep_of
 from connectors.cassandra.source.table_choice import chosen_tables, unreadable
 
@@ -60,6 +61,7 @@ class CassandraSourceTask:
         self._rows: dict[Table, PageRows] = {}
         self._sizes: dict[Table, PageSize] = {}
         self._context: SourceContext | None = None
+        self._stored = StoredSweeps(time.time())
         self._paced_s = 0.0
         """The time (monotonic clock) before which no more rows are asked for."""
         self._aside: dict[str, str] = {}
@@ -82,10 +84,14 @@ class CassandraSourceTask:
                 stored = ctx.stored_offset(split.partition)
                 progress, sweep = progress_of(split, stored), sweep_of(stored)
                 if progress.finished and sweep is not None:
+                    self._stored.ended(split, sweep)
                     self._rest(split, sweep, 0.0 if self._config.is_incremental else self._interval_s)
                 else:
-                    self._waiting.append(_Work(split, progress, 0.0, sweep or self._mode.first(_now_ms())))
+                    sweep = sweep or self._mode.first(_now_ms())
+                    self._waiting.append(_Work(split, progress, 0.0, sweep))
+                    self._stored.begun(split, sweep, self._stored.opened_s)
         self._waiting = deque(sorted(self._waiting, key=lambda work: work.due_s))
+        self._tell_lag()
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """Return the rows of one page. A batch without rows says that a split has ended.
@@ -123,13 +129,17 @@ class CassandraSourceTask:
             self._leave_aside(reading.table, error)
             return None
         self._doubted.discard(reader.split)
+        self._stored.given(reader.split, len(batch), is_last=reader.finished)
+        self._tell_lag()
         if reader.finished:
             self._readings.remove(reading)
             self._rest(reader.split, reading.sweep, self._interval_s)
         return batch if batch.position is not None else None
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Do nothing: tables are not pruned."""
+        """Take note of what is stored, for the lag. Tables are not pruned."""
+        self._stored.stored(positions)
+        self._tell_lag()
 
     def close(self) -> None:
         """Close the connections."""
@@ -147,7 +157,8 @@ class CassandraSourceTask:
             if sweep is None:
                 assert work.done is not None
                 sweep = self._mode.next(work.done, _now_ms())
-            assert sweep is not None
+                assert sweep is not None
+                self._stored.begun(work.split, sweep, time.time())
             table = work.split.table
             reader = SplitReader(
                 self._database, work.split, work.progress, self._sizes[table],
@@ -156,6 +167,13 @@ class CassandraSourceTask:
             self._readings.add(Reading(reader, sweep))
         assert self._context is not None
         self._context.gauge("splits_left", len(self._waiting) + len(self._readings))
+
+    def _tell_lag(self) -> None:
+        assert self._context is not None
+        is_behind = self._stored.is_behind or bool(self._aside)
+        self._context.caught_up(self._stored.caught_up_s, behind=is_behind)
+        # How many rows a sweep has still to read nobody can tell without reading them.
+        self._context.gauge("source_lag_rows", None if is_behind else 0)
 
     def _rest(self, split: Split, done: Sweep, pause_s: float) -> None:
         """Plan the next sweep of a split, if there is one."""
@@ -189,6 +207,7 @@ class CassandraSourceTask:
         self._readings.remove_table(table)
         self._waiting = deque(work for work in self._waiting if work.split.table != table)
         self._explain()
+        self._tell_lag()
 
     def _tell_of_late_pages(self) -> None:
         late = self._readings.late_table(LATE_S)

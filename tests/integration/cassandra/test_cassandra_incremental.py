@@ -15,11 +15,13 @@ from connectors.cassandra.source.connector import CassandraSourceConnector
 from connectors.cassandra.source.task import CassandraSourceTask
 
 
-def task_of(node: Node, keyspace: str, store: OffsetStore, **more: str) -> CassandraSourceTask:
+def task_of(
+    node: Node, keyspace: str, store: OffsetStore, context: FakeSourceContext | None = None, **more: str
+) -> CassandraSourceTask:
     given = {**node.contact, "keyspace": keyspace, "table.splits": "4", "poll.interval.ms": "100", **more}
     source = CassandraSourceConnector(CassandraSourceConfig.parse(given))
     (task,) = (source.task(share) for share in source.task_configs(1))
-    task.open(FakeSourceContext(store=store))
+    task.open(context or FakeSourceContext(store=store))
     return task
 
 
@@ -58,6 +60,33 @@ def test_new_rows_come_once_they_are_settled_and_a_restart_repeats_none(
     task = task_of(node, unique, store, **settings)
     assert [row["k"] for row in read(task, store, 1)] == [21]
     assert read(task, store, 1, seconds=1.5) == []
+    task.close()
+
+
+def test_a_drained_table_is_not_behind_although_it_is_looked_at_again_and_again(
+    cassandra_node: Node, unique: str
+) -> None:
+    node, store, context = cassandra_node, OffsetStore(), FakeSourceContext()
+    node.keyspace(unique)
+    node.run("CREATE TABLE t (k int PRIMARY KEY, at timestamp)", "INSERT INTO t (k, at) VALUES (1, toTimestamp(now()))")
+    settings = {"mode": "timestamp", "incremental.columns": "at", "settle.time.ms": "0"}
+    task = task_of(node, unique, store, context, **settings)
+    assert context.is_behind, "nobody has looked"
+    deadline, places = Deadline.after(60), []
+    while not places or context.gauges["splits_left"]:
+        assert not deadline.expired
+        batch = task.poll(deadline.sooner(0.2))
+        if batch is not None:
+            places += [batch.position] if len(batch) else []
+            task.stored([] if len(batch) else [batch.position])
+    assert context.is_behind, "its row is not stored"
+    task.stored(places)
+    assert (context.is_behind, context.gauges["source_lag_rows"]) == (False, 0)
+    looked_s = context.caught_up_s
+    while context.caught_up_s < looked_s + 1.0:
+        assert not deadline.expired
+        task.poll(deadline.sooner(0.2))
+        assert not context.is_behind
     task.close()
 
 

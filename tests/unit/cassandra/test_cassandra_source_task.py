@@ -94,6 +94,21 @@ def test_a_table_that_is_refused_by_nodes_that_agree_is_left_aside(monkeypatch: 
         assert keys(task) == []
         assert context.explained == "table ks.t is left aside: table t does not exist"
         assert context.gauges["splits_left"] == 0
+        assert context.is_behind, "its rows are not in Kafka"
+        assert "source_lag_rows" not in context.gauges
+
+
+def test_the_source_is_behind_until_its_last_page_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(Nodes(Page(ROW, 1, 2)), monkeypatch) as (task, context):
+        assert context.is_behind
+        assert "source_lag_rows" not in context.gauges, "nobody knows how many there are"
+        batch = task.poll(Deadline.after(0.2))
+        assert batch is not None
+        assert batch.position is not None
+        assert context.is_behind, "Kafka does not have the row yet"
+        task.stored([batch.position])
+        assert not context.is_behind
+        assert context.gauges["source_lag_rows"] == 0
 
 
 def test_a_page_that_is_late_is_told_of_until_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
