@@ -23,6 +23,7 @@ from connect.lib.deadline import Deadline
 from connect.tools.services.java_connect import InternalTopics
 from connect.tools.services.kafka import KafkaEndpoint
 from tests.bench.cluster.cluster_workers import WAIT_S, OurConnectService
+from tests.bench.page_calls import calls, slowest
 from tests.chromium import CHROMIUM
 
 CONNECTORS, PAGES, CALLS, WATCH_S = 200, 20, 10, 30.0
@@ -56,6 +57,7 @@ def page_costs(kafka: KafkaEndpoint, say: Callable[[str], None]) -> list[dict]:
         worker = psutil.Process(_listener(url))
         found = [_call(worker, url, what, path, most) for what, (path, most) in ADDRESSES.items()]
         found += [Cost("page with its files", _weight_kb(url), "KB", PAGE_KB), *_open_pages(worker, url)]
+        found += _slowest_calls(worker, url, say)
         found.append(_doctor(worker, url))
         if CHROMIUM is not None:
             found.append(Cost("first paint", _first_paint_ms(url), "ms", PAINT_MS))
@@ -120,6 +122,18 @@ def _call(worker: psutil.Process, url: str, what: str, path: str, most: float) -
         least_s = min(least_s, time.monotonic() - asked_s)
     own_s = _cpu_s(worker) - spent_s - idle * (time.monotonic() - began_s)
     return Cost(what, max(0.0, own_s) * 1000 / CALLS, "CPU ms", most, least_s * 1000)
+
+
+def _slowest_calls(worker: psutil.Process, url: str, say: Callable[[str], None]) -> Iterator[Cost]:
+    """While pages are open, too: the wall time decides on a quiet machine, the worker's own time on any."""
+    with _streams(url):
+        found = calls(url, worker.pid, WAIT_S)
+    for kind, unit in (("wall_ms", "wall ms"), ("cpu_ms", "CPU ms")):
+        told = slowest(found, kind)
+        yield Cost(f"p99 of {len(found)} calls", told.p99_ms, unit, CALL_MS)
+        yield Cost(f"worst: {told.worst}", told.worst_ms, unit, CALL_MS)
+    waited = max(found, key=lambda call: call.waited_ms)
+    say(f"the longest time for which others kept the worker from a core: {waited.waited_ms:.0f} ms, in {waited.name}")
 
 
 def _doctor(worker: psutil.Process, url: str) -> Cost:
