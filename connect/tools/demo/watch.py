@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from connect.kafka.client.errors import is_retriable
 from connect.tools.services import KafkaEndpoint, S3Endpoint
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Watch:
         self._s3 = file_system(s3)
         self._bucket = bucket
         self._topic_prefix = topic_prefix
+        self._records: dict[str, int] = {}
         self._footers: dict[str, tuple[int, int]] = {}
 
     def folder(self, table: str) -> str:
@@ -60,16 +62,21 @@ class Watch:
         self._consumer.close()
 
     def _topic_records(self, topic: str) -> int:
-        from confluent_kafka import TopicPartition
+        """Return how many records a topic has; those of the last look where Kafka cannot tell for now."""
+        from confluent_kafka import KafkaException, TopicPartition
 
-        known = self._consumer.list_topics(timeout=_WATERMARK_TIMEOUT_S).topics.get(topic)
-        if known is None:
-            return 0
-        ends = (
-            self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=_WATERMARK_TIMEOUT_S)
-            for partition in known.partitions
-        )
-        return sum(high - low for low, high in ends)
+        try:
+            known = self._consumer.list_topics(timeout=_WATERMARK_TIMEOUT_S).topics.get(topic)
+            ends = (
+                self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=_WATERMARK_TIMEOUT_S)
+                for partition in (() if known is None else known.partitions)
+            )
+            self._records[topic] = sum(high - low for low, high in ends)
+        except KafkaException as error:
+            # A topic that was just made has no leader yet.
+            if not is_retriable(error.args[0]):
+                raise
+        return self._records.get(topic, 0)
 
     def _s3_totals(self, folder: str) -> tuple[int, int]:
         import pyarrow.parquet as pq
