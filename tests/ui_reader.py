@@ -29,7 +29,7 @@ class Page(HTMLParser):
         self._area = ""
         self._form = ""
         self._open: list[str] = []
-        self.feed(answer.text)
+        self.feed(answer.text.replace("<wbr>", ""))  # a place where a word may be broken, and nothing to read
         self.close()
         self.unclosed = list(self._open)
 

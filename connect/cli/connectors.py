@@ -16,6 +16,7 @@ import click
 
 from connect.cli.shared.cluster_options import as_json, cluster_command, connector_name, print_json, print_table
 from connect.cli.shared.terminal import echo
+from connect.lib.printable import counted
 
 if TYPE_CHECKING:
     from connect.client.changes import Change
@@ -140,7 +141,7 @@ def apply(
             failed += 1
             echo(f"  refused: {error}", err=True)
     if failed:
-        raise click.ClickException(f"{failed} of the changes were refused; the others were made.")
+        raise click.ClickException(f"{counted(failed, 'change')} refused; all else is as the files say.")
 
 
 def _watch(client: ConnectClient, files: Sequence[Path], prune: bool, every_s: float, file: Path | None) -> None:

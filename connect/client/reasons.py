@@ -61,20 +61,21 @@ def reasons(
 def _measured(figures: Mapping[str, float]) -> str:
     said = []
     if "lag_rows" in figures:
-        said.append(f"{figures['lag_rows']:,.0f} rows are not committed")
+        said.append(f"{counted(figures['lag_rows'], 'row')} not committed")
     if figures.get("lag_s"):
         said.append(f"the oldest of them is {figures['lag_s']:,.1f} s old")
     if figures.get("source_lag_rows"):
-        said.append(f"at least {figures['source_lag_rows']:,.0f} rows of its source are not in Kafka")
+        said.append(f"at least {counted(figures['source_lag_rows'], 'row')} of its source not in Kafka")
     if figures.get("source_lag_bytes"):
-        said.append(f"{figures['source_lag_bytes']:,.0f} bytes of the source's log are not read")
+        said.append(f"{counted(figures['source_lag_bytes'], 'byte')} of the source's log not read")
     if figures.get("source_lag_s"):
         said.append(f"{figures['source_lag_s']:,.1f} s behind its source")
     elif "caught_up_age_s" in figures:
-        said.append(f"all was in Kafka that its source had {figures['caught_up_age_s']:,.1f} s ago")
+        said.append(f"all that its source had {figures['caught_up_age_s']:,.1f} s ago is in Kafka")
     if figures.get("rows_total"):
-        said.append(f"{figures['rows_total']:,.0f} rows since the task began")
-    return f" ({', '.join(said)}.)" if said else ""
+        said.append(f"{counted(figures['rows_total'], 'row')} since the task began")
+    told = ", ".join(said)
+    return f" {told[0].upper()}{told[1:]}." if told else ""
 
 
 def _text(part: Mapping[str, Any]) -> str:

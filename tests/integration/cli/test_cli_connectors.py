@@ -136,7 +136,7 @@ def test_what_is_wrong_is_said_in_words(run, tmp_path, unique):
     file = tmp_path / "broken.json"
     file.write_text(json.dumps({"name": unique, "config": {**source(tmp_path, unique), "tasks.max": "none"}}))
     assert "tasks.max: Invalid value none" in run("validate", "-f", str(file), code=1)
-    assert "refused" in run("connectors", "apply", "-f", str(file), code=1)
+    assert "1 change refused; all else is as the files say." in run("connectors", "apply", "-f", str(file), code=1)
     misspelt = {**source(tmp_path, unique), "connector.class": "FileStreamSourceConector"}
     (tmp_path / "misspelt.json").write_text(json.dumps({"name": f"{unique}-2", "config": misspelt}))
     both = run("validate", str(tmp_path / "misspelt.json"), "-f", str(file), code=1)
