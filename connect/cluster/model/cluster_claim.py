@@ -16,6 +16,7 @@ from typing import Final
 from connect.api.errors import ConfigError
 from connect.api.state import FIRST_FORMAT, FORMAT_MEMBER, require_known
 from connect.cluster.model.record_json import compact_json
+from connect.runtime.settings.worker_access_keys import AUDIT_TOPIC
 from connect.runtime.settings.worker_config import WorkerConfig
 
 SUFFIX: Final = "-slots"
@@ -29,21 +30,26 @@ _TOPICS: Final = ("config.storage.topic", "offset.storage.topic", "status.storag
 
 @dataclass(frozen=True, slots=True)
 class ClusterClaim:
-    """A cluster and its internal topics, by the worker key that names each, and the form of their records."""
+    """A cluster and its internal topics, by the worker key that names each, and the form of their records.
+
+    `audit_topic`: no row of another cluster's connectors goes there, but clusters may have one together.
+    """
 
     group_id: str
     topics: Mapping[str, str]
     format_version: int = field(default=FORMAT, compare=False)
+    audit_topic: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, worker: WorkerConfig) -> ClusterClaim:
         """Return the claim of a worker's cluster."""
         names = (worker.config_storage_topic, worker.offset_storage_topic, worker.status_storage_topic)
-        return cls(worker.group_id, dict(zip(_TOPICS, names, strict=True)))
+        return cls(worker.group_id, dict(zip(_TOPICS, names, strict=True)), audit_topic=worker.rest_audit_topic)
 
     def as_bytes(self) -> bytes:
         """Return the value of the record with KEY."""
-        return compact_json({GROUP: self.group_id, **self.topics, FORMAT_MEMBER: self.format_version})
+        audit = {AUDIT_TOPIC: self.audit_topic} if self.audit_topic is not None else {}
+        return compact_json({GROUP: self.group_id, **self.topics, **audit, FORMAT_MEMBER: self.format_version})
 
     @classmethod
     def parse(cls, value: bytes | None) -> ClusterClaim | None:
@@ -54,9 +60,12 @@ class ClusterClaim:
             return None
         if not isinstance(members, dict) or not all(isinstance(members.get(key), str) for key in (GROUP, *_TOPICS)):
             return None
-        number = members.get(FORMAT_MEMBER, FIRST_FORMAT)
+        number, audit = members.get(FORMAT_MEMBER, FIRST_FORMAT), members.get(AUDIT_TOPIC)
         return cls(
-            members[GROUP], {key: members[key] for key in _TOPICS}, number if isinstance(number, int) else FIRST_FORMAT
+            members[GROUP],
+            {key: members[key] for key in _TOPICS},
+            number if isinstance(number, int) else FIRST_FORMAT,
+            audit if isinstance(audit, str) else None,
         )
 
     def require_known_form(self) -> None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from connect.api.errors import ConfigError, RejectedRowsError
+from connect.runtime.settings.worker_access_keys import AUDIT_TOPIC
 from connect.runtime.settings.worker_config import WorkerConfig
 
 JOBS_TOPIC: Final = "connect-backfill-jobs"
@@ -139,7 +140,7 @@ _CONFIG_MEMBERS: Final = {
 ours).
 """
 _CLAIM_KEY: Final = b"cluster"
-_CLAIMED: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
+_CLAIMED: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic", AUDIT_TOPIC)
 _STATUS_KEY: Final = re.compile(rb"status-(connector|task|topic)-.+", re.DOTALL)
 # The keys of what the Cassandra copies' source remembers.
 _MEMORY_KEY: Final = re.compile(rb'(ids \S+ \d+ .*|\["rows",".*)', re.DOTALL)

@@ -53,14 +53,18 @@ class BrokerTopicInspector:
         """
         addresses = {key: value for key, value in producer.items() if key.startswith(_ADDRESSES)}
         self._settings = consumer_settings(worker, addresses, client_id=client_id).properties
+        # The topics that this cluster claims on its own brokers are known by name.
+        self._own_slots = None if addresses else f"{worker.get('group.id', '')}{SLOTS_SUFFIX}"
         self._admin: TopicAdmin | None = None
+        self._claimed: frozenset[str] = frozenset()
 
     def __call__(self, topic: str) -> StateKind | None:
         """Return what state the topic's records are; None: none, or the principal may not look.
 
         RetriableError: no answer.
 
-        Every topic of cluster state is compacted, so that no other one is read.
+        A cluster's claim tells its topics. Every other topic of cluster state is compacted, so that no other one is
+        read.
         """
         try:
             return self._found(topic, Deadline.after(_LOOK_S))
@@ -76,18 +80,21 @@ class BrokerTopicInspector:
 
     def _found(self, topic: str, deadline: Deadline) -> StateKind | None:
         if self._admin is None:
-            self._admin = TopicAdmin(admin_part(self._settings))
+            admin = TopicAdmin(admin_part(self._settings))
+            self._claimed = self._claims(admin, deadline)
+            self._admin = admin
+        if topic in self._claimed:
+            return StateKind.CLUSTER
         if "compact" not in (self._admin.configs(topic, deadline, is_there=False).get("cleanup.policy") or ""):
             return None
-        if self._is_claimed(self._admin, topic, deadline):
-            return StateKind.CLUSTER
         held = (held_by_record(key, value) for key, value in self._records(self._admin, [topic], deadline))
         return next((one for one in held if one is not None), None)
 
-    def _is_claimed(self, admin: TopicAdmin, topic: str, deadline: Deadline) -> bool:
-        """Tell if another cluster of workers says that the topic is its own, whatever is in it already."""
-        slots = [name for name in admin.topics(deadline) if name.endswith(SLOTS_SUFFIX)]
-        return any(topic in claimed_topics(key, value) for key, value in self._records(admin, slots, deadline))
+    def _claims(self, admin: TopicAdmin, deadline: Deadline) -> frozenset[str]:
+        """Return the topics that other clusters of workers call their own, whatever is in them already."""
+        slots = [name for name in admin.topics(deadline) if name.endswith(SLOTS_SUFFIX) and name != self._own_slots]
+        records = self._records(admin, slots, deadline) if slots else iter(())
+        return frozenset(topic for key, value in records for topic in claimed_topics(key, value))
 
     def _records(
         self, admin: TopicAdmin, topics: Sequence[str], deadline: Deadline

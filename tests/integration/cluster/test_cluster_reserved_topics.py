@@ -134,3 +134,15 @@ def test_no_connector_keeps_its_offsets_or_its_dead_letters_in_a_topic_of_the_cl
     for name, config in (("offsets", own), ("letters", sink)):
         refused = cluster.worker.create(f"{name}-{key}", config)
         assert (refused.status_code, f"Topic {topic} holds this cluster's own state" in refused.text) == (400, True)
+
+
+def test_no_connector_of_another_cluster_writes_into_an_audit_topic(cluster: Cluster, tmp_path: Path):
+    settings = {"rest.audit.topic": "their-audit"}
+    other = WorkerProcess(tmp_path / "other", cluster.kafka.bootstrap_servers, "reserved-other", **settings)
+    other.start()
+    try:
+        trace = cluster.failed("forger", cluster.source("their-audit"))
+        assert "Topic their-audit holds the state of another cluster of workers" in trace
+        assert PLANTED not in cluster.values("their-audit")
+    finally:
+        other.stop()

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 
 from connect.api.errors import ConnectError
 from connect.cluster.hosts.lease import Lease
-from connect.cluster.model.cluster_claim import ClusterClaim, conflict
+from connect.cluster.model.cluster_claim import KEY, ClusterClaim, conflict
+from connect.runtime.settings.internal_topics import claimed_topics
 from connect.runtime.settings.worker_config import WorkerConfig
 
 KEYS = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
@@ -27,6 +29,16 @@ def test_a_claim_survives_the_wire():
     worker = WorkerConfig.parse({**properties, **MINE.topics})
     assert ClusterClaim.of(worker) == MINE
     assert ClusterClaim.parse(MINE.as_bytes()) == MINE
+
+
+def test_the_audit_topic_is_claimed_and_two_clusters_may_have_one_together():
+    properties = {"bootstrap.servers": "x:1", "group.id": "g", "key.converter": "J", "value.converter": "J"}
+    mine = ClusterClaim.of(WorkerConfig.parse({**properties, **MINE.topics, "rest.audit.topic": "audit"}))
+    assert claimed_topics(KEY, mine.as_bytes()) == ["c", "o", "s", "audit"]
+    assert claimed_topics(KEY, MINE.as_bytes()) == ["c", "o", "s"]
+    assert ClusterClaim.parse(mine.as_bytes()).audit_topic == "audit"
+    assert conflict(mine, replace(claim("h", "c2", "o2", "s2"), audit_topic="audit")) is None
+    assert conflict(mine, MINE) is None
 
 
 @pytest.mark.parametrize("value", [None, b"", b"\xff", b"[]", b"{}", b'{"group.id":1}', b"[" * 100_000])
