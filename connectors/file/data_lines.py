@@ -163,7 +163,7 @@ class JsonLines:
         for line in lines:
             try:
                 rows.append(json.loads(line.text))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 bad[line.start] = BadLine(line.text, SchemaError(f"This line is no JSON: {error}.", key="format"))
         return Column.from_rows(rows, None), bad
 

@@ -265,5 +265,5 @@ def _told(answer: Answer) -> tuple[str, str]:
     try:
         told = json.loads(answer.data)["RemoteException"]
         return str(told["exception"]), str(told["message"]).partition("\n")[0][:300]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "", ""

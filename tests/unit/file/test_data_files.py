@@ -204,6 +204,7 @@ def test_numbers_of_json_files_are_what_they_were(tmp_path):
     [
         ("csv", "id,name\n1,a\nx,b\n3,c,d\n4,e\n", [b"x,b", b"3,c,d"]),
         ("json", '{"id": 1}\n[,]\n{"id": 4}\n', [b"[,]"]),
+        ("json", '{"id": 1}\n' + "[" * 100_000 + '\n{"id": 4}\n', [b"[" * 100_000]),
     ],
 )
 def test_a_line_that_is_no_row_is_rejected_alone_and_stops_a_bulk_read_by_its_place(tmp_path, kind, text, bad):

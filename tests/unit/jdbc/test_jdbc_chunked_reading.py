@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connectors.jdbc.log.incremental.chunked_reading import Chunk, ChunkedReading
 from connectors.jdbc.log.incremental.progress import Progress, TableProgress, progress_of
 from connectors.jdbc.log.incremental.signals import read_signal
@@ -149,6 +149,11 @@ def test_a_chunk_that_cannot_be_read_ends_its_table_and_one_that_cannot_now_does
     list(reading.step(0))
     assert reading.progress.tables == ()
     assert "Table shop.orders is not read again. no such column" in caplog.text
+
+
+def test_data_that_are_nested_too_deeply_make_no_signal():
+    with pytest.raises(SchemaError, match="The data of signal '1' are no JSON"):
+        read_signal("1", "execute-snapshot", "[" * 100_000)
 
 
 def test_a_signal_that_stops_the_table_drops_its_chunk():

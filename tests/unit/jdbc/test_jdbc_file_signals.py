@@ -17,7 +17,8 @@ def test_lines_are_taken_out_of_the_file_and_rubbish_is_left_out(tmp_path: Path)
     file = tmp_path / "signals"
     signals = FileSignals(AllowedPaths([str(tmp_path)]), str(file), 0.0)
     assert list(signals()) == []
-    file.write_text(f"rubbish\n{LINE}\n[1]\n")
+    deep = "[" * 100_000
+    file.write_text(f'rubbish\n{deep}\n{{"id": "2", "type": "execute-snapshot", "data": "{deep}"}}\n{LINE}\n[1]\n')
     assert len(signals()) == 1
     assert file.read_text() == ""
     assert list(signals()) == []

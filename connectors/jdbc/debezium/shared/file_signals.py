@@ -56,7 +56,7 @@ def _signals(lines: Sequence[str]) -> Iterator[Signal]:
 def _signal(line: str) -> Signal:
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SchemaError(f"The line is no JSON: {error}.") from None
     if not isinstance(found, dict):
         raise SchemaError(f"The line is JSON of type {type(found).__name__}, and no object.")

@@ -52,7 +52,7 @@ def read_signal(id_: object, type_: object, data: object, at: str = "") -> Signa
         )
     try:
         found = json.loads(str(data)) if data else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SchemaError(f"The data of signal {id_!r} are no JSON: {error}.") from None
     if not isinstance(found, dict):
         raise SchemaError(f"The data of signal {id_!r} are JSON of type {type(found).__name__}, and no object.")
