@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from connectors.bigquery.settings.config import BigQuerySinkConfig
 
 _OF_GOOGLE: Final = re.compile(r"(https://)?([a-z0-9-]+\.)+googleapis\.com(:443)?/?", re.IGNORECASE)
+_TASKS: Final = re.compile(r"[0-9]{1,9}")
 
 
 def problems_between(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
@@ -43,7 +44,9 @@ def notes_of(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
 
 def _loads_of(config: BigQuerySinkConfig) -> Loads | None:
     """Return the load jobs that the settings ask for; None where rows get in without."""
-    tasks, topics = int(config.originals.get("tasks.max", 1)), config.named_topics
+    # The framework says what is wrong with a number of tasks that is none.
+    given = config.originals.get("tasks.max", "1").strip()
+    tasks, topics = int(given) if _TASKS.fullmatch(given) else 1, config.named_topics
     if config.mode.merges_rows:
         interval_s = config.mode.batch_interval_s("")
         key = "dedup.merge.interval.ms"

@@ -47,6 +47,10 @@ def test_more_load_jobs_than_a_table_takes_are_noted_in_every_mode_that_loads():
     assert "4 tasks may load into a table each 60 s, which is 5,760 load jobs a day" in told
     assert "Set dedup.merge.interval.ms to 256000 or more" in told
     assert noted("dedup.merge.interval.ms", dedup__merge__interval__ms="256000", **compact) == ""
+    for none in ("four", "", "9" * 5000, "1.5"):
+        assert noted("dedup.merge.interval.ms", **compact | {"tasks__max": none}) == noted(
+            "dedup.merge.interval.ms", **compact | {"tasks__max": "1"}
+        )
     # Two tasks each two minutes: 1,440 of 1,500, and a tenth is kept.
     loads = {"enableBatchLoad": "a", "gcsBucketName": "b"}
     assert "1,440 load jobs a day" in noted("batchLoadIntervalSec", tasks__max="2", **loads)
