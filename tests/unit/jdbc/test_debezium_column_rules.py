@@ -77,6 +77,9 @@ def test_keys_are_chosen_as_they_are_listed():
         ("column.mask.hash.ROT13.with.salt.x", "a", "ROT13 is no algorithm"),
         ("column.truncate.to.0.chars", "a", "at least one character"),
         ("column.truncate.to.5.chars", "(", "not a regular expression"),
+        ("column.truncate.to.2147483648.chars", "a", "at most 2147483647 characters"),
+        ("column.mask.with.65536.chars", "a", "a mask has at most 65535 characters"),
+        (f"column.mask.with.{'9' * 5000}.chars", "a", "a mask has at most 65535 characters"),
     ],
 )
 def test_rules_that_are_none_are_told(key: str, value: str, text: str):

@@ -16,6 +16,10 @@ MASKED: Final = re.compile(r"column\.mask\.with\.(\d+)\.chars")
 HASHED: Final = re.compile(r"column\.mask\.hash\.(v2\.)?([^.]+)\.with\.salt\.(.+)")
 PREFIXES: Final = ("column.mask.", "column.truncate.to.")
 """The beginnings of the keys that are answered here."""
+MASK_CHARS_MAX: Final = 65_535
+"""A mask stands in every row, so that one of millions of characters would take the memory of all tasks of its host."""
+TRUNCATED_CHARS_MAX: Final = 2**31 - 1
+"""Java's int ends there, and with it what Debezium takes."""
 KEY: Final = re.compile(r"\s*([^\s:]+)\s*:\s*([^:\s]+)\s*")
 """Matches tables and the columns of their record key, in message.key.columns."""
 
@@ -60,11 +64,27 @@ def _rule_problems(name: str, value: str) -> Iterator[ConfigProblem]:
             f"{name} is no rule: use column.truncate.to.N.chars, column.mask.with.N.chars or "
             "column.mask.hash.v2.SHA-256.with.salt.SALT.",
         )
-    elif (cut := TRUNCATED.fullmatch(name)) is not None and not int(cut[1]):
-        yield ConfigProblem(name, "column.truncate.to.N.chars keeps at least one character: use column.mask.with.")
+    else:
+        yield from _length_problems(name)
     for pattern in patterns(value):
         if problem := _pattern_problem(name, pattern):
             yield problem
+
+
+def _length_problems(name: str) -> Iterator[ConfigProblem]:
+    if (mask := MASKED.fullmatch(name)) is not None and _is_above(mask[1], MASK_CHARS_MAX):
+        yield ConfigProblem(name, f"{name}: a mask has at most {MASK_CHARS_MAX} characters, as it stands in every row.")
+    if (cut := TRUNCATED.fullmatch(name)) is not None:
+        if not cut[1].strip("0"):
+            yield ConfigProblem(name, "column.truncate.to.N.chars keeps at least one character: use column.mask.with.")
+        elif _is_above(cut[1], TRUNCATED_CHARS_MAX):
+            yield ConfigProblem(name, f"{name}: at most {TRUNCATED_CHARS_MAX} characters are kept.")
+
+
+def _is_above(digits: str, most: int) -> bool:
+    """Tell if a number is larger, by as few digits as that takes: Python reads none of more than 4300."""
+    own = digits.lstrip("0")
+    return len(own) > len(str(most)) or int(own or "0") > most
 
 
 def _pattern_problem(name: str, pattern: str) -> ConfigProblem | None:
