@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -161,6 +161,8 @@ class Config(BaseModel):
         arbitrary_types_allowed=True,
         defer_build=True,  # most declarations are never asked in a process, and a worker starts with dozens of them
     )
+    families: ClassVar[tuple[str, ...]] = ()
+    """These begin keys that are not declared, and have an effect all the same."""
     _originals: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _leave: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _allowed: AllowedPaths = PrivateAttr(default_factory=AllowedPaths)
@@ -168,8 +170,7 @@ class Config(BaseModel):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """Return the typed settings. Raise ConfigError, which lists every broken key; no message holds a secret's
-        value.
+        """Return the typed settings. Raise ConfigError, which lists every broken key and holds no secret's value.
 
         Without a leave (`with_leave`, `EVERYWHERE`) they may name no file.
         """

@@ -32,7 +32,8 @@ def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Ite
     """Yield sentences; `shown`: the names of all keys that validation shows. None holds a value of a key."""
     former = former_names(plugin.config)
     known = {*shown, *_names(framework_config(plugin.kind)), *_names(plugin.config), *former}
-    unknown = [key for key in given if key not in known and not key.startswith((*_OF_CLIENTS, *_OF_CONVERTERS))]
+    taken = (*_OF_CLIENTS, *_OF_CONVERTERS, *plugin.config.families)
+    unknown = [key for key in given if key not in known and not key.startswith(taken)]
     for old in (name for name in former if name in given):
         counts = f" {former[old]} is given, too, and counts." if former[old] in given else ""
         yield f"{old}: this key is named {former[old]} now; its former name goes on working.{counts}"

@@ -49,6 +49,7 @@ class IcebergSinkConfig(OtherStoreConfig):
     """Holds the settings that say which tables rows go into; the store's are those of the S3 sink."""
 
     own = "s3."
+    families = ("iceberg.table.",)
 
     table_format: Annotated[String, one_of("iceberg", ignore_case=True)] = key(
         "table.format", "iceberg", doc="Rows are appended to Iceberg tables.", importance="low", group="Iceberg"

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sample_plugins import CAST, FILE_SINK, FILE_SOURCE, JSON, VAULT_SOURCE, FileSinkConfig, catalog, worker_config
+from sample_plugins import (
+    CAST,
+    FILE_SINK,
+    FILE_SOURCE,
+    JSON,
+    VAULT_SOURCE,
+    FileSinkConfig,
+    catalog,
+    plugin,
+    worker_config,
+)
 
 from connect.api.errors import ConfigProblem
+from connect.api.plugin import PluginKind
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import Validator
+from connect.plugins.catalog import Catalog
 
 
 def validate(cls: str, **keys: str) -> ConfigInfos:
@@ -27,6 +39,16 @@ def test_an_unknown_key_is_noted_with_the_nearest_one_and_is_no_error() -> None:
     )
     assert list(found.as_json())[-1] == "notes"
     assert ConfigInfos.of_json(found.as_json()) == found
+
+
+def test_keys_of_a_family_that_a_declaration_acts_on_are_not_noted() -> None:
+    class Masking(FileSinkConfig):
+        families = ("mask.",)
+
+    found = Validator(Catalog([plugin(PluginKind.SINK, "Masking", Masking)]), worker_config()).validate(
+        {"name": "k", "connector.class": "Masking", "topics": "a", "mask.b": "*", "masks.b": "*"}
+    )
+    assert found.notes == ("masks.b: nobody knows this key, so it has no effect.",)
 
 
 def test_keys_that_somebody_takes_are_not_noted() -> None:

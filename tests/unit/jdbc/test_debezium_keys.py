@@ -134,3 +134,10 @@ def test_what_the_reader_refuses_is_told_by_debeziums_keys():
     (problem,) = told.value.problems
     assert problem.key == "database.hostname"
     assert problem.message == "database.hostname names no server that this connector reads."
+
+
+def test_rules_for_columns_and_queries_of_tables_are_keys_with_an_effect():
+    acting = ("column.mask.with.3.chars", "column.truncate.to.3.chars", "snapshot.select.statement.overrides.a.b")
+    assert all(name.startswith(DebeziumPostgresConfig.families) for name in acting)
+    assert not [*DebeziumPostgresConfig.unknown_keys(acting)]
+    assert [*DebeziumPostgresConfig.unknown_keys(["column.masks"])]

@@ -183,6 +183,7 @@ class DebeziumConfig(SignalKeys, FlowKeys, EventKeys, ServerKeys):
 
     answers: ClassVar[KeyAnswers]
     """These are what is told of keys that nothing here acts upon."""
+    families = (*PREFIXES, SELECTS)
 
     def notes(self) -> Iterable[ConfigProblem]:
         """Yield the keys that are taken and change nothing."""
@@ -203,7 +204,7 @@ class DebeziumConfig(SignalKeys, FlowKeys, EventKeys, ServerKeys):
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """Yield keys that are none of Debezium's; what it passes on to its drivers is."""
         yield from super().unknown_keys(
-            name for name in properties if not (cls.answers.know(name) or name.startswith((*PREFIXES, SELECTS)))
+            name for name in properties if not (cls.answers.know(name) or name.startswith(cls.families))
         )
 
 
