@@ -7,10 +7,14 @@ What is hidden depends on how well a secret can be told from other words, so tha
   or `:`;
 - a plain word or number (letters, words joined by `.`, `_` or `-`, digits; less than 16 characters) and what is
   shorter: behind a name that sounds secret, as in `password=debezium`, and before the `@` of an address.
+
+Base64 of a text with a strong one in it, or of `user:password`, is hidden as a whole: servers repeat the headers that
+they got.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -35,6 +39,8 @@ _NAME_AFTER: Final = re.compile(r"""["'`]? for configuration ["'`]?([\w.\-]{1,10
 _SIGN_BEFORE: Final = re.compile(r"[=:]\s{0,3}\Z")
 _AFTER_VALUE: Final = frozenset("\"'`,;&@)}]>| \t\r\n\\")
 _QUOTES: Final = frozenset("\"'`")
+_STANDARD: Final = str.maketrans("-_", "+/")
+_CODED: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}")
 
 
 class KnownSecrets:
@@ -66,7 +72,7 @@ class KnownSecrets:
         if len(text) > TEXT_CHARS_MAX:
             text = f"{text[:TEXT_CHARS_MAX]}… ({len(text) - TEXT_CHARS_MAX} more characters)"
         made, at = [], 0
-        for start, end in sorted({*self._strong_spans(text), *self._poor_spans(text)}):
+        for start, end in sorted({*self._strong_spans(text), *self._poor_spans(text), *self._coded_spans(text)}):
             if end <= at:
                 continue
             if start >= at:
@@ -93,6 +99,16 @@ class KnownSecrets:
                 if self._hides(word, text, found.start(), found.start() + len(word)):
                     yield found.start(), found.start() + len(word)
 
+    def _coded_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        poor = (self._short, self._plain, self._whole)
+        if not (self._strong or any(poor)):
+            return
+        for found in _CODED.finditer(text):
+            plain = _decoded(found[0])
+            password = plain.partition(":")[2]
+            if any(password in known for known in poor) or any(self._strong_spans(plain)):
+                yield found.span()
+
     def _hides(self, word: str, text: str, start: int, end: int) -> bool:
         if word in self._whole:
             return True
@@ -111,6 +127,15 @@ def is_plain(secret: str) -> bool:
     if len(secret) > _PLAIN_CHARS:
         return False
     return secret.isdigit() or all(_is_word(part) for part in _JOINTS.split(secret))
+
+
+def _decoded(coded: str) -> str:
+    """Return the text that base64 stands for, as far as it is whole; empty: it stands for none."""
+    data = coded.translate(_STANDARD)[: len(coded) - (len(coded) % 4 == 1)]
+    try:
+        return base64.b64decode(f"{data}{'=' * (-len(data) % 4)}").decode()
+    except ValueError:
+        return ""
 
 
 def _is_word(part: str) -> bool:

@@ -8,6 +8,7 @@ Those of other texts are known ones (see `known_secrets`), and what addresses ho
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final
 
 from connect.lib.known_secrets import KnownSecrets, hidden_in
@@ -21,6 +22,7 @@ __all__ = [
     "is_masked",
     "is_private_text",
     "is_suspect",
+    "key_lines",
     "masked",
     "masked_setting",
     "restored",
@@ -28,11 +30,20 @@ __all__ = [
     "secrets_in",
 ]
 _PEM: Final = re.compile(r"-----BEGIN [A-Z0-9 ]+-----")
+_KEY: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----([^-]*)")
+_KEY_LINE: Final = re.compile(r"(?:\\[nr])?([A-Za-z0-9+/]{16,}={0,2})")
+KEY_LINES_MAX: Final = 200
 
 
 def is_private_text(value: str) -> bool:
     """Tell if a value is secret whatever its key is, as a key or certificate in PEM form is."""
     return _PEM.search(value) is not None
+
+
+def key_lines(value: str) -> list[str]:
+    """Return the lines of the private keys in a text: errors may tell a part of it, or with other spaces."""
+    lines = (line[1] for key in _KEY.finditer(value) for line in _KEY_LINE.finditer(key[1]))
+    return list(islice(lines, KEY_LINES_MAX))
 
 
 def masked(text: str) -> str:

@@ -43,8 +43,8 @@ class Secrets:
         given = {key: value for key, value in config.items() if value is not None}
         hidden, known = self._secret_keys(given), self._known(given)
         configs = tuple(self._without(info, hidden, known) for info in infos.configs)
-        notes = tuple(masked(known.hide(note)) for note in infos.notes)
-        return replace(infos, configs=configs, notes=notes)
+        notes, groups = (tuple(masked(known.hide(text)) for text in of) for of in (infos.notes, infos.groups))
+        return replace(infos, configs=configs, notes=notes, groups=groups)
 
     def hide(self, text: str, config: Mapping[str, str | None]) -> str:
         """Return a message about a configuration, without its secrets."""

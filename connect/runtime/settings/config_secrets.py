@@ -16,7 +16,7 @@ from connect.api.allowed import ConfigType
 from connect.api.config import Config
 from connect.api.plugin import PluginKind
 from connect.kafka.client.settings import is_secret
-from connect.lib.secrets import is_private_text, is_suspect, secrets_in
+from connect.lib.secrets import is_private_text, is_suspect, key_lines, secrets_in
 from connect.plugins.catalog import CONNECTORS, Catalog
 from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
 
@@ -48,7 +48,8 @@ def secret_texts(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
         for form in (_LOGIN, _BEARER)
         if (match := form.fullmatch(value)) is not None
     }
-    found = whole | parts | inside
+    lines = {line for value in whole if is_private_text(value) for line in key_lines(value)}
+    found = whole | parts | inside | lines
     coded = {text for text in found if len(text) <= _CODED_CHARS}
     return found | {unquote(text) for text in coded} | {unquote_plus(text) for text in coded}
 

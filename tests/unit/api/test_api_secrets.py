@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from typing import Annotated
 
@@ -224,3 +225,32 @@ def test_a_password_that_is_a_word_leaves_names_of_classes_and_topics_as_they_ar
     text = "io.debezium.connector.mysql.MySqlConnector reads debezium.inventory.orders: __debezium-heartbeat"
     assert secrets.hide(text) == text
     assert secrets.hide("password=debezium") == "password=[hidden]"
+
+
+@pytest.mark.parametrize("password", ["s3cr3t-c4n4ry", "a-b1!", "debezium", "12345678", "pass:word"])
+@pytest.mark.parametrize("user", ["u", "us", "usr"])
+def test_what_a_server_repeats_of_basic_authentication_is_hidden(user: str, password: str) -> None:
+    coded = base64.b64encode(f"{user}:{password}".encode()).decode()
+    for text in (f"Authorization: Basic {coded}", f'{{"sent": "{coded}"}}', f"got\n{coded.rstrip('=')}\n"):
+        shown = hidden_in(text, [password])
+        assert coded.rstrip("=") not in shown
+        assert "[hidden]" in shown
+
+
+def test_base64_that_holds_no_secret_stays() -> None:
+    coded = base64.b64encode(b"user:another").decode()
+    for text in (f"Basic {coded}", "connect/runtime/sink/intake", "A" * 41, "q" * 9, "_-_-_-_-"):
+        assert hidden_in(text, ["s3cr3t-c4n4ry", "debezium"]) == text
+
+
+def test_a_longer_text_with_a_secret_is_hidden_in_base64() -> None:
+    coded = base64.urlsafe_b64encode(b'{"client_secret": "s3cr3t-c4n4ry", "x": "\xc3\xbf?>"}').decode()
+    assert hidden_in(f"body {coded} end", ["s3cr3t-c4n4ry"]).startswith("body [hidden]")
+
+
+def test_base64_takes_time_linear_in_the_text() -> None:
+    known = KnownSecrets(["s3cr3t-c4n4ry", "debezium"])
+    text = base64.b64encode(b"user:other " * 8_000).decode()
+    began = time.process_time()
+    assert known.hide(text) == known.hide(text)
+    assert time.process_time() - began < 1

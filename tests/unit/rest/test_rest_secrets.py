@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from rest_client import Rest
 from sample_plugins import FILE_SOURCE, JSON, VAULT_SOURCE, catalog
@@ -93,3 +95,19 @@ def test_the_user_info_of_a_url_is_masked_wherever_it_stands() -> None:
     assert SECRETS.restore(dict(shown), config) == (config, ())
     _, problems = SECRETS.restore(dict(shown), None)
     assert [problem.key for problem in problems] == ["x.y"]
+
+
+@pytest.mark.parametrize("change", [str, repr, lambda text: "".join(text.split()), lambda text: text.split("\\n")[1]])
+def test_no_line_of_a_private_key_is_told_however_an_error_writes_it(change: Callable[[str], str]) -> None:
+    line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"
+    key = f'{{"key": "-----BEGIN RSA PRIVATE KEY-----\\n{line}\\n{line[::-1]}\\n-----END RSA PRIVATE KEY-----"}}'
+    shown = SECRETS.hide(f"Invalid version {change(key)}", {"connector.class": FILE_SOURCE, "batch.size": key})
+    assert line not in shown
+    assert line[::-1] not in shown
+
+
+def test_an_alias_that_holds_a_secret_is_masked_in_the_groups_of_validation(rest: Rest) -> None:
+    config = {"connector.class": FILE_SOURCE, "topic": "a", "predicates": "password=s3cr3t-c4n4ry;user=x"}
+    found = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate", config).json()
+    assert "s3cr3t-c4n4ry" not in " ".join(found["groups"])
+    assert "Common" in found["groups"]
