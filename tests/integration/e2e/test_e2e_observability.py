@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 import requests
 from e2e_worker import wait_for
-from observability import RULES, asked, metrics_in, prometheus, queries, samples_of, tool
+from observability import BIGQUERY, RULES, asked, board_queries, metrics_in, prometheus, queries, samples_of, tool
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_prometheus_scrapes_a_worker_and_answers_every_query(moved, tmp_path):
         wait_for(lambda: asked(server, 'up{job="connect"} == 1') or None, 60, "a scrape")
         rows = 'kafka_connect_task_rows_total{connector="%s"} == 50'
         wait_for(lambda: (asked(server, rows % source) and asked(server, rows % sink)) or None, 60, "the rows")
-        for query in queries():
+        for query in (*queries(), *board_queries(BIGQUERY)):
             asked(server, query.replace("$connector", sink))
         rules = requests.get(f"{server}/api/v1/rules", timeout=30).json()["data"]["groups"]
         assert sum(len(group["rules"]) for group in rules) == 17
