@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -64,9 +65,11 @@ class Nodes:
 
 
 @contextmanager
-def opened(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[CassandraSourceTask, FakeSourceContext]]:
+def opened(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch, broken: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[CassandraSourceTask, FakeSourceContext]]:
     monkeypatch.setattr(task_module, "Database", lambda config: nodes)
-    monkeypatch.setattr(task_module, "read_schemas", lambda database: Schemas([TABLE], {}))
+    monkeypatch.setattr(task_module, "read_schemas", lambda database: Schemas([TABLE], broken))
     settings = {"contact.points": "127.0.0.1", "keyspace": "ks", "table.splits": "1", "share": "0", "share.of": "1"}
     task, context = CassandraSourceTask(CassandraTaskConfig.parse(settings)), FakeSourceContext()
     task.open(context)
@@ -109,6 +112,16 @@ def test_the_source_is_behind_until_its_last_page_is_stored(monkeypatch: pytest.
         task.stored([batch.position])
         assert not context.is_behind
         assert context.gauges["source_lag_rows"] == 0
+
+
+def test_a_source_is_behind_while_a_table_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(Nodes(Page(ROW, 1, 2)), monkeypatch, {"ks.other": "its type is not known"}) as (task, context):
+        batch = task.poll(Deadline.after(0.2))
+        assert batch is not None
+        assert batch.position is not None
+        task.stored([batch.position])
+        assert context.is_behind, "rows of the other table are not in Kafka"
+        assert "source_lag_rows" not in context.gauges
 
 
 def test_a_page_that_is_late_is_told_of_until_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
