@@ -30,6 +30,12 @@ _CODED_CHARS: Final = 10_000
 _BEARER: Final = re.compile(r"\s*(?:bearer|basic|token|apikey)\s+(\S+)\s*", re.IGNORECASE)
 
 
+_BETWEEN_HEADERS: Final = re.compile(r"[|,\n]")
+_HEADER: Final = re.compile(r"\s*(?P<name>[A-Za-z][\w-]*):\s*(?P<text>\S(?:.*\S)?)\s*")
+_OPEN_HEADERS: Final = frozenset({"accept", "content-type", "user-agent"})
+"""What these hold stands in many texts, and is no secret."""
+
+
 def secret_keys(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
     """Return the keys whose whole value is secret; empty values are none."""
     declared: dict[str, ConfigType] = {}
@@ -49,9 +55,19 @@ def secret_texts(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
         if (match := form.fullmatch(value)) is not None
     }
     lines = {line for value in whole if is_private_text(value) for line in key_lines(value)}
-    found = whole | parts | inside | lines
+    headers = {text for value in whole for text in _of_headers(value)}
+    found = whole | parts | inside | lines | headers
     coded = {text for text in found if len(text) <= _CODED_CHARS}
     return found | {unquote(text) for text in coded} | {unquote_plus(text) for text in coded}
+
+
+def _of_headers(secret: str) -> Iterator[str]:
+    """Yield what a secret list of headers has behind their names, and the values of cookies."""
+    for header in _BETWEEN_HEADERS.split(secret[:_CODED_CHARS]):
+        match = _HEADER.fullmatch(header)
+        if match is not None and match["name"].lower() not in _OPEN_HEADERS:
+            yield match["text"]
+            yield from (one.partition("=")[2] for one in match["text"].split("; "))
 
 
 def _is_secret(key: str, value: str, declared: ConfigType | None) -> bool:

@@ -62,6 +62,16 @@ def test_the_secrets_inside_of_settings_are_found() -> None:
     assert "no-secret" not in found
 
 
+def test_a_server_that_echoes_headers_shows_no_part_of_a_secret_list_of_them() -> None:
+    given = {"connector.class": "io.confluent.connect.http.HttpSinkConnector", "http.api.url": "http://api.example"}
+    headers = "X-Shop: Kx7-of-the-shop|Cookie: session=Kx7-of-a-session; x=Kx7-of-x|Content-Type: application/json"
+    texts = SecretTexts()
+    texts.add(secret_texts(Catalog.installed(), {**given, "headers": headers}))
+    echo = texts.shown('{"x-shop":"Kx7-of-the-shop","cookie":["session=Kx7-of-a-session","x=Kx7-of-x"]}')
+    assert "Kx7" not in echo
+    assert texts.shown("It is no application/json.") == "It is no application/json."
+
+
 def test_a_letter_has_no_secret() -> None:
     SECRET_TEXTS.add(["letters-c4n4ry-s3cr3t"])
     error = ValueError("login with letters-c4n4ry-s3cr3t failed")
