@@ -19,9 +19,14 @@ _TIMESTAMP: Final = "@timestamp"
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Holds what a bulk request says of one record. row: its index in the batch. lines: with a line end each."""
+    """Holds what a bulk request says of one record. row: its index in the batch. lines: with a line end each.
+
+    kind: index, create, update or delete. document_id: as the server will tell it.
+    """
 
     row: int
+    kind: str
+    document_id: str
     lines: bytes
 
 
@@ -59,7 +64,8 @@ class Documents:
                 if not self._config.is_stream and not self._config.ignores_key(topic):
                     head["version"] = self._version(headers[row], offsets[row])
                     head["version_type"] = "external"
-                made.append(Action(row, self._lines(head, text, times[row])))
+                kind = self._kind(text)
+                made.append(Action(row, kind, head["_id"], self._lines(kind, head, text, times[row])))
             except SchemaError as error:
                 bad[row] = error
         return made, bad
@@ -130,16 +136,21 @@ class Documents:
                     break
         raise SchemaError(f"The record has no header {name} with a whole number.", key="external.version.header")
 
-    def _lines(self, head: dict[str, Any], text: bytes | None, time_ms: int | None) -> bytes:
+    def _kind(self, text: bytes | None) -> str:
         if text is None:
-            return orjson.dumps({"delete": head}) + b"\n"
+            return "delete"
         if self._config.is_stream:
-            return b"%b\n%b\n" % (orjson.dumps({"create": head}), self._stamped(text, time_ms))
-        if self._config.write_method.lower() == "upsert":
+            return "create"
+        return "update" if self._config.write_method.lower() == "upsert" else "index"
+
+    def _lines(self, kind: str, head: dict[str, Any], text: bytes | None, time_ms: int | None) -> bytes:
+        if text is None:
+            return orjson.dumps({kind: head}) + b"\n"
+        if kind == "update":
             kept = {name: head[name] for name in ("_index", "_id")}
-            line = orjson.dumps({"update": {**kept, "retry_on_conflict": 5}})
+            line = orjson.dumps({kind: {**kept, "retry_on_conflict": 5}})
             return b'%b\n{"doc":%b,"doc_as_upsert":true}\n' % (line, text)
-        return b"%b\n%b\n" % (orjson.dumps({"index": head}), text)
+        return b"%b\n%b\n" % (orjson.dumps({kind: head}), self._stamped(text, time_ms) if kind == "create" else text)
 
     def _stamped(self, text: bytes, time_ms: int | None) -> bytes:
         document = orjson.loads(text)

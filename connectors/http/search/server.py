@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import orjson
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
@@ -23,6 +23,7 @@ _JSON: Final = {"Content-Type": "application/json"}
 _LINES: Final = {"Content-Type": "application/x-ndjson"}
 _TOO_LARGE: Final = 413
 _CONFLICT: Final = 409
+_REFUSED: Final = 400
 _SHOWN_CHARS: Final = 500
 T = TypeVar("T")
 
@@ -44,6 +45,7 @@ class _Error(BaseModel):
 class _Item(BaseModel):
     status: int
     error: _Error | None = None
+    id: str | None = Field(default=None, alias="_id")
 
 
 class _Bulk(BaseModel):
@@ -91,7 +93,11 @@ class SearchServer:
             raise self._no_search_server(
                 answer, f"it tells of {len(items)} documents, of {len(actions)} that were sent"
             )
-        told = ((action, *next(iter(item.items()))) for action, item in zip(actions, items, strict=True))
+        told = [(action, *next(iter(item.items()))) for action, item in zip(actions, items, strict=True)]
+        for action, kind, item in told:
+            is_of_it = item.id == action.document_id or (item.id is None and item.status >= _REFUSED)
+            if kind != action.kind or not is_of_it:
+                raise self._no_search_server(answer, "it tells of another document than the one that was sent")
         return [_refusal(action, item) for action, kind, item in told if not _is_done(kind, item)]
 
     def require_index(self, name: str, mapping: Mapping[str, Any] | None, deadline: Deadline) -> None:
