@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from concurrent.futures import wait as await_all
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from connect.cluster.worker_file import read_worker_file, worker_config
 from connect.doctor.examination import examined
 from connect.doctor.gathering.gather import gathered
 from connect.doctor.gathering.reach_facts import named_things
+from connect.doctor.model.declared_topics import declared_topics
 from connect.doctor.model.facts import ConnectorFacts
 from connect.doctor.model.findings import Finding, Severity
 from connect.lib.deadline import Deadline
@@ -50,8 +50,14 @@ def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Map
     tries = {one.name: apart(_tried, worker, catalog, configs[one.name]) for one in declared if not one.errors}
     facts = gathered(worker, declared, configs, is_running=False, file_notes=given.notes)
     await_all(tries.values(), timeout=max(0.1, enough.remaining_s))
-    connectors = [_with(one, tries[one.name]) if one.name in tries else one for one in facts.connectors]
-    return [finding.as_json() for finding in examined(replace(facts, connectors=connectors))]
+    tried = {name: trying.result() for name, trying in tries.items() if trying.done()}
+    connectors = [replace(one, errors=tried[one.name]) if one.name in tried else one for one in facts.connectors]
+    late = [
+        f"Connector {name} did not say in {TRY_S:.0f} s whether its configuration works."
+        for name in tries.keys() - tried
+    ]
+    facts = replace(facts, connectors=connectors, not_asked=[*facts.not_asked, *sorted(late)])
+    return [finding.as_json() for finding in examined(facts)]
 
 
 def _broken(key: str, message: str) -> Finding:
@@ -80,7 +86,7 @@ def _declared(worker: WorkerConfig, catalog: Catalog, name: str, config: Mapping
     else:
         errors |= {info.value.name: info.value.errors for info in infos.configs if info.value.errors}
         notes = infos.notes
-    topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()] if is_sink else []
+    topics = declared_topics(config, is_sink=is_sink)
     masked = secrets.mask(config)
     return ConnectorFacts(name, is_sink, masked, errors, notes, topics, named=named_things(catalog, masked))
 
@@ -98,9 +104,3 @@ def _tried(worker: WorkerConfig, catalog: Catalog, config: Mapping[str, str]) ->
     except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is what it finds
         found[CLASS] = [SECRET_TEXTS.shown(str(error))]
     return found
-
-
-def _with(facts: ConnectorFacts, trying: Future[dict[str, list[str]]]) -> ConnectorFacts:
-    if trying.done():
-        return replace(facts, errors=trying.result())
-    return replace(facts, errors={CLASS: [f"Whether it reaches its target was not known in {TRY_S:.0f} s."]})

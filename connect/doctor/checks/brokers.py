@@ -26,6 +26,13 @@ class Brokers:
                 f"bootstrap.servers={','.join(facts.worker.bootstrap_servers)}  # mend it, or start the brokers",
             )  # fmt: skip
             return
+        for address, why in kafka.unreached.items():
+            yield Finding(
+                "advertised-unreachable", Severity.ERROR, "Kafka",
+                f"A broker advertises {address}, and nobody gets there from here: {why}.",
+                "Clients ask bootstrap.servers where to go, and then speak to that address alone.",
+                "advertised.listeners=PLAINTEXT://HOST:PORT  # in its server.properties: an address to be reached here",
+            )  # fmt: skip
         yield from _places(facts)
         without_leader = [n for n, topic in kafka.topics.items() if any(p.leader < 0 for p in topic.partitions)]
         if without_leader:

@@ -65,6 +65,15 @@ def _as_it_is(facts: Facts, topic: InternalTopic, found: TopicState) -> Iterable
             "Workers would read configurations in different orders; no worker starts with it.",
             f"{topic.key}={topic.spec.name}-2  # a new topic, which the worker makes with one partition",
         )  # fmt: skip
+    replicas, asked = found.replication_factor, topic.spec.replication_factor
+    if 1 < replicas < asked <= facts.kafka.brokers:
+        yield Finding(
+            "fewer-replicas", Severity.WARNING,
+            subject, f"It has {replicas} replicas; {asked} are asked for, and the cluster has {facts.kafka.brokers} "
+            "brokers.", "The cluster's state is lost with fewer brokers than the other topics survive.",
+            f"kafka-reassign-partitions.sh --bootstrap-server {','.join(facts.worker.bootstrap_servers)} --execute "
+            f"--reassignment-json-file more-replicas.json  # lists partitions of {topic.spec.name} with {asked} each",
+        )  # fmt: skip
     wanted = topic.spec.partitions
     if "partitions" in topic.explicit and not topic.single_partition and len(found.partitions) != wanted:
         yield Finding(

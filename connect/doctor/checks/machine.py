@@ -15,6 +15,7 @@ FULL_BYTES: Final = 64 * MIB
 SCARCE_BYTES: Final = 512 * MIB
 FREE_MEMORY_BYTES: Final = 256 * MIB
 FILES_OF_WORKER: Final = 256
+_MANY: Final = 0.8
 FILES_OF_TASK: Final = 32
 """A task has its Kafka clients, a target's connections, and files on the way."""
 
@@ -48,6 +49,14 @@ def _room(folder: FolderFacts) -> Iterable[Finding]:
 
 def _open_files(facts: Facts) -> Iterable[Finding]:
     limit = facts.machine.open_files_limit
+    used = facts.machine.open_files
+    if facts.is_running and limit is not None and used is not None and used > _MANY * limit:
+        yield Finding(
+            "open-files-used", Severity.ERROR,
+            "machine", f"The worker has {used} files open, and may open {limit}.",
+            "Soon it takes no connection, and starts no task: 'Too many open files'.",
+            "ulimit -n 65536  # or LimitNOFILE=65536 in the unit of systemd; ls -l /proc/PID/fd shows what is open",
+        )  # fmt: skip
     tasks = sum(number(connector.config.get("tasks.max")) or 1 for connector in facts.connectors)
     needed = FILES_OF_WORKER + FILES_OF_TASK * tasks
     if limit is not None and limit < needed:

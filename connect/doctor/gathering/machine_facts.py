@@ -28,12 +28,21 @@ def machine_facts(worker: WorkerConfig) -> MachineFacts:
     return MachineFacts(
         folders=[*_rooms(folders)],
         open_files_limit=None if soft == resource.RLIM_INFINITY else soft,
+        open_files=_open_files(),
         memory_limit_bytes=limit,
         memory_free_bytes=_free_bytes(limit),
         cores=os.cpu_count() or 1,
         java=shutil.which("java", path=f"{home}/bin") if home else shutil.which("java"),
         spark=importlib.util.find_spec("pyspark") is not None,
     )
+
+
+def _open_files() -> int | None:
+    """Return how many files this process has open; None where the kernel does not tell."""
+    try:
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+    except OSError:  # another kernel, or no file can be opened any more
+        return None
 
 
 def _rooms(folders: Iterable[str]) -> Iterable[FolderFacts]:

@@ -77,6 +77,7 @@ class MachineFacts:
     cores: int = 1
     java: str | None = None
     spark: bool = False
+    open_files: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import socket
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -26,6 +27,8 @@ _UNANSWERED: Final = frozenset({
     KafkaError.LEADER_NOT_AVAILABLE,
 })  # fmt: skip
 _CALL_S: Final = 4.0
+_CONNECT_S: Final = 1.0
+"""A broker that takes no connection within this time is not reached."""
 K = TypeVar("K")
 
 
@@ -78,6 +81,8 @@ class ClusterState:
     """Tells that the configs of brokers may not be read."""
     unanswered: Sequence[str] = ()
     """Names what was asked and not answered in time, as `the groups`."""
+    unreached: Mapping[str, str] = field(default_factory=dict)
+    """Tells of addresses, host:port, that brokers advertise why nobody gets there from here."""
 
 
 def cluster_state(
@@ -110,7 +115,19 @@ def cluster_state(
     return ClusterState(
         None, len(metadata.brokers), known, denied, configs_denied, groups_denied, broker.get(first, {}), principal,
         metadata.controller_id, bool(broker_denied), ask.unanswered,
+        _unreached((one.host or "", one.port) for one in metadata.brokers.values()) if ask.unanswered else {},
     )  # fmt: skip
+
+
+def _unreached(addresses: Iterable[tuple[str, int]]) -> dict[str, str]:
+    """Return the addresses to which no connection can be made, and why."""
+    found = {}
+    for host, port in addresses:
+        try:
+            socket.create_connection((host, port), timeout=_CONNECT_S).close()
+        except OSError as error:
+            found[f"{host}:{port}"] = error.strerror or str(error)
+    return found
 
 
 class _Questions:

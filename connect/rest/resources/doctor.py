@@ -14,6 +14,7 @@ from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.doctor.examination import examined
 from connect.doctor.gathering.gather import gathered
 from connect.doctor.gathering.reach_facts import named_things
+from connect.doctor.model.declared_topics import declared_topics
 from connect.doctor.model.facts import ConnectorFacts
 from connect.doctor.model.findings import Finding
 from connect.rest.access.role import Role
@@ -123,7 +124,7 @@ def _declared(request: web.Request, name: str, config: Mapping[str, str]) -> Con
         is_sink = context.validator.plugin({**config}).kind is PluginKind.SINK
     except RequestError:
         is_sink = "topics" in config
-    named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()] if is_sink else []
+    named = declared_topics(config, is_sink=is_sink)
     try:
         used = context.operations.topics.used(name)
     except NotFoundError:

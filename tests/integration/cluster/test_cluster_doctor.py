@@ -236,6 +236,18 @@ def test_brokers_that_do_not_answer_are_found(worker_keys, tmp_path):
     _expects(found, ("error", "Kafka", "Connection refused"))
 
 
+def test_an_address_that_brokers_advertise_and_that_nobody_reaches_is_found(worker_keys, tmp_path):
+    with KafkaWithLogins(properties={"advertised.listeners": "PLAINTEXT://127.0.0.1:1"}) as kafka:
+        file = tmp_path / "worker.yaml"
+        servers = kafka.endpoint.bootstrap_servers
+        file.write_text(yaml.safe_dump({**worker_keys, "bootstrap.servers": servers}), encoding="utf-8")
+
+        code, found = _told("--worker", str(file))
+
+    assert code == 1
+    _expects(found, ("error", "Kafka", "advertises 127.0.0.1:1, and nobody gets there from here: Connection refused"))
+
+
 def test_nobody_who_answers_is_exit_code_2():
     result = CliRunner().invoke(doctor, ["--url", "http://127.0.0.1:1"])
 

@@ -88,6 +88,14 @@ def _never(system: System) -> None:
     system.fill("never", 1)
 
 
+def _small_topic(system: System) -> None:
+    topic = system.topic("tiny", max_message_bytes="5000")
+    system.connectors["large"] = {
+        "connector.class": "FileStreamSource", "file": str(system.folder / "lines"), "topic": topic,
+        "producer.override.max.request.size": "20000",
+    }  # fmt: skip
+
+
 def _acks(system: System) -> None:
     system.table("acks", "postgresql")
     system.connectors["acks"]["producer.override.acks"] = "1"
@@ -150,6 +158,9 @@ FAULTS: Mapping[str, Fault] = {
     "small consumer": Fault(
         lambda s: s.sink("small", s.topic("small"), consumer__override__receive__message__max__bytes="1000000"),
         "consumer-below-topic", "warning", "connector small", "answers of up to 1000000 bytes",
+    ),
+    "small topic": Fault(
+        _small_topic, "producer-above-topic", "warning", "connector large", "sends up to 20000 bytes; topic tiny takes",
     ),
     "few partitions": Fault(
         lambda s: s.sink("narrow", s.topic("narrow"), tasks__max="3"), "idle-tasks", "warning", "connector narrow",

@@ -127,18 +127,22 @@ def _compact(partitions: int) -> TopicState:
 
 
 NAMES = """
-below-min-isr broken-key broker-configs-denied brokers-unreachable certificate-expired certificate-expiring
-certificate-unreadable clock-ahead config-topic-partitions configuration-note consumer-below-topic disk-low
-group-denied hosts-unbounded idle-tasks internal-topic-missing internal-topic-not-compacted internal-topic-partitions
-java-missing key-without-effect letters-unwritable memory-free-low memory-limit-low min-isr-equals-replicas
-no-leader not-asked nothing-committed offsets-retention-short open-files-low open-listener partition-skew
-paths-unbounded producer-above-topic records-deleted-soon records-deleted-unread registry-unreachable
-replicas-out-of-sync request-below-topic single-replica too-few-brokers topic-configs-denied topic-denied topic-missing
-unclean-leader-election weak-acks
+advertised-unreachable below-min-isr broken-key broker-configs-denied brokers-unreachable certificate-expired
+certificate-expiring certificate-unreadable clock-ahead config-topic-partitions configuration-note
+consumer-below-topic disk-low fewer-replicas group-denied hosts-unbounded idle-tasks internal-topic-missing
+internal-topic-not-compacted internal-topic-partitions java-missing key-without-effect letters-unwritable
+memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked nothing-committed offsets-retention-short
+open-files-low open-files-used open-listener partition-skew paths-unbounded producer-above-topic records-deleted-soon
+records-deleted-unread registry-unreachable replicas-out-of-sync request-below-topic single-replica too-few-brokers
+topic-configs-denied topic-denied topic-missing unclean-leader-election weak-acks
 """
 
 FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
     "no broker": (lambda: _with_kafka(trouble="refused"), "error", "refused", "bootstrap.servers=kafka-1:9092"),
+    "advertised": (
+        lambda: _with_kafka(unreached={"kafka-1:9092": "Connection refused"}), "error",
+        "advertises kafka-1:9092, and nobody gets there from here: Connection refused", "advertised.listeners=",
+    ),
     "no leader": (lambda: _with_topic("x", _topic(leader=-1)), "error", "x have no leader", "--unavailable-partitions"),
     "out of sync": (lambda: _with_topic("x", _topic(in_sync=2)), "warning", "x are not in sync", "--under-replicated"),
     "no config topic": (lambda: _with_topic("configs", None), "error", "is not there", "--create --topic configs"),
@@ -151,6 +155,16 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
         lambda: _with_topic("statuses", _topic(cleanup_policy="compact,delete")), "error", "compact,delete", "compact",
     ),
     "config partitions": (lambda: _with_topic("configs", _compact(2)), "error", "2 partitions", "storage.topic="),
+    "two replicas": (
+        lambda: _with_topic(
+            "offsets", _topic(replicas=2, in_sync=2, cleanup_policy="compact", min_insync_replicas="1")
+        ),
+        "warning", "2 replicas; 3 are asked for", "kafka-reassign-partitions.sh",
+    ),
+    "full of files": (
+        lambda: _with_machine(open_files_limit=1000, open_files=900), "error", "900 files open, and may open 1000",
+        "ulimit -n",
+    ),
     "slots": (lambda: _with_keys(slots="60"), "error", "the worker's file asks for 60", "slots=1"),
     "one replica": (
         lambda: _with_topic("orders", _topic(replicas=1, in_sync=1, min_insync_replicas="1")), "warning",
