@@ -61,9 +61,7 @@ def struct_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[
 
 @lru_cache(maxsize=256)
 def _maker(names: tuple[str, ...]) -> Callable[..., dict[str, Any]]:
-    """Return a function from values to the dict of these names: made as source, it takes half the time of
-    dict(zip(...)).
-    """
+    """Return a function from values to a dict of these names, made as source to take half of dict(zip(...))'s time."""
     given = [f"a{i}" for i in range(len(names))]
     members = ", ".join(f"{name!r}: {value}" for name, value in zip(names, given, strict=True))
     made: Callable[..., dict[str, Any]] = eval(f"lambda {', '.join(given)}: {{{members}}}", {})  # noqa: S307 - of reprs
@@ -71,9 +69,7 @@ def _maker(names: tuple[str, ...]) -> Callable[..., dict[str, Any]]:
 
 
 def _in_one_call(array: pa.Array) -> list[Any] | None:
-    """Return values that NumPy gives as Python's own, exactly, without an Arrow scalar for each; None for any other
-    type.
-    """
+    """Return values as Python's own, exactly and without Arrow scalars; None for types that NumPy cannot give so."""
     import pyarrow as pa
     import pyarrow.types as t
 

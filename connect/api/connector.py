@@ -154,9 +154,7 @@ class SourceTask(Protocol):
         """
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Take note that these positions and all rows before them are durable in Kafka and the offset store: prune
-        upstream now.
-        """
+        """Prune upstream, as these positions and all rows before them are durable in Kafka and the offset store."""
 
     def close(self) -> None:
         """Release everything. Called once, also after a failed `open`; must not raise for what is already gone."""
@@ -169,9 +167,7 @@ class SinkTask(Protocol):
         """Connect. RetriableError: tried again with backoff."""
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Take note that these partitions are now this task's; batches of them follow, from the last committed offset
-        on.
-        """
+        """Take over partitions; batches of them follow, from the last committed offset on."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Take a batch; it may be buffered, and may have no rows. RetriableError: nothing was taken, the same
@@ -189,9 +185,7 @@ class SinkTask(Protocol):
         """
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Take note that these partitions are no longer this task's: drop what is buffered for them, write nothing
-        more.
-        """
+        """Give up partitions that are another task's now: drop what is buffered for them, write nothing more."""
 
     def close(self) -> None:
         """Release everything. Called once, also after a failed `open`."""
@@ -209,9 +203,7 @@ class Connector(Protocol):
         """
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return one configuration per task, at most `max_tasks`; each holds the connector's keys and the
-        task's share.
-        """
+        """Return at most `max_tasks` configurations; each holds the connector's keys and a task's share."""
 
     def task(self, config: Mapping[str, str]) -> SourceTask | SinkTask:
         """Return a task of one of `task_configs`, not yet open."""

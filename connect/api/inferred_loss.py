@@ -22,9 +22,7 @@ _NUMBER: Final = frozenset({int, float})
 
 
 def inferred_loss(values: Sequence[Any], kind: pa.DataType, path: str = "") -> Loss | None:
-    """Return the first value that is of another kind in the type that was inferred for all of them; None: all
-    are kept.
-    """
+    """Return the first value that the type inferred for all would change; None if all are kept."""
     import pyarrow.types as t
 
     if not _takes_others(kind):

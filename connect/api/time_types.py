@@ -74,9 +74,7 @@ def time_schema(mode: TimePrecision, digits: int) -> s.Schema:
 
 
 def timestamp_schema(mode: TimePrecision, digits: int, *, zoned: bool) -> s.Schema:
-    """Return the schema of timestamps that keep so many digits of a second; `zoned`: they are instants, not wall
-    clocks.
-    """
+    """Return the schema of timestamps with so many digits of a second; `zoned` ones are instants, not wall clocks."""
     if mode is TimePrecision.CONNECT:
         return s.TIMESTAMP_SCHEMA
     return TIME_TYPES["ZonedTimestamp" if zoned else _sized(mode, digits, "Timestamp")]

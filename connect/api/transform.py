@@ -18,9 +18,7 @@ class Transform(Protocol):
     """
 
     def apply(self, batch: Batch) -> Sequence[Batch]:
-        """Return the changed rows; several batches when topics or schemas come to differ, none when every row was
-        dropped.
-        """
+        """Return the changed rows: several batches if topics or schemas differ, none if every row was dropped."""
 
 
 class Predicate(Protocol):

@@ -1,6 +1,4 @@
-"""Hands over from the backfill to the connector: its offsets are written where the plan says following begins, then it
-goes on.
-"""
+"""Hands over to the connector: writes its offsets where the plan says following begins, and resumes it."""
 
 from __future__ import annotations
 

@@ -49,9 +49,7 @@ def validate(client: ConnectClient, files: Sequence[Path], more: Sequence[Path])
 
 
 def _asked(client: ConnectClient, config: Mapping[str, str]) -> Json:
-    """Return the cluster's answer, also where it lacks the class: then it sends no list of keys but one of all
-    classes.
-    """
+    """Return the cluster's answer, also for a class that it lacks and refuses with a list of all classes."""
     from connect.client.rest import RefusedError
 
     try:

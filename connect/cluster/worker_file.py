@@ -157,9 +157,7 @@ def _standalone(properties: Mapping[str, str]) -> Iterable[ConfigProblem]:
 
 
 def _brokers(text: str) -> Iterable[ConfigProblem]:
-    """Yield problems of addresses without a port: Kafka's own clients refuse these; librdkafka would take one of its
-    own.
-    """
+    """Yield problems of addresses without a port, which Java's clients refuse; librdkafka would assume a port."""
     for address in (part.strip() for part in text.split(",")):
         found = _ADDRESS.fullmatch(address)
         if address and (found is None or not 0 < int(found[1]) < _PORTS):
@@ -168,9 +166,7 @@ def _brokers(text: str) -> Iterable[ConfigProblem]:
 
 
 def _classes(properties: Mapping[str, str], catalog: Catalog) -> Iterable[ConfigProblem]:
-    """Yield problems of converters and a policy that are not there, which would fail each connector that relies on
-    them.
-    """
+    """Yield a problem for each converter or policy that is missing, as connectors that rely on it would fail."""
     for side, kind in CONVERTERS.items():
         key = f"{side}.converter"
         name = properties.get(key, "").strip()

@@ -70,9 +70,7 @@ class RawBatch:
 
     @property
     def size_bytes(self) -> int:
-        """Return the number of bytes of all keys and values of these rows (not of the buffers they are slices of);
-        headers left out.
-        """
+        """Return the bytes of all keys and values of these rows, not of the buffers behind them, without headers."""
         keys = 0 if self.keys is None else _size_bytes(self.keys)
         return keys + _size_bytes(self.values)
 
@@ -110,9 +108,7 @@ def _size_bytes(array: pa.BinaryArray) -> int:
 
 
 def sent_time(timestamp_ms: int | None) -> int:
-    """Return a timestamp for librdkafka, which cannot write the very first millisecond of 1970: the next one is
-    nearest.
-    """
+    """Return a timestamp for librdkafka, which cannot write the first millisecond of 1970 and gets the next one."""
     return TIME_OF_SENDING if timestamp_ms is None else timestamp_ms or 1
 
 

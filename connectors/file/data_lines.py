@@ -39,9 +39,7 @@ class LineParser(Protocol):
     """Makes rows of lines."""
 
     def header(self, first: bytes) -> int:
-        """Return how many lines at the beginning of a file are no rows; `first` is its first one, which is looked
-        at.
-        """
+        """Return how many lines at the beginning of a file are no rows, by its first line."""
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
         """Return the rows of lines, none of which is empty, and those that are none, by the byte at which each
@@ -182,9 +180,7 @@ class CsvLines:
         self._is_multiline = config.csv_multiline
 
     def header(self, first: bytes) -> int:
-        """Take the columns of this file from its first line, where it has such a line; return how many lines these
-        are.
-        """
+        """Take the columns from the first line, if it names them. Return how many lines that took: 0 or 1."""
         if self._has_header:
             table = self._read(first, None)
             self._columns = table.column_names

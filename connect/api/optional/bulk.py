@@ -93,9 +93,7 @@ class StampingReader(BulkReader, Protocol):
 
     @property
     def stamps_rows(self) -> bool:
-        """Return True if rows tell when they were read, so that their values cannot be compared with those of later
-        ones.
-        """
+        """Tell if rows hold the time of their reading, so that they cannot be compared with rows read later."""
 
 
 @runtime_checkable
@@ -315,9 +313,7 @@ class BulkWriter(Protocol):
         """
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """Return how many rows the target has now of each of these chunks, by id; asked of the target, not
-        remembered.
-        """
+        """Ask the target how many rows it has now of each of these chunks, and return the numbers by id."""
 
     def close(self) -> None:
         """Release everything. May be called twice."""

@@ -57,6 +57,4 @@ class DescribesColumns(Protocol):
     """A trial's target that knows the types of its columns. Optional."""
 
     def column_types(self, deadline: Deadline) -> Mapping[str, str]:
-        """Return the type of each column by its path, as the target's own catalog writes it, of what was written so
-        far.
-        """
+        """Return the type of each column written so far, by its path, as the target's own catalog writes it."""

@@ -166,9 +166,7 @@ def spark_settings(spec: EngineSpec) -> dict[str, str]:
 
 
 def _overhead_mib(conf: Mapping[str, str]) -> int:
-    """Return what a container has beside its JVM's memory: each lane is a process of its own, and one per core runs
-    there.
-    """
+    """Return the memory of a container beside its JVM's: a process per core, each with a lane."""
     cores = conf.get("spark.executor.cores", "")
     return _JVM_OVERHEAD_MIB + _LANE_MIB * (int(cores) if cores.isdigit() else 1)
 

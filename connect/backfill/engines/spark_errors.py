@@ -158,9 +158,7 @@ def remedy(text: str) -> str | None:
 
 
 def reason_in(text: str) -> str:
-    """Return what happened, out of Spark's long text: the line of a Python error, or what Java said first and its last
-    cause.
-    """
+    """Return the gist of Spark's long text: a Python error's line, or Java's first words and last cause."""
     stripped = (line.strip() for line in text.splitlines())
     lines = [line for line in stripped if line and not line.startswith(("at ", "... "))]
     named = [line for line in lines if "Error: " in line or "Error(" in line]

@@ -53,9 +53,7 @@ class StateTopics:
 
 
 def lane_transactional_id(job: str, lane: int) -> str:
-    """Return the transactional id that is the same for every run of the lane, so that a later one fences an earlier
-    one.
-    """
+    """Return the transactional id of all runs of the lane, by which a later run fences an earlier one."""
     return f"bf-{job}-{lane}"
 
 
@@ -136,9 +134,7 @@ class JobStore:
         return MarkersOwner(self.worker.group_id, self.topics.jobs)
 
     def require_markers_of(self, job: str, deadline: Deadline) -> None:
-        """Raise JobStateError if the marker topic is that of a job of the same name, of another cluster or jobs
-        topic.
-        """
+        """Raise JobStateError if the marker topic belongs to a job of another cluster or jobs topic."""
         found = self.driver_state(deadline).owner
         if found is not None and found != self.owner:
             raise JobStateError(

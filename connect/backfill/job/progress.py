@@ -90,9 +90,7 @@ class MarkerTotals:
         self.last_marker_ms = max(marker.written_ms, self.last_marker_ms or 0)
 
     def rate(self, now_ms: int) -> float:
-        """Return the rows per second in the half minute before `now_ms`, or before the newest marker where that is
-        later.
-        """
+        """Return the rows per second in the half minute before `now_ms`, or before the newest marker if it is later."""
         newest_ms = self.last_marker_ms or 0
         # Old ones are anywhere in it: all markers of a lane may be read before any of another's.
         self._recent = [(at, rows) for at, rows in self._recent if at >= newest_ms - _WINDOW_S * 1000]

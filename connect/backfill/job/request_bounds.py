@@ -20,9 +20,7 @@ def check_bounds(spec: BackfillSpec, worker: WorkerConfig) -> None:
 
 
 def within_bounds(spec: BackfillSpec, worker: WorkerConfig) -> BackfillSpec:
-    """Return the spec of a job that goes on, with no more processes than this worker allows: another may have
-    begun it.
-    """
+    """Return the spec of a job that another worker may have begun, with no more processes than this one allows."""
     most = _processes(worker)
     if spec.engine.type != "local" or (spec.engine.lanes_at_once(_CORES) or 0) <= most:
         return spec

@@ -114,9 +114,7 @@ class Engine(SpecPart):
     processes: int = Field(default=0, ge=0, description="engine local: lanes at a time; 0: one per core")
 
     def lanes_at_once(self, machine_cores: int) -> int | None:
-        """Return how many lanes at most run side by side on this machine of so many cores; None: on others,
-        maybe all.
-        """
+        """Return how many lanes may run on this machine of so many cores; None if others run all, maybe at once."""
         if self.type == "local":
             return self.processes or machine_cores
         here = None if self.remote else re.match(r"local\[(\d+|\*)", self.master)

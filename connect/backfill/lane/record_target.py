@@ -61,9 +61,7 @@ class RecordTarget:
             yield part
 
     def _partitions_of(self, topics: Collection[str]) -> Mapping[str, int]:
-        """Return how many partitions each topic has; a topic that the brokers make with its first record is counted
-        later.
-        """
+        """Return how many partitions each topic has. One that brokers make with its first record is counted later."""
         new = [topic for topic in topics if topic not in self._partitions]
         if new:
             self._partitions |= self._count(new, Deadline.after(_KAFKA_S))

@@ -143,9 +143,7 @@ class ReplayedRecords:
         self._box.letters = []
 
     def batches(self, chunk: Split) -> Iterator[Batch]:
-        """Yield the rows that the sink's converters and transforms make; bad records are dealt with as its `errors.*`
-        say.
-        """
+        """Yield the rows that the sink's converters and transforms make; its `errors.*` decide on bad records."""
         return self._reader.read(chunk, None)
 
     def letters(self) -> list[RawBatch]:

@@ -47,9 +47,7 @@ class ChunkVerdict:
 
     @property
     def gone(self) -> int:
-        """Return the number of rows that the source no longer has: deleted, or changed since and left to the
-        connector.
-        """
+        """Return how many rows the source no longer has: deleted, or changed since and left to the connector."""
         return 0 if self.source is None or self.read is None else max(0, self.read - self.source)
 
     @property
@@ -101,9 +99,7 @@ class TableVerdict:
 
     @property
     def missing(self) -> int:
-        """Return the number of rows that are in no chunk; too small where rows are deleted meanwhile, never too
-        large.
-        """
+        """Return how many rows are in no chunk: too few where rows are deleted meanwhile, never too many."""
         return max(0, self.rows - self.in_chunks)
 
 

@@ -132,9 +132,7 @@ class _Verification:
         return counted
 
     def _tables(self, source: BulkSource, counts: Mapping[str, int]) -> Sequence[TableVerdict]:
-        """Count the rows of each table behind the counts of chunks: rows may only go meanwhile, as none comes before
-        the mark.
-        """
+        """Count each table's rows after its chunks: meanwhile rows may only go, as none comes before the mark."""
         if not counts:
             return ()
         if not isinstance(source, AuditedSource):

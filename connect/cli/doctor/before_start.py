@@ -36,9 +36,7 @@ TRY_S: Final = 6.0
 
 
 def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Mapping[str, str]]:
-    """Return the findings about a worker's file and connectors that it is to run. ConfigError: there is no such
-    file.
-    """
+    """Return the findings about a worker's file and connectors that it would run. ConfigError: no such file."""
     given, catalog = read_worker_file(file), Catalog.installed()
     try:
         worker = worker_config(given.properties, catalog)

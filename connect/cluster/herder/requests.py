@@ -166,9 +166,7 @@ class Requests:
         self._parts.configs.put(LoggerRecord(logger, level))
 
     def _check_size(self, name: str, config: Mapping[str, str]) -> None:
-        """Refuse, before anything is written, a connector of which not all records fit: its own, its version's, its
-        tasks'.
-        """
+        """Refuse a connector, before anything is written, if one of its records would not fit into a message."""
         size, most = self._parts.configs.size_bytes(ConnectorRecord(name, config)), self._parts.limits.config_max_bytes
         if size > most:
             raise BadRequestError(

@@ -48,9 +48,7 @@ class HerderWorkerState:
 
     @property
     def started(self) -> bool:
-        """Return True once the worker has read its topics, has joined the group or waited for that, and takes
-        requests.
-        """
+        """Tell if the worker has read its topics, has joined the group or waited for that, and takes requests."""
         return self.caught_up.is_set() and (self._reconciler.has_joined or self.has_waited)
 
     @property

@@ -28,9 +28,7 @@ class HostProcess(Protocol):
         """End it with the stacks of its threads in its crash report; it may be too broken for that."""
 
     def wait(self, timeout_s: float | None) -> str | None:
-        """Return how it ended, in words that follow "the process"; None: not within `timeout_s` seconds (None:
-        ever).
-        """
+        """Return how it ended, in words that follow "the process"; None if not within `timeout_s` (None: for ever)."""
 
 
 StartProcess = Callable[[socket.socket, int], HostProcess]

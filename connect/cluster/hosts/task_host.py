@@ -67,9 +67,7 @@ class Host(Protocol):
         """End the process at once. `reason` becomes part of what `ended` tells."""
 
     def abort(self, reason: str) -> None:
-        """End the process as `kill` does, with the stacks of its threads in the crash report; it may be too broken for
-        that.
-        """
+        """End the process as `kill` does; unless it is too broken, the crash report has the stacks of its threads."""
 
     @property
     def crash_report(self) -> CrashReport:

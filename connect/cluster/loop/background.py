@@ -1,6 +1,4 @@
-"""Answers requests that take their time on threads of its own: they wait for tasks to stop, for Kafka and for
-connectors.
-"""
+"""Answers slow requests on threads of its own: they wait for tasks to stop, for Kafka and for connectors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Holds what the herder's parts share: the stores, this worker's name, and the few rules about connectors'
-configurations.
-"""
+"""Holds what the herder's parts share: stores, this worker's name, and rules about configurations."""
 
 from __future__ import annotations
 
@@ -115,8 +113,6 @@ def connector_config(snapshot: ConfigSnapshot, name: str) -> Mapping[str, str]:
 def with_placeholders(
     task_configs: Sequence[Mapping[str, str]], connector: Mapping[str, str]
 ) -> list[Mapping[str, str]]:
-    """Return task configurations in which no value of a config provider is written out: the connector's `${…}`
-    stands.
-    """
+    """Return task configurations with the connector's `${…}` in place of values of config providers."""
     raw = {key: value for key, value in connector.items() if next(placeholder_spans(value), None)}
     return [{k: raw.get(k, v) for k, v in config.items()} for config in task_configs]

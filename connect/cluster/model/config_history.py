@@ -28,9 +28,7 @@ def versions(name: str, snapshot: ConfigSnapshot) -> list[ConfigVersion]:
 
 
 def added(name: str, snapshot: ConfigSnapshot, config: Mapping[str, str], author: Author) -> list[ConfigHistoryRecord]:
-    """Return what to write when a configuration is stored over the snapshot: its version, and tombstones of the
-    oldest.
-    """
+    """Return the records of a configuration that is stored: its version, and tombstones of the oldest ones."""
     before = versions(name, snapshot)
     known = snapshot.history.get(name, {})
     unrecorded = [version for version in before if version.version not in known]
@@ -41,9 +39,7 @@ def added(name: str, snapshot: ConfigSnapshot, config: Mapping[str, str], author
 
 
 def removed(name: str, snapshot: ConfigSnapshot) -> list[ConfigHistoryRecord]:
-    """Return what to write when a connector is deleted: its old configurations must not outlive it, they may hold
-    secrets.
-    """
+    """Return the tombstones of a deleted connector's old configurations, which may hold secrets."""
     return [ConfigHistoryRecord(name, number, None) for number in sorted(snapshot.history.get(name, {}))]
 
 

@@ -10,9 +10,7 @@ from connect.api.errors import ConnectError
 from connect.lib.deadline import Deadline
 
 OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
-"""It is called with key, value, partition, offset and timestamp in ms, in order of the partition on the log's own
-thread.
-"""
+"""It takes key, value, partition, offset and timestamp in ms, in a partition's order, on the log's own thread."""
 
 
 class RecordLog(Protocol):

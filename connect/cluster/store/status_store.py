@@ -59,9 +59,7 @@ def may_replace(new: Status, known: Status | None) -> bool:
 
 
 def overrides(read: Status | None, known: Status | None) -> bool:
-    """Return True if a status just read counts: a late UNASSIGNED of an old owner does not undo what the new
-    one says.
-    """
+    """Tell if a status just read counts: a late UNASSIGNED of an old owner does not undo what the new one says."""
     return read is None or read.state is not State.UNASSIGNED or may_replace(read, known)
 
 
@@ -103,9 +101,7 @@ class StatusStore:
             return dict(sorted(self._tasks.get(name, {}).items()))
 
     def is_overruled(self, task: TaskId, said: Status) -> bool:
-        """Return True if the topic tells of a task, to whoever reads it now or later, something else than what was
-        said.
-        """
+        """Tell if readers of the topic, now or later, find another status of a task than the one that was `said`."""
         with self._lock:
             known = self._tasks.get(task.connector, {}).get(task.task)
             return (

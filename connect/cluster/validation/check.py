@@ -80,9 +80,7 @@ class Validator:
             raise BadRequestError(str(error)) from error
 
     def needs_host(self, config: Mapping[str, str | None]) -> bool:
-        """Return True if only a task host can tell whether it is right: a value comes from a config provider, or a
-        pattern has to be matched.
-        """
+        """Tell if only a task host can judge it: a value comes from a config provider, or a pattern must be matched."""
         if takes_a_match(config):
             return True
         return next(iter(self._unresolved({key: value for key, value in config.items() if value})), None) is not None

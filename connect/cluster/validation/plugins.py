@@ -100,9 +100,7 @@ def embedded(
 
 
 def converter_infos(catalog: Catalog, side: str, given: Mapping[str, str], worker: Mapping[str, str]) -> list[Info]:
-    """Return the keys of a converter that the connector names itself; without a class of its own its keys are
-    ignored.
-    """
+    """Return the keys of a converter whose class the connector names itself; else its keys are ignored."""
     name = _trimmed(given.get(f"{side}.converter"))
     plugin = catalog.find(name, CONVERTERS[side]) if name else None
     if plugin is None:

@@ -16,9 +16,7 @@ _LONGEST_BYTES: Final = 4 << 20
 
 
 def certificate_facts(owner: str, config: Mapping[str, str], allowed: AllowedPaths) -> Iterator[CertificateFacts]:
-    """Yield the first certificate to end of each file that `config` names and may name; keystores of Java are left
-    out.
-    """
+    """Yield of each file that `config` may name the certificate that ends first. Java's keystores are left out."""
     for key, value in config.items():
         if not _KEY.search(key):
             continue

@@ -1,6 +1,4 @@
-"""Asks and changes topics, groups and offsets by Kafka's admin API. Every call takes a deadline and translates its
-errors.
-"""
+"""Reads and changes topics, groups and offsets by Kafka's admin API, with deadlines and translated errors."""
 
 from __future__ import annotations
 
@@ -382,9 +380,7 @@ def _not_created(topic: InternalTopic, error: ConnectError) -> ConfigError:
 
 
 def _wrong_policy(topic: InternalTopic, policy: str) -> str:
-    """Return the sentence of Kafka Connect 4.1 (TopicAdmin.verifyTopicCleanupPolicyOnlyCompact), which users search
-    for.
-    """
+    """Return Kafka Connect 4.1's sentence (TopicAdmin.verifyTopicCleanupPolicyOnlyCompact): users search for it."""
     return (
         f"Topic '{topic.spec.name}' supplied via the '{topic.key}' property is required to have"
         f" 'cleanup.policy=compact' to guarantee consistency and durability of {topic.purpose}, but found the topic"

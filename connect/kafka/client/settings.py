@@ -117,9 +117,7 @@ def _hold_one_record(properties: dict[str, Value]) -> None:
 
 
 def shares_client(worker: Mapping[str, str], overrides: Mapping[str, str]) -> bool:
-    """Return True if a task that sends little may do so through a client it shares (`producer.shared`, true by
-    default).
-    """
+    """Tell if a task that sends little may share a client (`producer.shared`, true by default)."""
     return _merged(worker, "producer.", overrides).get(_SHARED, "true").strip().lower() != "false"
 
 

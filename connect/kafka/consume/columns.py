@@ -1,6 +1,4 @@
-"""Turns messages of confluent_kafka into columns: one pass per member over a whole poll, in C where Python's
-`map` can.
-"""
+"""Turns messages of confluent_kafka into columns: one pass per member over a whole poll, mostly in C."""
 
 from __future__ import annotations
 

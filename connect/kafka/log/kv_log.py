@@ -84,9 +84,7 @@ class KeyValueLog:
         self.read_to_end(deadline)
 
     def begin(self, deadline: Deadline) -> None:
-        """Begin as `start` does, without waiting for the end, which may lie behind a transaction that somebody has yet
-        to end.
-        """
+        """Begin as `start` does, without waiting for the end, which an open transaction may hide."""
         with translated(f"making a consumer for topic {self.topic}"):
             self._consumer = Consumer(self._consumer_settings, logger=client_logger("kv_log"))
         partitions = self._partitions(deadline)

@@ -144,9 +144,7 @@ def _shown(value: Any) -> str:
 
 
 def outcome(*, whole: bool, done: str) -> str:
-    """Return Kafka Connect's words for offsets that were altered or reset; not `whole`: the connector may keep
-    others.
-    """
+    """Return Kafka Connect's words for altered or reset offsets. Unless `whole`, the connector may keep others."""
     return (_WHOLE if whole else _OWN).format(done)
 
 

@@ -114,9 +114,7 @@ def plugin_of(request: web.Request, name: str) -> Plugin:
 
 
 def _same_type(wanted: str, given: str) -> bool:
-    """Return True if the class of the body ends with the one of the path; the suffix `Connector` may be left out of
-    both.
-    """
+    """Tell if the body's class ends with the path's; both may lack the suffix `Connector`."""
     forms = (wanted, wanted.removesuffix("Connector"))
     own = (given, given.removesuffix("Connector"))
     return any(name == form or name.endswith(f".{form}") for name in own for form in forms)

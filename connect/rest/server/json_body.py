@@ -100,9 +100,7 @@ def texts_of(body: Any) -> dict[str, str | None]:
 
 
 async def read_offsets(request: web.Request) -> list[GivenOffset]:
-    """Return the offsets of `{"offsets": [{"partition": {…}, "offset": {…} or null}]}`; HttpError 400 when there are
-    none.
-    """
+    """Return the offsets of `{"offsets": [{"partition": {…}, "offset": {…} or null}]}`. HttpError 400 without any."""
     return offsets_of(await read_json(request))
 
 

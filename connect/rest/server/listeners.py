@@ -118,9 +118,7 @@ def _socket(address: str, key: str) -> socket.socket:
 
 
 def _advertised(worker: WorkerConfig, main: Sequence[Listener]) -> str:
-    """Return the address other workers use, as Kafka Connect chooses it: the protocol of `rest.advertised.listener`,
-    else http where there is one, else https.
-    """
+    """Return the address other workers use: by `rest.advertised.listener`, else http where there is one, else https."""
     schemes = [listener.scheme for listener in main]
     scheme = (worker.rest_advertised_listener or ("http" if "http" in schemes else schemes[0])).lower()
     listener = next((known for known in main if known.scheme == scheme), main[0])

@@ -66,9 +66,7 @@ class Route:
 
 
 def name_of(request: web.Request) -> str:
-    """Return the connector, plug-in or logger in `/connectors/{name}…`, decoded; it may hold any character, `/`
-    included.
-    """
+    """Return the decoded name in `/connectors/{name}…` or the like; it may hold any character, `/` included."""
     return segment(request, 2)
 
 

@@ -311,7 +311,5 @@ class TaskRun:
 
 
 def _may_heal(error: BaseException) -> bool:
-    """Return True if a restart may mend it: not a wrong configuration, and not a bad record that would be read
-    again.
-    """
+    """Tell if a restart may mend it: not a wrong configuration, and not a bad record that would be read again."""
     return not isinstance(error, (ConfigError, SchemaError, ToleranceExceededError, LimitExceededError))

@@ -98,9 +98,7 @@ class ConnectorParts:
         return SourcePipeline(chain, self.converters, give_up, letters, figures=figures, sizes=sizes, reserved=own)
 
     def reserved_topics(self) -> ReservedTopics:
-        """Return the topics that hold a cluster's state, also those of other clusters on the brokers that are written
-        to.
-        """
+        """Return the topics that hold the state of this cluster, or of another one on the brokers written to."""
         return reserved_topics(self.clients.worker, self.resolved)
 
     def sink_pipeline(self, give_up: GiveUp, figures: TaskFigures | None = None) -> SinkPipeline:
@@ -110,9 +108,7 @@ class ConnectorParts:
         )
 
     def producer_settings(self, client_id: str, transactional_id: str) -> Mapping[str, str | int | float | bool]:
-        """Return a producer's settings with the connector's own, and so its partitioner, under another transactional
-        id.
-        """
+        """Return a producer's settings with the connector's own, as its partitioner, and another transactional id."""
         overrides = {k.removeprefix(_OVERRIDE): v for k, v in self.resolved.items() if k.startswith(_OVERRIDE)}
         return producer_settings(
             self.clients.worker_properties, overrides, client_id=client_id, transactional_id=transactional_id

@@ -40,9 +40,7 @@ class ErrorLimits:
             self._part()[1] += rows
 
     def refused(self, rows: int) -> str | None:
-        """Take note that so many rows are bad; return the sentence to fail with when that is more than a limit
-        allows.
-        """
+        """Count bad rows. Return the sentence to fail with once they are more than a limit allows."""
         if self._count is None and self._ratio is None:
             return None
         part = self._part()
@@ -59,9 +57,7 @@ class ErrorLimits:
         return None
 
     def _part(self) -> list[float]:
-        """Return the newest part of the window, as [start, rows, bad rows]; what is older than the window is
-        forgotten.
-        """
+        """Return the window's newest part, as [start, rows, bad rows], and forget what is older than the window."""
         now_s = self._clock_s()
         while self._parts and self._parts[0][0] <= now_s - self._window_s:
             _, rows, bad = self._parts.popleft()

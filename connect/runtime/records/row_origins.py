@@ -1,6 +1,4 @@
-"""Tells which polled row became which row behind transforms, by a header that rides along. It is for batches with bad
-rows.
-"""
+"""Tells which polled row became which row behind transforms, by a header, in batches with bad rows."""
 
 from __future__ import annotations
 

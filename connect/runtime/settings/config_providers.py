@@ -156,9 +156,7 @@ def _found(text: str) -> Iterator[tuple[int, int, Placeholder]]:
 
 
 def _in_the_open(name: str, text: str) -> Iterator[Placeholder]:
-    """Yield the placeholders of a setting that stand where no secret does, by what its name and the text around them
-    say.
-    """
+    """Yield a setting's placeholders that stand for no secret, by its name and the text around them."""
     if is_suspect(name) or "${" not in text:
         return
     spans = secret_spans(text)
@@ -259,9 +257,7 @@ class FileConfigProvider:
 
 
 class DirectoryConfigProvider:
-    """Reads `${directory:/path:name}`: the whole text of a regular file in a directory, its newline at the end
-    included.
-    """
+    """Reads `${directory:/path:name}`: the whole text of a regular file in a directory, with its last newline."""
 
     def __init__(self, config: PathsConfig) -> None:
         self._config = config

@@ -136,9 +136,7 @@ _CONFIG_MEMBERS: Final = {
     b"logger-cluster-": {"level"}, b"session-key": {"key", "algorithm"}, b"placement-": {"slots"},
     b"worker-": {"slots", "url"}, b"history-config-": {"properties"},
 }  # fmt: skip
-"""Holds how keys of config topics begin, and members of their values (KafkaConfigBackingStore of Kafka 4.1, and
-ours).
-"""
+"""Holds beginnings of config topics' keys, and members of their values (Kafka 4.1's, and ours)."""
 _CLAIM_KEY: Final = b"cluster"
 _CLAIMED: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic", AUDIT_TOPIC)
 _STATUS_KEY: Final = re.compile(rb"status-(connector|task|topic)-.+", re.DOTALL)

@@ -312,15 +312,11 @@ class WorkerConfig(RestKeys, AlertKeys, EncryptionKeys):
 
     @property
     def client_prefix(self) -> str:
-        """Return what the ids of the worker's own clients begin with, as Kafka Connect's, so that quotas and audits
-        fit.
-        """
+        """Return the beginning of the worker's own client ids, as Kafka Connect has it for quotas and audits."""
         return f"{self.group_id}-{self.client_id}" if self.client_id else self.group_id
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield what breaks these rules: internal topics have names that Kafka takes, and two of them may not
-        be one.
-        """
+        """Yield what breaks a rule: internal topics have names that Kafka takes, and no two have the same."""
         topics = {
             "config.storage.topic": self.config_storage_topic,
             "offset.storage.topic": self.offset_storage_topic,

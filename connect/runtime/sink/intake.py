@@ -78,9 +78,7 @@ class SinkIntake:
         self._figures.add("bytes_total", raw.size_bytes)
 
     def _decode(self, tp: TopicPartition, raw: RawBatch, stop: threading.Event) -> list[Batch] | None:
-        """Return the rows as batches, tried again within errors.retry.timeout; None when stop or a rebalance came
-        first.
-        """
+        """Return the rows as batches, with retries for errors.retry.timeout; None if stop or a rebalance came first."""
         delays = delays_s(self._limits.retry_delay_max_s)
         while True:
             try:

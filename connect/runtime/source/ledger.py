@@ -53,9 +53,7 @@ class OffsetLedger:
         return safe
 
     def take_late(self) -> list[SourcePosition]:
-        """Return the first undelivered position of each source partition that was the first one at the last
-        call, too.
-        """
+        """Return of each source partition the first undelivered position, if it was the first at the last call, too."""
         first = {ticket for tickets in self._in_flight.values() if not (ticket := tickets[0]).receipt.is_settled}
         late = [ticket.position for ticket in first & self._late]
         self._late = first

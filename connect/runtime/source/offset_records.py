@@ -44,9 +44,7 @@ def decode_key(key: bytes) -> tuple[str, dict[str, object]] | None:
 
 
 class OffsetTable:
-    """Holds the newest offset of every source partition of every connector, as read from the topic. One thread writes
-    it.
-    """
+    """Holds the newest offset of every source partition of all connectors, read from the topic by one thread."""
 
     def __init__(self) -> None:
         self._offsets: dict[tuple[str, str], tuple[bytes, dict[str, object]]] = {}

@@ -114,9 +114,7 @@ class SourceOffsets:
         return self._store.key(self._connector, position)
 
     def batch(self, positions: Sequence[SourcePosition]) -> RawBatch:
-        """Return the records of positions, for a transaction of the task's own producer; `copy` them when it is
-        committed.
-        """
+        """Return records of positions for a transaction of the task's own producer; `copy` them after its commit."""
         return self._store.batch(self._connector, positions)
 
     def store(self, positions: Sequence[SourcePosition], deadline: Deadline) -> None:

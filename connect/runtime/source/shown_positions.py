@@ -14,9 +14,7 @@ Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 
 
 def shown(positions: Positions, hide: Callable[[str], str], *, names: bool = True) -> Positions:
-    """Return the positions with each text in them as `hide` makes it; those of their members' names too, where
-    `names`.
-    """
+    """Return the positions with each text changed by `hide`; with `names`, the names of members, too."""
     hide_name = hide if names else str
     return [(_hidden(partition, hide, hide_name), _hidden(offset, hide, hide_name)) for partition, offset in positions]
 

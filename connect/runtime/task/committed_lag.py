@@ -109,9 +109,7 @@ class CommittedLag:
         }
 
     def oldest_ms(self) -> int | None:
-        """Return the time of the oldest row that is taken and not committed, in epoch milliseconds; None: there is
-        none.
-        """
+        """Return the epoch milliseconds of the oldest row that is taken and not committed; None without any."""
         times = (batch.oldest_ms for known in self._partitions.values() for batch in known.taken)
         return min((time for time in times if time is not None), default=None)
 

@@ -155,9 +155,7 @@ class TaskFigures:
                 self._on_stage(around[0])
 
     def span(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002 - tracing only
-        """Return the context of a step below the one that is timed; it does nothing without tracing (see
-        `TracedFigures`).
-        """
+        """Return the context of a step inside the timed one. It does nothing without tracing (see `TracedFigures`)."""
         return _NOTHING
 
     def batch(self, topic: str, rows: int, headers: Iterable[RawHeaders]) -> AbstractContextManager[None]:

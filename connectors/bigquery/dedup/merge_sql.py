@@ -153,9 +153,7 @@ class Merge:
         return self.quote(IS_DELETE)
 
     def append(self) -> str:
-        """Return the MERGE of rows of their own: a record that is there already, by its coordinates, is not added
-        again.
-        """
+        """Return the MERGE that adds each record as a row of its own, once by its topic, partition and offset."""
         return "\n".join([
             f"MERGE INTO {self.target} AS T",
             f"USING (\n{self._appended_alive()}\n) AS S",

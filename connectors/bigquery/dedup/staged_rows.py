@@ -234,9 +234,7 @@ class Admission:
     def _without_key(
         self, batch: Batch, cells: Mapping[str, Found], tombstone: pa.Array, refused: Collection[int]
     ) -> dict[int, Exception]:
-        """Return the rows without a dedup field, and deletes that there is no row for, but for those `refused`
-        already.
-        """
+        """Return rows without a dedup field and deletes without a row, but for those `refused` already."""
         bad: dict[int, Exception] = {}
         for placed in self.columns.keys:
             lacking = _indices(cells[placed.column].values.is_null()).difference(refused)

@@ -67,9 +67,7 @@ class Merging:
 
     @property
     def threads(self) -> int:
-        """Return the most threads that call `write` at a time: those that wait for another task hold up none that
-        work.
-        """
+        """Return how many threads may call `write`: those that wait for another task hold up none that work."""
         return self._at_once if self._role.tasks == 1 else _WAITING_MOST
 
     def stop(self) -> None:

@@ -10,9 +10,7 @@ from connect.api.optional.address import Addressed
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
-    """Return the settings of a URL, whose credentials come from the environment; None where it is another kind of
-    URL.
-    """
+    """Return the settings of a URL, with credentials from the environment; None for another kind of URL."""
     del tables
     parts = urlsplit(url)
     if parts.scheme.lower() != "bigquery":

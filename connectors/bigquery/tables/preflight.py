@@ -117,9 +117,7 @@ def _if_missing(
 
 
 def _column(config: BigQuerySinkConfig, path: Path) -> str:
-    """Return the column of a field that is one of the value's own; empty for all else, whose columns the sink adds
-    itself.
-    """
+    """Return the column of a field of the value; empty for other fields, whose columns the sink adds itself."""
     if path.root is not Root.VALUE or len(path.names) != 1:
         return ""
     return config.field_names.column(path.names[0], str(path))

@@ -51,9 +51,7 @@ class DatasetCalls:
 
     @property
     def again(self) -> Any:
-        """Return the retry of requests that may be sent twice, so that an idle connection that was closed costs
-        nothing.
-        """
+        """Return the retry of requests that may be sent twice, for idle connections that were closed meanwhile."""
         from google.api_core.retry import Retry, if_exception_type
         from requests.exceptions import ConnectionError as LostError
 

@@ -148,7 +148,5 @@ def _refused(where: str, doing: str, reasons: AbstractSet[str], message: str) ->
 
 
 def _in_one_line(message: str) -> str:
-    """Return Google's message as part of a sentence: without the lines for the job's location and id, and its full
-    stop.
-    """
+    """Return Google's message as part of a sentence, without the job's location and id, and without a full stop."""
     return " ".join(message.split()).rstrip(".")

@@ -134,9 +134,7 @@ class StorageWriter:
         self._client.transport.close()
 
     def _answers(self, table: str, requests: Iterator[Any]) -> Iterator[Any]:
-        """Yield an answer per request, sent over one connection; the client's own retries would send what is left of
-        them.
-        """
+        """Yield an answer per request, over one connection. The client's own retries would send only what is left."""
         with _translated(table):
             yield from self._client.append_rows(requests, retry=None, timeout=self._timeout_s)
 

@@ -184,9 +184,7 @@ def loadable(batch: SealedBatch) -> tuple[Columns, pa.Buffer]:
 
 
 def rows_of(batch: SealedBatch) -> pa.Table:
-    """Return the batch's rows without the marks of dedup; those of a table that a view looks at say which are
-    deletes.
-    """
+    """Return the batch's rows without the marks of dedup; under a view, a mark still tells which are deletes."""
     import pyarrow as pa
 
     rows = pa.concat_tables(batch.tables, promote_options="default")

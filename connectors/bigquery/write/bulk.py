@@ -118,9 +118,7 @@ class BigQueryBulkWriter:
 
 
 def _require_no_places(config: BigQuerySinkConfig) -> None:
-    """Raise ConfigError if rows are told apart by topic, partition and offset, which rows that were never in Kafka
-    lack.
-    """
+    """Raise ConfigError if rows are told apart by offset, as rows that were never in Kafka have none."""
     if config.mode.tells_by_place:
         key = "deleteEnabled" if config.mode.rules.appends else "dedup.null.key"
         raise ConfigError(

@@ -22,9 +22,7 @@ _SIZE: Final = struct.Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Holds rows of a result (CQL protocol, section 4.2.5.2): each cell is a 4-byte length, negative for null, and
-    bytes.
-    """
+    """Holds rows of a result (CQL protocol, 4.2.5.2): a cell is a 4-byte length, negative for null, and bytes."""
 
     data: bytes
     rows: int

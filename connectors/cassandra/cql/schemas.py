@@ -40,9 +40,7 @@ _SIMPLE: Final[Mapping[str, s.Schema]] = {
 
 
 def connect_schema(cql: CqlType) -> s.Schema:
-    """Return the schema of a type's values, optional: any value may be null, in collections too (of tuples and
-    types).
-    """
+    """Return the schema of a type's values. It is optional, as any value may be null, also inside of a collection."""
     parameters = [connect_schema(parameter) for parameter in cql.parameters]
     match cql.name:
         case "list" | "set" | "vector":

@@ -71,9 +71,7 @@ def cut(table: Table, count: int) -> list[Split]:
 
 
 def count_in(stored: Iterable[SourcePosition]) -> int | None:
-    """Return the number of ranges that most tables with stored offsets were cut into; None where no offset is
-    stored.
-    """
+    """Return how many ranges most tables with stored offsets were cut into; None without stored offsets."""
     found = Counter(_count_of(position.partition) for position in stored if position.offset is not None)
     del found[None]
     return found.most_common(1)[0][0] if found else None

@@ -76,9 +76,7 @@ def partition_query(table: Table, key: Sequence[bytes], more: str = "") -> Query
 
 
 def row_text(table: Table, names: Sequence[str], more: str = "") -> str:
-    """Return the query for the row of a primary key, or for the rows of a partition key, by the columns that are
-    known.
-    """
+    """Return the query for the rows that have given values in these columns of their primary key."""
     return f"{_select(table, more)} WHERE {' AND '.join(f'{quoted(name)} = ?' for name in names)}"
 
 

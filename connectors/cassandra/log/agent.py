@@ -126,9 +126,7 @@ class CassandraCdcTask:
         self._tell_delay()
 
     def poll(self, deadline: Deadline) -> Sequence[Batch]:
-        """Return the changes among the next mutations, a batch per table: a unit, as there is one position behind
-        them.
-        """
+        """Return the changes of the next mutations, a batch per table. They are a unit with one position behind it."""
         interval_s = self._config.poll_interval_ms / 1000
         while deadline.wait(max(0.0, self._next_read_s - time.monotonic())):
             began_s = time.monotonic()

@@ -1,6 +1,4 @@
-"""Make a keyspace of a trial's own beside the one that the sink is set to, its tables with the same columns and
-keys.
-"""
+"""Makes a keyspace for a trial, beside the one that the sink writes to, with tables of the same columns and keys."""
 
 from __future__ import annotations
 

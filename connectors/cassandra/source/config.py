@@ -167,9 +167,7 @@ class CassandraSourceConfig(ConnectionKeys):
 
     @property
     def written_since_us(self) -> int | None:
-        """Return the moment since which a row must have been written, in microseconds since 1970; None where all
-        rows count.
-        """
+        """Return the epoch microseconds since which a row must have been written; None where all rows count."""
         return moment_ms(self.written_since) * 1000 if self.written_since else None
 
     def time_column_of(self, table: Table) -> TableColumn | None:

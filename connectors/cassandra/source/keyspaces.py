@@ -12,9 +12,7 @@ _SHOWN: Final = 10
 
 
 def no_tables_in(keyspace: str, schemas: Schemas) -> ConfigError:
-    """Return the error of a keyspace that has no table: the one that may be meant, and those there are, the nearest
-    first.
-    """
+    """Return the error of a keyspace without tables, with the keyspaces that may be meant, the nearest first."""
     named = {table.keyspace for table in schemas.tables.values()}
     others = sorted(name for name in named if name != "system" and not name.startswith("system_"))
     near = nearest(keyspace, others)

@@ -73,9 +73,7 @@ class WriteTimes:
 
 
 def _of_elements(written: bytes | None, left: bytes | None) -> tuple[int | None, int | None]:
-    """Return the newest writetime of a value's elements, and their longest time to live; None where one lives for
-    ever.
-    """
+    """Return the newest writetime of a value's elements, and their longest time to live; None: one lives for ever."""
     times = _numbers(written)
     ttls = _numbers(left) or [None] * len(times)
     # A field of a type that was never written has no time.

@@ -89,9 +89,7 @@ class IsoText:
         return BoundValue(sa.literal(shortest), sa.literal(full + "000"))
 
     def before(self, instant_us: int) -> sa.ColumnElement[Any]:
-        """Return the running second, minute or day, as the column has them; the instant itself where it has
-        fractions.
-        """
+        """Return the running second, minute or day, as the column has them; the instant itself if it has fractions."""
         if self.length in _UNITS_US:
             floor = self._coarse(wall_clock(instant_us, self.zone), timedelta(microseconds=_UNITS_US[self.length]))
             return floor.high
@@ -125,9 +123,7 @@ def form_of_sqlite(sample: Any, column: str, zone: ZoneInfo) -> TimestampForm:
 
 
 def now_us_of(value: Any) -> int:
-    """Return the database's own CURRENT_TIMESTAMP in microseconds, cut to milliseconds; a value without a zone is
-    UTC.
-    """
+    """Return the database's CURRENT_TIMESTAMP in microseconds, cut to milliseconds. Without a zone it is UTC."""
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - EPOCH) // timedelta(milliseconds=1) * 1000

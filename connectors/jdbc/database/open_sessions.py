@@ -23,9 +23,7 @@ _MOST: Final = 5
 
 
 def open_sessions(database: Database) -> Sequence[str]:
-    """Return the sessions with open transactions, oldest first, a few of them; none if the database does not tell
-    them.
-    """
+    """Return a few sessions with open transactions, oldest first; none if the database does not tell them."""
     asked = database.dialect.server.open_sessions
     if not asked:
         return ()

@@ -156,9 +156,7 @@ def id_of(offset: Offset | None) -> int | None:
 
 
 def instant_us_of(offset: Offset | None) -> int | None:
-    """Return the timestamp in microseconds since the epoch; finer digits are cut, which repeats a row and never
-    skips one.
-    """
+    """Return the timestamp in epoch microseconds. Finer digits are cut, which may repeat a row and skips none."""
     ms, nanos = _whole(offset, "timestamp"), _whole(offset, "timestamp_nanos")
     if ms is None:
         return None

@@ -32,9 +32,7 @@ _UNKNOWN = TableSize(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class TableSplit:
-    """The keys of the rows before the mark that are at least `begin` and less than `end`; None: no limit on that
-    side.
-    """
+    """Holds the keys before the mark from `begin` on and below `end`; None: no limit on that side."""
 
     table: TableName
     mark: Offset

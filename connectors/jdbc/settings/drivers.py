@@ -32,9 +32,7 @@ _WHY: Final[Mapping[str, str]] = {
 
 
 def driver_problems(url: DatabaseUrl, allowed: Sequence[str]) -> Iterator[str]:
-    """Yield why a worker that allows these drivers beside those known here does not take a URL; no text holds its
-    values.
-    """
+    """Yield why a worker that allows these further drivers refuses a URL. No text holds a value of it."""
     name = url.drivername
     if name not in allowed:
         yield from _refused(name, url)

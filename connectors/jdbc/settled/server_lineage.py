@@ -62,9 +62,7 @@ class Lineages:
         return Lineage(*(str(part or "") for part in row or ("", "")))
 
     def first_number(self, database: Database) -> int | None:
-        """Return the first transaction since the start of a primary, or a later one; None: it is none, or does not
-        say.
-        """
+        """Return the first transaction since a primary started, or a later one; None if the server cannot tell."""
         row = self._row(database, _NEXT)
         if row is None or row[0] is None:
             return None

@@ -94,9 +94,7 @@ class TargetDatabase:
             raise RefusedRowsError(self._errors.failed("writing rows", original)) from None
 
     def tried(self, connection: sa.Connection, write: Callable[[], None]) -> Exception | None:
-        """Return why the database refuses what `write` does, constraints included that are looked at late; it is
-        undone.
-        """
+        """Return why the database refuses what `write` does, also by constraints checked late. The write is undone."""
         try:
             # One savepoint alone: PostgreSQL looks late again behind one that is undone, but not behind one in it.
             with self.part(connection) as point:

@@ -257,9 +257,7 @@ class TableWriter:
 
 
 def _keyed(columns: pa.Table, target: Target) -> list[int]:
-    """Return the numbers of rows that a unique key of the table can refuse: they have all its columns, and none is
-    NULL.
-    """
+    """Return the numbers of rows that a unique key can refuse: they have all its columns, and none is NULL."""
     keys = [unique for unique in target.unique if unique <= set(columns.column_names)]
     nulls = {name: columns[name].is_null().to_pylist() for name in frozenset().union(*keys)}
     return [row for row in range(len(columns)) if any(not any(nulls[name][row] for name in key) for key in keys)]

@@ -106,9 +106,7 @@ class JdbcSourceConnector:
         return begun if self._config.mode != "log" else self._log_bulk.behind(begun, read)
 
     def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
-        """Return the plan to read all ranges as they are at one moment, which PostgreSQL alone lets many sessions
-        see.
-        """
+        """Return the plan to read all ranges at one moment, which PostgreSQL alone shows to many sessions."""
         return self._log_bulk.in_one_snapshot(plan)
 
     def hold_snapshot(self, deadline: Deadline) -> HeldSnapshot:

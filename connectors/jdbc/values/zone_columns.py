@@ -49,9 +49,7 @@ def floor_divided(numbers: pa.Array, divisor: int) -> pa.Array:
 
 
 def _shifted(times: pa.Array, zone: ZoneInfo, shift: _Shift) -> pa.Array:
-    """Return each time with what `shift` gives for it: asked for once a day, and on days that change it for each
-    time.
-    """
+    """Shift each time by what `shift` gives: asked once for a day, or for each time on a day that changes it."""
     days = floor_divided(times, DAY_US)
     days = pc.min_element_wise(pc.max_element_wise(days, _FIRST_DAY, skip_nulls=False), _LAST_DAY, skip_nulls=False)
     shifts = _each_once(days, lambda day: _of_day(day, zone, shift))

@@ -45,9 +45,7 @@ def packed_blocks(data: memoryview) -> Iterator[memoryview]:
 
 
 def _marker(schema_text: str, codec: str) -> bytes:
-    """Return the marker that stands between blocks. It is made of schema and codec, so that equal rows give equal
-    bytes.
-    """
+    """Return the marker between blocks, made of schema and codec so that equal rows give equal bytes."""
     return hashlib.blake2b(f"{codec}\n{schema_text}".encode(), digest_size=_MARKER_BYTES).digest()
 
 

@@ -23,9 +23,7 @@ class Shape:
     compatibility: Compatibility = COMPATIBILITIES["NONE"]
 
     def schema_behind(self, given: s.Schema | None, current: s.Schema | None) -> s.Schema | None:
-        """Return the schema for values that are written behind rows of the current one; None where that does not
-        matter.
-        """
+        """Return the schema for values behind rows of the current one; None where it does not matter."""
         return self.compatibility.target(given, current)
 
     def shaped(self, batch: Batch, current: s.Schema | None) -> Batch:

@@ -95,9 +95,7 @@ def _s3_properties(config: S3SinkConfig) -> dict[str, str]:
 
 
 def require_reachable(config: S3SinkConfig, name: str, table: Table) -> None:
-    """Raise ConfigError if the catalogue, which may be anybody's, has put the table's files where no connector may
-    write.
-    """
+    """Raise ConfigError if the catalogue has put the table's files where the connector may not write."""
     places = [table.location(), *(table.properties[key] for key in _PATHS if key in table.properties)]
     for place in places:
         parts = urlsplit(place)

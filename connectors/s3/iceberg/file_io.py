@@ -24,9 +24,7 @@ _S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
 
 
 class ReachableFileIO(PyArrowFileIO):
-    """A FileIO that looks at each place: metadata, manifests and data files stand in texts that anybody may have
-    written.
-    """
+    """Checks each place that it opens, as metadata and manifests that name files may be anybody's."""
 
     def new_input(self, location: str) -> PyArrowFile:
         """Return a file to read. ConfigError: it lies where the configuration does not reach."""

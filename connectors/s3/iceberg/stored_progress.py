@@ -24,9 +24,7 @@ _COUNTS: Final = (
     (1, "total-records", "added-records", "deleted-records"),
     (-1, "total-position-deletes", "added-position-deletes", "removed-position-deletes"),
 )
-"""These fields of a snapshot's summary tell how many rows data files have, and how many of them delete files mark as
-gone.
-"""
+"""Names fields of a snapshot's summary: rows in data files, and rows that delete files mark as gone."""
 
 
 @dataclass(frozen=True, slots=True)

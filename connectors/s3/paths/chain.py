@@ -103,9 +103,7 @@ class Chain:
 
 
 def last_starts(chains: Collection[Chain], keys: Iterable[str]) -> dict[Chain, int]:
-    """Return where the last object of each chain starts, of all keys that there are; chains without objects are left
-    out.
-    """
+    """Return where the last object of each chain starts, among all keys; chains without objects are left out."""
     by_ends = {(chain.stem, chain.extension): chain for chain in chains}
     extensions = {chain.extension for chain in chains}
     found: dict[Chain, int] = {}

@@ -68,9 +68,7 @@ class Keys:
         self._credentials = None
 
     def __call__(self) -> Any:
-        """Return the keys that are good now, in the form of obstore: access_key_id, secret_access_key, token,
-        expires_at.
-        """
+        """Return the present keys as obstore takes them: access_key_id, secret_access_key, token, expires_at."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         self.failure = None

@@ -43,9 +43,7 @@ SOURCE = s.struct(
 
 
 def partition_key_schema(table: Table) -> s.Schema:
-    """Return the schema of the records' keys: all changes of a partition have the same key, so that they stay in
-    order.
-    """
+    """Return the schema of records' keys: the partition key, so that changes of a partition stay in order."""
     return columns_schema(table.partition_key, f"{table.title}.PartitionKey")
 
 

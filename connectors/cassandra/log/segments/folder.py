@@ -70,9 +70,7 @@ class CdcFolder:
         return sum(1 for _ in self.damaged.glob("*.log")) if self.damaged.is_dir() else 0
 
     def size_bytes(self) -> int:
-        """Return the part of the node's cdc_total_space that the segments take: whole files, however little is in
-        them yet.
-        """
+        """Return the share of cdc_total_space that segments take: a file counts whole, however little it holds."""
         size = 0
         for entry in self.path.iterdir():
             with suppress(FileNotFoundError):

@@ -1,6 +1,4 @@
-"""Connects Debezium's settings of MySQL and MariaDB, translated for the reader of mode=log, with its form of the
-records.
-"""
+"""Runs the reader of mode=log by Debezium's settings of MySQL and MariaDB, and gives Debezium's records."""
 
 from __future__ import annotations
 

@@ -101,9 +101,7 @@ def prepared(driver: Any, sql: str, raws: Sequence[Raw]) -> Prepared | None:
 
 
 def wires_of(fields: Sequence[Field], raws: Sequence[Raw]) -> str | None:
-    """Return the letters of a result's columns; None if the server's text of one says something else than its
-    number.
-    """
+    """Return the letters of a result's columns; None if the server's text of one contradicts its number."""
     if len(fields) < len(raws):
         return None
     wires = [_wire(field, raw) for field, raw in zip_longest(fields, raws)]

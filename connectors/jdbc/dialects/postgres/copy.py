@@ -67,9 +67,7 @@ class PostgresCopy:
     def describe(
         self, sql: str, errors: ErrorTranslator, doing: str, snapshot: str | None = None
     ) -> Sequence[tuple[str, int, int]]:
-        """Return the columns of a statement, which stay as they are until the transaction ends, in which `pages`
-        reads.
-        """
+        """Return a statement's columns. They stay the same until the end of the transaction in which `pages` reads."""
         connection = self._begun(errors, doing, snapshot)
         with errors.translated(doing):
             return columns_told(_described(connection, sql))

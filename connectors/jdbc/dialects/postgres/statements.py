@@ -1,6 +1,4 @@
-"""Write rows to PostgreSQL by COPY, straight into the table or into a temporary one from which one statement takes
-them.
-"""
+"""Writes rows to PostgreSQL by COPY into the table, or into a temporary one from which a statement takes them."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ class PostgresStatements(SinkStatements):
     sql = pg.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy's own
 
     def type_of(self, schema: s.Schema) -> Type:
-        """Return the type of a new column: for an array of single values one of PostgreSQL's, for any other array
-        JSON.
-        """
+        """Return the type of a new column: PostgreSQL's own array for single values, JSON for any other array."""
         if schema.type is not s.Type.ARRAY:
             return super().type_of(schema)
         items = schema.items
@@ -115,9 +111,7 @@ class PostgresStatements(SinkStatements):
         return found
 
     def _staged(self, connection: sa.Connection, target: Target, rows: StatementRows) -> sa.TableClause:
-        """Put the rows into a temporary table whose columns are those of the target, which lasts as long as the
-        session.
-        """
+        """Put the rows into a temporary table with the target's columns, which lasts as long as the session."""
         names = rows.columns.column_names
         told = repr([(name, str(target.columns[name].type)) for name in names])
         stage = f"connect_rows_{zlib.crc32((target.name.quoted + told).encode()):08x}"

@@ -21,9 +21,7 @@ _CODECS: Final = {
 
 
 def charset_of(database: Database, collation: int | str) -> str:
-    """Return the character set of a collation by its number, "binary" when the server does not know it; a name is
-    one.
-    """
+    """Return the character set of a collation's number or name; "binary" for a number that is not known."""
     if isinstance(collation, str):
         return collation
     names = ["collations", *(["collation_character_set_applicability"] if database.is_mariadb else [])]

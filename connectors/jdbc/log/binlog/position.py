@@ -19,9 +19,7 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, Segment
 
 
 class Row(NamedTuple):
-    """A changed row that stands behind a place: the transaction's number from there on, and the row's in it, both
-    from 1.
-    """
+    """Names a changed row behind a place by its transaction's number from there, and its own in that, both from 1."""
 
     transaction: int = 0
     row: int = 0

@@ -87,9 +87,7 @@ class RowLayout:
         return Images(self._fields(buffer, found), totals[1:] - totals[:-1])
 
     def _side_by_side(self, buffer: bytearray, starts: Places, ends: Places) -> Images:
-        """Return the first rows of all events, then the second ones, and so on: a step reads one field of all
-        events.
-        """
+        """Return the first rows of all events, then their second ones, and so on; each step reads one field of all."""
         at, events = starts.copy(), np.flatnonzero(starts < ends)
         rounds: list[tuple[Places, list[Places], list[Places]]] = []
         try:

@@ -69,9 +69,7 @@ class LoggedServer(Protocol):
         """Return a table's columns and the key that orders its rows. ConnectError: a broken read could not go on."""
 
     def begin(self, tables: Sequence[TableName], deadline: Deadline) -> list[SourcePosition]:
-        """Let the server keep the changes of the tables from now on, and return the positions from which the connector
-        goes on.
-        """
+        """Let the server keep the tables' changes from now on. Return the positions where the connector goes on."""
 
     def cost_of_holding(self) -> str:
         """Return what one snapshot for all splits costs the server. ConfigError: its sessions can share none."""
@@ -89,9 +87,7 @@ class LoggedServer(Protocol):
 
     @property
     def counted(self) -> int | None:
-        """Return how many rows the server counted, in its snapshot, of what `read` was called for last; None: not
-        yet.
-        """
+        """Return how many rows the server counted in its snapshot for the last `read`; None: not yet."""
 
     def position(self, offset: Offset) -> FencedPosition:
         """Return the position of an offset that `begin` or `read` made."""

@@ -128,9 +128,7 @@ class Reader:
         return self._tokens[self._at :]
 
     def word(self, *wanted: str, ahead: int = 0) -> str:
-        """Return the next word in lower case, or the one so many tokens ahead; empty when it is none of `wanted`, if
-        any.
-        """
+        """Return the word so many tokens ahead, in lower case; empty if `wanted` is given and does not have it."""
         place = self._at + ahead
         if place >= len(self._tokens) or self._tokens[place].kind is not Kind.WORD:
             return ""

@@ -57,9 +57,7 @@ class LogTable:
         )
 
     def old_rows(self, buffer: Buffer, cells: Sequence[Cells]) -> pa.StructArray:
-        """Return rows of which the log may hold the identity alone: others are null, or as in Debezium the type's
-        zero.
-        """
+        """Return rows of which the log may hold the identity alone; other columns are null, or zero as in Debezium."""
         arrays = []
         for plan, found in zip(self.format.columns, buffer.values(cells), strict=True):
             values = found

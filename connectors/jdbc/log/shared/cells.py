@@ -64,9 +64,7 @@ class Buffer:
         return view[at].astype(kind[1:])
 
     def tuples(self, at: Places, columns: int) -> tuple[list[Cells], Places]:
-        """Read pgoutput's TupleData behind its column count: return cells per column, and the places behind the
-        rows.
-        """
+        """Read pgoutput's TupleData behind its column count. Return cells per column, and where each row ends."""
         if not len(at):
             return [Cells(np.empty(0, np.uint8), at, at)] * columns, at
         found = []
@@ -81,9 +79,7 @@ class Buffer:
         return found, at
 
     def copied(self, at: Places, columns: int) -> tuple[list[Cells], Places]:
-        """Read rows of COPY in binary form behind their column count: return cells per column, and the places behind
-        the rows.
-        """
+        """Read COPY's binary rows behind their column count. Return cells per column, and where each row ends."""
         found = []
         for _ in range(columns):
             size = self.numbers(">i4", at).astype(np.int64)

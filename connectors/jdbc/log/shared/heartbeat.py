@@ -28,9 +28,7 @@ class Heartbeat:
         self._moved_to: object = None
 
     def due(self, place: object) -> Batch | None:
-        """Return a record when it is time for one; else a batch without rows when `place` has moved since the last
-        one.
-        """
+        """Return a record if it is time for one; else a batch without rows if `place` has moved since the last."""
         now_s = time.monotonic()
         if self._interval_s and now_s >= self._beat_at_s:
             self._beat_at_s = now_s + self._interval_s

@@ -1,6 +1,4 @@
-"""Hold what the readers of every log share: settings, a connection for questions, heartbeats, the place to go on
-from.
-"""
+"""Holds what readers of every log share: settings, a connection for questions, heartbeats, the place to go on from."""
 
 from __future__ import annotations
 
