@@ -8,6 +8,8 @@ from urllib.parse import urljoin
 
 import requests
 
+ANSWER_S = 120
+"""Longer than a worker takes for any request (rest.request.timeout.ms): it says itself what was too slow."""
 _VOID = {"meta", "link", "input", "img", "br", "hr", "polyline", "path", "rect"}
 
 
@@ -92,10 +94,10 @@ class Reader:
         )  # fmt: skip
 
     def open(self, path: str, **more: Any) -> Page:
-        return Page(self.session.get(urljoin(self.url, path), timeout=60, **more))
+        return Page(self.session.get(urljoin(self.url, path), timeout=ANSWER_S, **more))
 
     def press(self, page: Page, do: str, form: str = "act", **over: str) -> Page:
         """The page that is there after a button was pressed."""
         fields = page.fields[form] | {"do": do} | over
         headers = {"Origin": self.url, "Referer": page.url}
-        return Page(self.session.post(page.form_url(form), data=fields, headers=headers, timeout=60))
+        return Page(self.session.post(page.form_url(form), data=fields, headers=headers, timeout=ANSWER_S))
