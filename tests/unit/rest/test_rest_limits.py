@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import socket
 import struct
 import threading
@@ -28,6 +29,8 @@ from connect.rest.server.connections import ConnectionTimeouts
 from connect.rest.server.context import RestContext
 from connect.rest.server.listeners import BACKLOG, bind
 
+ANSWER_S = 60
+"""For an answer that comes at once: the machine may be busy with other tests."""
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
 JSON = {"Content-Type": "application/json"}
 BODY = json.dumps({"name": "a", "config": CONFIG}).encode()
@@ -148,7 +151,8 @@ def test_a_long_value_holds_up_nobody(serve: ServerMaker, piece: str) -> None:
         assert answer.status_code == 200
         refused(rest("POST", "/connectors", {"name": "j", "config": config}), 400)
     assert took
-    assert max(took) < 3  # the machine may be busy with other tests
+    others = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    assert max(took) < 3 * others, f"{max(took):.1f} s, on a machine that {others:.1f} wanted of each core"
 
 
 @pytest.fixture
@@ -164,11 +168,11 @@ def small() -> Iterator[tuple[HttpThread, int]]:
 
 
 def opened(stack: ExitStack, port: int) -> socket.socket:
-    return stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+    return stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=ANSWER_S))
 
 
 def answers(port: int) -> bool:
-    return requests.get(f"http://127.0.0.1:{port}/connectors", timeout=10).status_code == 200
+    return requests.get(f"http://127.0.0.1:{port}/connectors", timeout=ANSWER_S).status_code == 200
 
 
 def ended(client: socket.socket) -> bool:
