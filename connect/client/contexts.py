@@ -37,7 +37,9 @@ class Contexts:
         if name not in self.clusters:
             known = ", ".join(sorted(self.clusters)) or "none"
             raise ConfigError(
-                f"There is no context {name!r}; known: {known}.", key="context", fix="connect context add"
+                f"There is no context {name!r}; known: {known}.",
+                key="context",
+                fix="Add it: connect context add NAME URL.",
             )
         found = self.clusters[name]
         password, token = (environ.get(found.get(key, ""), "") for key in ("password_env", "token_env"))

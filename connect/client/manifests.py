@@ -76,7 +76,10 @@ def _manifests(file: Path) -> Iterator[Manifest]:
 
         yield _manifest(dict(parse_properties(text)), file)
         return
-    documents = [json.loads(text)] if file.suffix == ".json" else list(yaml.safe_load_all(text))
+    try:
+        documents = [json.loads(text)] if file.suffix == ".json" else list(yaml.safe_load_all(text))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"This is no JSON: {error}. See what stands before that place.") from error
     for document in documents:
         if document is None:
             continue

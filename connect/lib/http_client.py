@@ -134,6 +134,8 @@ def _words(error: BaseException) -> str:
         return f"the answer ended {error.expected or 'some'} bytes too early"
     if isinstance(error, http.client.BadStatusLine) and not isinstance(error, ConnectionError):
         return f"what answers does not speak HTTP, it says {str(error).strip()[:_SAID_CHARS]!r}"
+    if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
+        return "what answers does not speak TLS, as http:// addresses do not"
     if isinstance(last, BaseException):
         return f"{str(error.args[0]).rstrip('.')}: {_words(last)}" if len(error.args) > 1 else _words(last)
     return _ORIGIN.sub("", str(error))

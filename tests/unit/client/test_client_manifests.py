@@ -69,6 +69,7 @@ def test_all_files_that_cannot_be_used_are_told_at_once(tmp_path):
     with pytest.raises(ConfigError) as broken:
         read_manifests([tmp_path])
     text = str(broken.value)
+    assert "This is no JSON: Expecting" in text
     for told in ("a.json", "b.yaml: kind 'Deployment' is no KafkaConnector", "a is an object", "'twice' is in"):
         assert told in text
 

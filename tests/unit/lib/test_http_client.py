@@ -171,6 +171,13 @@ def test_a_failure_is_told_in_words_and_not_as_a_librarys_object(
     assert str(failure.value) == words
 
 
+def test_a_server_without_tls_is_told_in_words(serve: Serve):
+    url = serve(Echo).replace("http:", "https:")
+    with HttpClient(timeout_s=60) as client, pytest.raises(NoAnswerError, match="does not speak TLS") as failure:
+        client.ask("GET", url)
+    assert failure.value.kind == "SSLError"
+
+
 def test_the_environment_names_a_proxy(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
     monkeypatch.setenv("no_proxy", "worker.local")
