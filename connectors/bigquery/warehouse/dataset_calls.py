@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
+from connect.api.errors import RetriableError
 from connect.lib.deadline import Deadline
 from connectors.bigquery.warehouse.errors import translated
 
@@ -24,6 +25,7 @@ class DatasetCalls:
         self.location = location
         self._timeout_s = timeout_s
         self._of_thread = threading.local()
+        self.stopped = threading.Event()
 
     @property
     def path(self) -> str:
@@ -58,5 +60,11 @@ class DatasetCalls:
         return Retry(predicate=if_exception_type(LostError), initial=0.05, maximum=0.5, timeout=_AGAIN_S)
 
     def translated(self, doing: str) -> AbstractContextManager[None]:
-        """Errors of the client leave as the contract's; `doing` says what was being done."""
+        """Errors of the client leave as the contract's; `doing` says what was being done.
+
+        RetriableError: the task was stopped. A thread that looks at many tables then asks for no further one, but for
+        what is bounded by `within`.
+        """
+        if self.stopped.is_set() and getattr(self._of_thread, "deadline", None) is None:
+            raise RetriableError(f"BigQuery dataset {self.path}, {doing}: the task was stopped.")
         return translated(doing, project=self.project, dataset=self.dataset)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -30,16 +29,11 @@ class Jobs:
         self._scope = hashlib.sha256(f"{calls.path}".encode()).hexdigest()[:8]
         self._life = secrets.token_hex(8)
         self._unanswered: set[str] = set()
-        self._stop = threading.Event()
 
     @property
     def labels(self) -> dict[str, str]:
         """Return the labels of the jobs of this life."""
         return {**self._labels, LIFE_LABEL: self._life}
-
-    def stop(self) -> None:
-        """End every wait for a job with a RetriableError. The jobs go on."""
-        self._stop.set()
 
     def has_attempt(self, job_id: str, attempt: int) -> bool:
         """Tell if a job was ever submitted under this id and number."""
@@ -141,7 +135,7 @@ class Jobs:
         """Wait until the job has ended, with or without an error."""
         pause_s = _FIRST_LOOK_S
         while job.state != "DONE":
-            if self._stop.wait(pause_s):
+            if self._calls.stopped.wait(pause_s):
                 raise RetriableError(f"Job {job.job_id} was still running when the task was stopped.")
             pause_s = min(2 * pause_s, _LAST_LOOK_S)
             job.reload(retry=None, timeout=self._calls.limit_s)

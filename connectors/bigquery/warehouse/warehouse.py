@@ -56,8 +56,8 @@ class Warehouse:
         return self._calls.within(deadline)
 
     def stop(self) -> None:
-        """End every wait for a job with a RetriableError. The jobs go on."""
-        self.jobs.stop()
+        """End every wait for a job, and refuse further requests, with a RetriableError. The jobs go on."""
+        self._calls.stopped.set()
 
     def close(self) -> None:
         """Close the connections."""

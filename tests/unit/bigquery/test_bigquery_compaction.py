@@ -20,6 +20,7 @@ from plain_bigquery import DATASET, PROJECT, PlainBigQuery
 from plain_bigquery_client import PlainClient, ProcessDiedError
 
 from connect.api.errors import ConfigError, RetriableError
+from connect.lib.deadline import Deadline
 from connectors.bigquery.merge.compaction import CompactionRules
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.settings.config import BigQuerySinkConfig
@@ -236,3 +237,16 @@ def test_a_log_is_merged_by_its_age_or_size_once(service):
     assert rules.is_due(log(1, compacted=8 * day), 100, now_ms=9 * day)
     assert not rules.is_due(log(25, compacted=8 * day, compacting=9 * day), 100, now_ms=9 * day + 1)
     assert rules.is_due(log(25, compacted=8 * day, compacting=9 * day), 100, now_ms=9 * day + 600_000)
+
+
+def test_a_compaction_of_a_stopped_task_asks_for_no_further_table(service):
+    asked = list[int]()
+    life = Life(service, lambda: asked.append(1))
+    life.load(*runs_of(3)[:2])
+    before = len(asked)
+    life.warehouse.stop()
+    with pytest.raises(RetriableError, match="the task was stopped"):
+        life.writer.collect()
+    assert len(asked) == before
+    with life.warehouse.within(Deadline.after(9)):
+        assert life.warehouse.table("orders") is not None, "what is bounded is still asked, as the ledger at the end"
