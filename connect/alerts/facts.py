@@ -24,6 +24,7 @@ class Kind(StrEnum):
     STALLED = "stalled"
     LAG = "lag"
     DEAD_LETTERS = "dead_letters"
+    BUDGET = "budget"
     BACKFILL_COPIED = "backfill_copied"
     BACKFILL_FAILED = "backfill_failed"
     BACKFILL_CANCELLED = "backfill_cancelled"
@@ -85,6 +86,7 @@ class Thresholds:
     lag_rows: int
     stalled_ms: int
     dead_letters: int
+    budget_percent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class Facts:
             return False
         if subject.kind is Kind.DEAD_LETTERS:
             return self.knows_whole_hour
-        if subject.kind is Kind.LAG:
+        if subject.kind in {Kind.LAG, Kind.BUDGET}:
             return all(f"{subject.name}-{task['id']}" in self.figures for task in status["tasks"])
         part = status["connector"] if subject.task is None else _task(status, subject.task)
         return part is None or part["state"] not in _UNDECIDED
@@ -166,6 +168,17 @@ def _of_connector(name: str, status: Mapping[str, Any], facts: Facts, thresholds
     if 0 < thresholds.dead_letters < letters:
         text = f"{letters:,.0f} dead letters within an hour, more than alerts.dead.letters={thresholds.dead_letters}."
         yield Alert(Subject(Kind.DEAD_LETTERS, name), text, facts.now_ms)
+    # Each task knows the budget of its whole connector.
+    budgets = (
+        facts.figures.get(f"{name}-{task['id']}", {}).get("budget_used_percent", 0.0) for task in status["tasks"]
+    )
+    used = max(budgets, default=0.0)
+    if 0 < thresholds.budget_percent <= used:
+        text = (
+            f"{used:.0f} % of the day's budget are used (alerts.budget.percent={thresholds.budget_percent}). "
+            "What costs more than is left waits for the next day."
+        )
+        yield Alert(Subject(Kind.BUDGET, name), text, facts.now_ms)
 
 
 def _explained(alert: Alert, facts: Facts) -> Alert:

@@ -34,7 +34,9 @@ async def alerts(app: web.Application) -> AsyncIterator[None]:
         secret.get_secret_value() if secret else None,
         origin,
     )
-    thresholds = Thresholds(worker.alerts_lag_records, worker.alerts_stalled_ms, worker.alerts_dead_letters)
+    thresholds = Thresholds(
+        worker.alerts_lag_records, worker.alerts_stalled_ms, worker.alerts_dead_letters, worker.alerts_budget_percent
+    )
     alerting = app[ALERTING] = Alerting(thresholds, operations.history, webhook.deliver)
     peers = Peers(context, app[CLIENT], scheme(worker))
     watch = AlertWatch(operations, alerting, Sources(peers.figures, app[BACKFILLS].jobs, status_json))

@@ -79,6 +79,12 @@ class AlertKeys(Config):
         doc="Alert when a connector has written more dead letters than that within an hour; 0: never.",
         importance="low",
     )
+    alerts_budget_percent: Annotated[Int, at_least(0)] = key(
+        "alerts.budget.percent",
+        80,
+        doc="Alert when a connector has used so much of the budget of a day that it was given; 0: never.",
+        importance="low",
+    )
 
     def alert_problems(self) -> Iterable[ConfigProblem]:
         """Yield what does not fit together."""

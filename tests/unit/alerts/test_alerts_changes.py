@@ -14,7 +14,7 @@ from connect.alerts.recent_letters import HOUR_MS, RecentLetters
 from connect.cluster.model.statuses import OverdueTask
 from connect.runtime.task.task_id import TaskId
 
-LIMITS = Thresholds(lag_rows=100, stalled_ms=60_000, dead_letters=10)
+LIMITS = Thresholds(lag_rows=100, stalled_ms=60_000, dead_letters=10, budget_percent=80)
 T0 = 1_700_000_000_000
 SINCE = "2023-11-14T22:13:20.000Z"
 FAILED = {"state": "FAILED", "reason": "boom", "since": SINCE, "waiting_for": "person"}
@@ -114,9 +114,21 @@ def test_dead_letters_are_over_only_when_a_whole_hour_is_known():
     assert told(known, *(facts(T0 + at * SETTLED_MS) for at in range(3, 5)))[1] == [(Kind.DEAD_LETTERS, True)]
 
 
+def test_a_budget_is_told_once_before_it_is_used_up_and_is_over_on_the_next_day():
+    def look(at: int, used_percent: float) -> Facts:
+        return facts(T0 + at * SETTLED_MS, figures={"c-1-0": {"budget_used_percent": used_percent}})
+
+    known, found = told({}, look(0, 79.9), look(1, 80.0), look(2, 101.0))
+    assert found == [(Kind.BUDGET, False)]
+    known, found = told(known, *(facts(T0 + at * SETTLED_MS) for at in range(3, 5)))
+    assert found == [], "nobody has said anything of it"
+    assert told(known, look(5, 0.0), look(6, 0.0))[1] == [(Kind.BUDGET, True)]
+
+
 def test_zero_turns_a_threshold_off():
     held = {"state": "RUNNING", "reason": "refused", "since": SINCE, "waiting_for": "sink"}
-    look = facts(T0 + 10**9, held, figures={"c-1-0": {"lag_rows": 1e9}}, dead_letters={"c-1": 1e9},
+    figures = {"c-1-0": {"lag_rows": 1e9, "budget_used_percent": 100.0}}
+    look = facts(T0 + 10**9, held, figures=figures, dead_letters={"c-1": 1e9},
                  overdue=[OverdueTask(TaskId("c-1", 0), "idle", T0)])  # fmt: skip
     assert changes({}, look, Thresholds(0, 0, 0))[1] == []
 
