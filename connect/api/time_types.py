@@ -95,9 +95,7 @@ _DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def schema_of_times(arrow: pa.DataType, mode: TimePrecision) -> s.Schema | None:
-    """Return the schema of an Arrow type of dates or times; None for any other type, and where Connect's own types are
-    used.
-    """
+    """Return the schema of an Arrow type of dates or times; None for other types and for Connect's own."""
     import pyarrow.types as t
 
     if mode is TimePrecision.CONNECT:

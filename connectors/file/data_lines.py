@@ -42,9 +42,7 @@ class LineParser(Protocol):
         """Return how many lines at the beginning of a file are no rows, by its first line."""
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
-        """Return the rows of lines, none of which is empty, and those that are none, by the byte at which each
-        begins.
-        """
+        """Return the rows of lines that are not empty, and bad lines by the byte at which each begins."""
 
 
 class LineFiles:

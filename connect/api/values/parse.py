@@ -40,7 +40,7 @@ class Typed:
 
 
 class _NotParsedError(Exception):
-    """An embedded value is none; the whole text is then a string."""
+    """What stands inside of a list or map is no value, so that the whole text is a string."""
 
 
 def parse_string(text: str) -> Typed:

@@ -126,9 +126,7 @@ class Lane:
         return self._store.marker_batch(marker, self._task.work.lane)
 
     def signal(self) -> Signal:
-        """Return what the jobs topic says; it is heard outside the hours of the job, too, and while the source is too
-        busy.
-        """
+        """Return what the jobs topic says, also outside the job's hours and while the source is too busy."""
         while True:
             signal = signal_of(self._jobs, self._task)
             if signal is not Signal.GO_ON or self._may_work:

@@ -91,7 +91,7 @@ class ConnectorRuns:
         self._runs.clear()
 
     def report_unassigned(self) -> None:
-        """Say that nobody runs these connectors; the worker is leaving."""
+        """Report the connectors as UNASSIGNED, as this worker leaves the group."""
         for name, run in self._runs.items():
             if run.state in (State.RUNNING, State.PAUSED):
                 self._parts.statuses.put_connector(name, self._parts.status(State.UNASSIGNED, run.config))

@@ -82,7 +82,7 @@ class CallHost:
         return tuple(self._asked.values())
 
     def send(self, asked: Asked) -> None:
-        """Ask; the process is started when it is not there."""
+        """Ask the process, and start it first if it does not run."""
         self._asked[asked.call.id] = asked
         self.make_ready()
         assert self._host is not None

@@ -46,9 +46,7 @@ class ConnectionErrors:
 
     @property
     def trouble(self) -> str | None:
-        """Return one or two sentences that say why no broker is reached; None when nothing was heard since a broker
-        answered.
-        """
+        """Return in one or two sentences why no broker is reached; None if there was no error since an answer."""
         if self._last is not None:
             return explained(self._last.str())
         return NOT_KAFKA if self._all_down else None

@@ -192,9 +192,7 @@ class BatchConsumer:
         return found
 
     def lag(self) -> dict[TopicPartition, int]:
-        """Return records between position and end of each owned partition, as of the last fetch; unknown ones are left
-        out.
-        """
+        """Return how many records each owned partition has behind the position, as of the last fetch, where known."""
         ends = self.end_offsets()
         positions = self.position(ends)
         return {tp: max(0, ends[tp] - positions[tp]) for tp in positions}

@@ -93,7 +93,7 @@ class NativeProducer:
         return int(self._lib.rd_kafka_outq_len(self._client))
 
     def serve(self, timeout_ms: int = 0) -> bool:
-        """Take one event; False when there was none in time."""
+        """Take one event. Return False if there was none in time."""
         event = self._lib.rd_kafka_queue_poll(self._queue, timeout_ms)
         if not event:
             return False
@@ -138,7 +138,7 @@ class NativeProducer:
         raise_error(self._lib.rd_kafka_abort_transaction(self._client, int(timeout_s * 1000)))
 
     def close(self) -> None:
-        """Free everything; what is outstanding is lost."""
+        """Free everything. Rows that are not acknowledged yet are lost."""
         if self.rows is not None:
             self.rows.stop()
         for topic in self._topics.values():

@@ -70,7 +70,7 @@ class RunTime:
         self._has_begun = False
 
     def wait(self) -> bool:
-        """Wait until the next look; False once the time is over. ConnectError: the tasks did not start in time."""
+        """Wait until the next look. Return False once time is over. ConnectError: the tasks did not start in time."""
         if self._limit.wait(LOOK_S):
             return True
         if not self._has_begun:

@@ -46,9 +46,7 @@ class ConfigProvider(Protocol):
     """Looks values up. What a plug-in of the kind `config_provider` builds from its parsed parameters."""
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
-        """Return the values of those keys that exist. Raise ConnectError when they cannot be read; its text holds no
-        value.
-        """
+        """Return the values of the keys that exist. Raise ConnectError, without a value, if they cannot be read."""
 
 
 def placeholders(text: str) -> Iterator[Placeholder]:
@@ -74,9 +72,7 @@ class ConfigProviders:
         self._building = threading.Lock()  # tasks look up values on their own threads
 
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
-        """Return the configuration with placeholders replaced. Raise ConfigError that names every key whose provider
-        failed.
-        """
+        """Return the configuration without placeholders. ConfigError names every key whose provider failed."""
         values: dict[Placeholder, str] = {}
         failures: dict[Placeholder, str] = {}
         used = {name: set(placeholders(text)) for name, text in config.items()}

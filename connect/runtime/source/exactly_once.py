@@ -42,9 +42,7 @@ def writes_in_transactions(worker: WorkerConfig, config: SourceConnectorConfig) 
 
 
 def fences_leader(worker: WorkerConfig) -> bool:
-    """Return True if the leader writes configurations in transactions: where the worker's file prepares for, or
-    enables, support.
-    """
+    """Tell if the leader writes in transactions: if exactly.once.source.support is preparing or enabled."""
     return worker.originals.get(WORKER_SUPPORT, "").strip().lower() in {"preparing", "enabled"}
 
 

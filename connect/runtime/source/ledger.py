@@ -37,9 +37,7 @@ class OffsetLedger:
         tickets.append(_Ticket(position, receipt))
 
     def take_committable(self) -> list[SourcePosition]:
-        """Return the newest safe position of each source partition that moved since the last call; they are given out
-        once.
-        """
+        """Return once the newest safe position of each source partition that has moved since the last call."""
         safe = []
         for key in list(self._in_flight):
             tickets = self._in_flight[key]

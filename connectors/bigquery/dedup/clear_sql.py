@@ -124,9 +124,7 @@ def same_log(one: str, other: str, quote: Quote) -> str:
 
 
 def not_cleared(rows: str, keys: Sequence[str], quote: Quote, *, columns: str = "*") -> str:
-    """Return SQL that selects of rows with the mark CLEARS those that stand behind the last tombstone of their key and
-    partition.
-    """
+    """Return SQL that selects of rows with the mark CLEARS those behind the last tombstone of key and partition."""
     by = ", ".join([*(_path("R", key, quote) for key in keys), *(f"R.{quote(name)}" for name in _LOG)])
     offset, to = quote(KAFKA_OFFSET), quote(_CLEARED_TO)
     return "\n".join([

@@ -148,9 +148,7 @@ class Admission:
         return bad
 
     def _skipped(self, lacks_key: pa.Array, tombstone: pa.Array) -> set[int]:
-        """Return the deletes that are left out: all of them, or those that name no row where such records are
-        appended.
-        """
+        """Return the deletes to leave out: all, or those that name no row where such records are appended."""
         import pyarrow.compute as pc
 
         if self.rules.deletes is Deletes.IGNORE:

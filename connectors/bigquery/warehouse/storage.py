@@ -62,7 +62,7 @@ class StorageWriter:
         return f"{self._parent}/tables/{table}/streams/_default"
 
     def _append(self, table: str, rows: pa.Table, request: Callable[[pa.Table], Any]) -> Refusals:
-        """Send the rows in parts, each by one request, and again without those refused; the refused ones."""
+        """Send the rows in parts, each by one request, and again without refused rows. Return the refused rows."""
         refused = too_large(rows, ROW_BYTES)
         left = list(parts(rows, _REQUEST_BYTES, max(1, len(rows)), leave_out=refused))
         while left:
@@ -80,7 +80,7 @@ class StorageWriter:
         return refused
 
     def create_stream(self, table: str) -> str:
-        """Create a stream whose rows are in the table as soon as they are acknowledged; its name."""
+        """Create a stream whose rows are in the table once they are acknowledged. Return its name."""
         from google.cloud.bigquery_storage_v1 import types
 
         stream = types.WriteStream(type_=types.WriteStream.Type.COMMITTED)

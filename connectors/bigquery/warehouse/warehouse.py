@@ -129,7 +129,7 @@ class Warehouse:
             job.result(retry=self._calls.again, timeout=self._calls.limit_s)
 
     def change_columns(self, name: str, change: Callable[[Columns], Columns]) -> Columns:
-        """Replace the table's columns by what `change` makes of them now, unless that is the same; the new columns.
+        """Replace the table's columns by what `change` makes of them now, unless they stay. Return the new columns.
 
         RetriableError when somebody else changed the table at the same time.
         """

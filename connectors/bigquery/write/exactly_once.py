@@ -154,9 +154,7 @@ class CommittedStreams:
         return _Owned(stream, held)
 
     def _held(self, place: _Place, first_offset: int) -> list[tuple[int, int]]:
-        """Return the offsets from `first_offset` on that the table holds, in runs; not those of the topic before it
-        was made anew.
-        """
+        """Return runs of the offsets from `first_offset` on that the table holds of the topic as it is made now."""
         target, partition, topic_id = place
         topic, number, offset, known_id = map(backticks, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID))
         # Rows from before ids were kept have none.

@@ -47,9 +47,7 @@ def count_query(split: Split) -> Query:
 
 
 def rest_of_partition(table: Table, progress: SplitProgress, more: str = "") -> list[Query]:
-    """Return the queries for the rows behind a row in its partition: first those with the same leading clustering
-    columns.
-    """
+    """Return queries for the rows behind a row in its partition, first those that share most clustering columns."""
     if progress.partition_key is None or progress.clustering is None:
         return []
     keys = [f"{quoted(column.name)} = ?" for column in table.partition_key]

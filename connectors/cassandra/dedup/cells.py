@@ -255,9 +255,7 @@ def _change(row: _State, deleted_us: int, name: str, change: Mapping[str, Any]) 
 
 
 def _parts(row: _State, gone_us: int, name: str, change: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the newer elements of a collection, or fields of a user-defined type, by the part of the change they are
-    in.
-    """
+    """Yield newer elements of a collection or fields of a user-defined type, by their part of the change."""
     if "fields" in change:
         fields = change["fields"] or {}
         yield (

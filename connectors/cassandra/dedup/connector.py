@@ -21,7 +21,7 @@ class CassandraDedupConnector:
         """Check nothing: there is no system outside of Kafka."""
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return the configurations of as many tasks as allowed; a task without a partition rests."""
+        """Return configurations of as many tasks as allowed. A task that gets no partition has nothing to do."""
         common = dict(self._config.originals)
         return [{**common, "share": str(share), "share.of": str(max_tasks)} for share in range(max_tasks)]
 

@@ -98,7 +98,7 @@ class CassandraDedupTask:
                 self._ready.extend(part.overdue(self._clock()))
 
     def _find(self, deadline: Deadline) -> None:
-        """Begin to read new partitions; the others go on where they are."""
+        """Begin to read partitions that are new to this task. The others go on where they are."""
         assert self._topics is not None
         self._next_look_s = self._clock() + LOOK_S
         for memory in self._memories:

@@ -229,9 +229,7 @@ class PlanBuilder:
         return offsets.timestamp_incrementing(instant_us, self._config.incrementing_initial)
 
     def _complete_us(self, settled_us: int) -> int:
-        """Return the instant below which no timestamp can appear any more: the running second or day of a coarse one
-        can.
-        """
+        """Return the instant below which no timestamp can appear; in a coarse column, the running second still can."""
         columns = self.timestamp_columns()
         walls = any(c.raw is not Raw.INSTANT for c in columns)
         at_us = unrepeated_us(settled_us, self._zone) if walls else settled_us

@@ -43,7 +43,7 @@ class Connections:
         return database
 
     def give_back(self, database: Database) -> None:
-        """Take a connection back that the reader is done with; its transaction ends."""
+        """Take back a connection that the reader is done with, and end its transaction."""
         self._busy.remove(database)
         try:
             database.end_transaction()

@@ -104,9 +104,7 @@ class TrialTables:
             database.close()
 
     def _renamed(self, text: str) -> str:
-        """Return a table's name or format whose last part has the prefix, so that no limit of a name's length cuts
-        it off.
-        """
+        """Return a table's name or format with the prefix in its last part, where no limit of length cuts it off."""
         parts = ["".join(filter(None, found)) for found in NAME_PARTS.findall(text)]
         return ".".join(f'"{part}"' for part in [*parts[:-1], f"{self._prefix}{parts[-1]}"])
 

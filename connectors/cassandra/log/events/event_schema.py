@@ -96,9 +96,7 @@ def _change(cql: CqlType, name: str) -> s.Schema:
 
 
 def element_schema(cql: CqlType) -> tuple[dict[str, s.Schema], dict[str, s.Schema]]:
-    """Return what tells an element of a collection, and what it holds: a list has positions, a map keys, a set
-    itself.
-    """
+    """Return the schemas of what tells an element of a collection (position, key or itself) and of what it holds."""
     match cql.name:
         case "list":
             return {"position": s.STRING}, {"value": connect_schema(cql.parameters[0])}

@@ -60,9 +60,7 @@ class CdcFolder:
 
     @property
     def damaged(self) -> Path:
-        """Return the folder for segments that could not be read whole; beside this one, so that the node does not
-        count it.
-        """
+        """Return the folder for segments that cannot be read whole, beside this one, so that no node counts it."""
         return self.path.with_name(f"{self.path.name}_damaged")
 
     def count_damaged(self) -> int:

@@ -142,7 +142,7 @@ class PostgresBulk:
         return () if snapshot is None else snapshot.key
 
     def close(self) -> None:
-        """Leave the server; the slot stays."""
+        """Close the connection. The slot stays on the server."""
         self._snapshot.close()
         self.database.close()
 

@@ -102,7 +102,7 @@ class MySqlHistory:
         return self._history.offset() if self._history.is_unsaved else None
 
     def begin(self, tables: Sequence[TableName]) -> Place:
-        """Take the tables as they are; the place at which they were so."""
+        """Take the tables as they are. Return the place in the log at which they were so."""
         while True:
             begin = self._end()
             found = {name: catalog_table(self._database, name) for name in tables}

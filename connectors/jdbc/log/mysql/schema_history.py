@@ -123,7 +123,7 @@ class SchemaHistory:
         return self._tables
 
     def follow(self, statement: Statement) -> Mapping[TableName, Then]:
-        """Take what a statement does; the chosen tables that it changes."""
+        """Take what a statement does. Return the chosen tables that it changes."""
         known = Known(ChainMap(self._tables, self._others), self._charsets)
         made = effects(statement, known)
         stored = {name: self._as_stored(t) if isinstance(t, PastTable) else t for name, t in made.tables.items()}

@@ -177,7 +177,7 @@ class BinlogStream:
             raise_mysql_exception(packet)
 
     def close(self) -> None:
-        """Leave; what is already gone does not matter."""
+        """Close the stream. A connection that is already gone does not matter."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection._force_close()

@@ -15,7 +15,7 @@ _CONNECT_S = 10
 
 
 def clean_up(config: JdbcSourceConfig, deadline: Deadline) -> str | None:
-    """Drop the slot; what stays on purpose. RetriableError: the server is away, or the slot is still being read."""
+    """Drop the slot. Return what stays on purpose. RetriableError: the server is away, or the slot is being read."""
     name = config.slot_name
     by_hand = f"SELECT pg_drop_replication_slot('{name}')"
     if not (config.slot_drop_on_delete or config.slot_drop_on_stop):

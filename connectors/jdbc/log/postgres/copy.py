@@ -53,7 +53,7 @@ class CopyStream(Protocol):
         """Return True if nothing was found yet."""
 
     def taken(self) -> Messages:
-        """Return what was found; the next chunk begins."""
+        """Return what was found in this chunk, and begin the next one."""
 
     def send(self, content: bytes) -> None:
         """Answer the server."""

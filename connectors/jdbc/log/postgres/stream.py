@@ -146,7 +146,7 @@ class ReplicationStream:
             return run_command(self._pgconn, command, lambda: self._check(doing))
 
     def close(self) -> None:
-        """Leave; what is already gone does not matter."""
+        """Close the stream. A connection that is already gone does not matter."""
         copy, self._copy = self._copy, None
         if copy is not None:
             copy.close()
