@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -50,6 +51,8 @@ class SinkIntake:
         self._reports = reports
         self._figures = reports.figures
         self._conditions = reports.conditions
+        self.rest_if_asked: Callable[[], None] = lambda: None
+        """Between two tries of a refused batch: it rests for as long as somebody has paused the task."""
 
     def take(self, raw: RawBatch, stop: threading.Event) -> None:
         """Let the sink take a batch, unless its partition went away or `stop` came first."""
@@ -139,6 +142,8 @@ class SinkIntake:
         while wait.wait(PAUSED_WAIT_S):
             self._membership.serve()
             self._commits.tell_lag_if_due()
+            self.rest_if_asked()
+        self.rest_if_asked()  # the wait may have been short
         if whole and self._commits.is_due and not stop.is_set():
             self._commits.flush()
         self._membership.go_on()

@@ -47,6 +47,7 @@ class SinkLoop:
         `on_paused` hears of a pause once nothing more is put, and of its end.
         """
         self.commits.begin()
+        self._intake.rest_if_asked = lambda: self._rest_between_tries(control, on_paused)
         self._consumer.subscribe(subscription, self._on_assigned, self._on_revoked, self._on_lost)
         try:
             while not control.stopping:
@@ -98,15 +99,26 @@ class SinkLoop:
         on_paused(True)
         self.commits.flush()
         self.membership.hold()
+        self._serve_while_paused(control)
+        self.membership.go_on()
+        if not control.stopping:
+            on_paused(False)
+
+    def _rest_between_tries(self, control: Control, on_paused: Callable[[bool], None]) -> None:
+        """Try no more while the task is paused. Nothing is flushed: the sink may have a part of what was read."""
+        if control.paused and not control.stopping:
+            on_paused(True)
+            self._serve_while_paused(control)
+            if not control.stopping:
+                on_paused(False)
+
+    def _serve_while_paused(self, control: Control) -> None:
         while control.paused and not control.stopping:
             control.heard()
             self.membership.serve()
             self.commits.tell_lag_if_due()
             if control.paused:
                 control.bell.wait(PAUSED_WAIT_S)
-        self.membership.go_on()
-        if not control.stopping:
-            on_paused(False)
 
     def _tell_idle(self, has_rows: bool) -> None:
         """Say why no rows come, where there is more to say than that the topics have none."""

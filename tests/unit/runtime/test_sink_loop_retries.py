@@ -51,14 +51,47 @@ class Task:
         return dict(self.taken)
 
 
-def test_other_partitions_are_committed_while_one_is_refused():
-    kafka, control = FakeKafka(), Control()
-    task = Task(kafka)
+class PausedTask(Task):
+    """Refuses all, and is paused at its third try."""
+
+    def __init__(self, kafka, control):
+        super().__init__(kafka)
+        self.control = control
+
+    def put(self, batch, deadline):
+        self.tries += 1
+        if self.tries == 3:
+            self.control.ask_to_pause(True)
+        if self.tries < 5:
+            raise RetriableError("The target is full.")
+        self.taken[batch.consumed.topic_partition] = batch.consumed.next_offset
+
+
+def _loop(kafka, control, task):
     tolerance = Tolerance(SinkConnectorConfig.parse(CONFIG), TaskFigures(), None)
     pipeline = SinkPipeline([], build_converters(Catalog.installed(), CONFIG, {}), tolerance.give_up)
     path = SinkRecordPath(task, "Sink", pipeline, tolerance, RetryBudget(0))
     limits = SinkLimits(0.02, 1, 0.01, max_records=100, put_timeout_s=1)
-    loop = SinkLoop(FakeConsumer(kafka, control, LOG), path, limits, TaskReports())
-    loop.run(control, lambda paused: None, ["t"])
+    return SinkLoop(FakeConsumer(kafka, control, LOG), path, limits, TaskReports())
+
+
+def test_other_partitions_are_committed_while_one_is_refused():
+    kafka, control = FakeKafka(), Control()
+    task = Task(kafka)
+    _loop(kafka, control, task).run(control, lambda paused: None, ["t"])
     assert task.seen == {GOOD: 5}
+    assert kafka.committed == {GOOD: 5, REFUSED: 5}
+
+
+def test_a_sink_whose_target_is_away_is_paused_all_the_same():
+    kafka, control = FakeKafka(), Control()
+    task = PausedTask(kafka, control)
+    heard = []
+
+    def on_paused(paused):
+        heard.append((paused, task.tries))
+        control.ask_to_pause(False)
+
+    _loop(kafka, control, task).run(control, on_paused, ["t"])
+    assert heard == [(True, 3), (False, 3)], "it tries nothing while it is paused"
     assert kafka.committed == {GOOD: 5, REFUSED: 5}
