@@ -18,6 +18,7 @@ from connect.rest.server.forward import BY_LEADER
 from connect.rest.server.rights import ABOUT, BEFORE, config_now
 from connect.rest.server.routing import Answer
 from connect.rest.server.secrets import changes
+from connect.rest.server.state_changes import STATES
 
 _WRITTEN_S: Final = 2.0
 """An answer waits so long for its line to be in the topic; the line goes on without it."""
@@ -29,6 +30,7 @@ def audited(audit: Audit) -> Middleware:
     @web.middleware
     async def written_down(request: web.Request, handler: Answer) -> web.StreamResponse:
         status = None
+        request[STATES] = {}
         try:
             answer = await handler(request)
             status = answer.status
@@ -42,6 +44,7 @@ def audited(audit: Audit) -> Middleware:
 
 
 def _asked(request: web.Request, status: int | None) -> Asked:
+    states = request[STATES]
     return Asked(
         request.method,
         request.rel_url.raw_path,
@@ -51,6 +54,7 @@ def _asked(request: web.Request, status: int | None) -> Asked:
         status,
         _changes(request),
         BY_LEADER in request,
+        states=states,
     )
 
 

@@ -26,7 +26,8 @@ log = logging.getLogger(__name__)
 class Asked:
     """Describes a request as it is written down.
 
-    `changes`: what became of each connector's configuration, without secrets. `status` None: it was broken off.
+    `changes`: what became of each connector's configuration, without secrets. `states`: what was asked of states,
+    offsets, letters and levels, by connector or logger. `status` None: it was broken off.
     `by_leader`: another worker has carried it out, and writes it down, too.
     """
 
@@ -38,6 +39,7 @@ class Asked:
     status: int | None
     changes: Mapping[str, Any] = field(default_factory=dict)
     by_leader: bool = False
+    states: Mapping[str, Any] = field(default_factory=dict)
 
     def as_line(self) -> bytes:
         """Return it as a line of JSON without its end."""
@@ -46,6 +48,7 @@ class Asked:
             "method": self.method, "path": self.path, "connectors": list(dict.fromkeys(self.connectors)),
             "outcome": _outcome(self.status), "status": self.status,
             **({"changes": self.changes} if self.changes else {}),
+            **({"states": self.states} if self.states else {}),
         }  # fmt: skip
         # ASCII alone: it has a place for half a character, and a name steers the terminal of no reader.
         return json.dumps(line, separators=(",", ":")).encode("ascii")

@@ -11,6 +11,7 @@ from connect.rest.resources.shapes import Status
 from connect.rest.server.answers import empty_answer, json_answer, status_json
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, flag, name_of
+from connect.rest.server.state_changes import tell_target
 from connect.rest.server.waiting import finished
 
 
@@ -50,6 +51,7 @@ async def restart(request: web.Request) -> web.Response:
 
 
 async def _target(request: web.Request, target: TargetState, code: int) -> web.Response:
+    tell_target(request, name_of(request), target)
     await finished(request, context_of(request).operations.connectors.set_target(name_of(request), target))
     return empty_answer(code)
 

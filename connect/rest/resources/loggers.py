@@ -14,6 +14,7 @@ from connect.rest.server.answers import empty_answer, json_answer
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import read_texts
 from connect.rest.server.routing import Route, segment
+from connect.rest.server.state_changes import tell_change
 from connect.rest.server.waiting import finished
 from connect.telemetry.log_levels import LEVELS, LOG_LEVELS, LoggerLevel
 
@@ -39,6 +40,8 @@ async def set_logger(request: web.Request) -> web.Response:
     level = await _level(request)
     if (refusal := LOG_LEVELS.refusal(name)) is not None:
         raise HttpError(400, refusal)
+    known = LOG_LEVELS.get(name)
+    tell_change(request, name, "level", None if known is None else known.level, level)
     if request.query.get("scope", "worker").lower() != "cluster":
         return json_answer(LOG_LEVELS.set(name, level))
     await finished(request, context_of(request).operations.worker.set_cluster_log_level(name, level))

@@ -19,6 +19,7 @@ from connect.rest.server.answers import json_answer
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import GivenOffset, read_offsets
 from connect.rest.server.routing import Route, name_of
+from connect.rest.server.state_changes import tell_offsets
 from connect.rest.server.waiting import finished
 
 _WHOLE: Final = "The offsets for this connector have been {} successfully"
@@ -46,6 +47,7 @@ async def alter_offsets(request: web.Request) -> web.Response:
     operations = context_of(request).operations
     operations.worker.require_leader()
     offsets = sink_offsets(given) if operations.connectors.info(name).type == "sink" else source_offsets(given)
+    await tell_offsets(request, name, offsets)
     altering = operations.offsets.alter(name, offsets)
     whole = await finished(request, altering, f"altering the offsets of connector {name}")
     return _message(whole, "altered")
@@ -54,6 +56,7 @@ async def alter_offsets(request: web.Request) -> web.Response:
 async def reset_offsets(request: web.Request) -> web.Response:
     """Forget all offsets of a stopped connector."""
     name = name_of(request)
+    await tell_offsets(request, name, None)
     resetting = context_of(request).operations.offsets.reset(name)
     whole = await finished(request, resetting, f"resetting the offsets of connector {name}")
     return _message(whole, "reset")

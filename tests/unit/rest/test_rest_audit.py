@@ -118,6 +118,37 @@ def test_a_line_says_how_configurations_changed_and_shows_no_secret(
     assert "h1dden" not in Path(keys["rest.audit.log.file"]).read_text().replace("[hidden]", "")
 
 
+def test_a_line_says_what_was_before_and_after(serve: ServerMaker, keys: dict[str, str]) -> None:
+    rest = serve(worker={**keys, "rest.roles.admin": "ada"})
+    assert rest("POST", "/connectors", {"name": "orders-1", "config": CONFIG}, auth=ADA).status_code == 201
+    path, file = "/connectors/orders-1", {"filename": "f"}
+    standing = {"partition": file, "offset": {"position": 7}}
+    refused(rest("PATCH", path + "/offsets", {"offsets": [standing]}, auth=ADA), 400)
+    assert rest("PUT", path + "/pause", auth=ADA).status_code == 202
+    assert rest("PUT", path + "/stop", auth=ADA).status_code == 204
+    assert rest("PATCH", path + "/offsets", {"offsets": [standing]}, auth=ADA).status_code == 200
+    later = {"partition": file, "offset": None}
+    assert rest("PATCH", path + "/offsets", {"offsets": [later]}, auth=ADA).status_code == 200
+    assert rest("PATCH", path + "/offsets", {"offsets": [standing]}, auth=ADA).status_code == 200
+    assert rest("DELETE", path + "/offsets", auth=ADA).status_code == 200
+    for level in ("debug", "warn"):
+        assert rest("PUT", "/admin/loggers/audit.before", {"level": level}, auth=ADA).status_code == 200
+    none, one, gone = {"count": 1, "offsets": [later]}, {"count": 1, "offsets": [standing]}, {"count": 0, "offsets": []}
+    assert [line.get("states") for line in lines(keys)] == [
+        None,
+        {"orders-1": {"offsets": {"from": none, "to": one}}},
+        {"orders-1": {"state": {"from": "RUNNING", "to": "PAUSED"}}},
+        {"orders-1": {"state": {"from": "PAUSED", "to": "STOPPED"}}},
+        {"orders-1": {"offsets": {"from": none, "to": one}}},
+        {"orders-1": {"offsets": {"from": one, "to": none}}},
+        {"orders-1": {"offsets": {"from": none, "to": one}}},
+        {"orders-1": {"offsets": {"from": one, "to": gone}}},
+        {"audit.before": {"level": {"from": None, "to": "DEBUG"}}},
+        {"audit.before": {"level": {"from": "DEBUG", "to": "WARN"}}},
+    ]
+    assert lines(keys)[1]["outcome"] == "failed"
+
+
 def test_without_kafka_requests_are_answered_and_what_is_lost_is_counted(
     serve: ServerMaker, caplog: pytest.LogCaptureFixture
 ) -> None:

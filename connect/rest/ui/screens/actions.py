@@ -14,6 +14,7 @@ from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route
+from connect.rest.server.state_changes import tell_target
 from connect.rest.server.waiting import finished
 from connect.rest.ui.frame.forms import FORM, OnceOnly, form_of, once_of
 from connect.rest.ui.frame.links import link
@@ -29,10 +30,8 @@ _ACTS: Final[Mapping[str, Act]] = {
     "restart-failed": lambda operations, name: operations.connectors.restart(
         name, include_tasks=True, only_failed=True
     ),
-    "pause": lambda operations, name: operations.connectors.set_target(name, TargetState.PAUSED),
-    "resume": lambda operations, name: operations.connectors.set_target(name, TargetState.STARTED),
-    "stop": lambda operations, name: operations.connectors.set_target(name, TargetState.STOPPED),
 }
+_TARGETS: Final = {"pause": TargetState.PAUSED, "resume": TargetState.STARTED, "stop": TargetState.STOPPED}
 _TASK: Final = "restart-task"
 DONE: Final[Mapping[str, str]] = {
     "restart": "The connector and its tasks restart.",
@@ -54,6 +53,8 @@ async def act(request: web.Request) -> web.Response:
 
     async def do() -> None:
         check_seen(context.operations, context.secrets, name, form.get("seen", ""))
+        if verb in _TARGETS:
+            tell_target(request, name, _TARGETS[verb])
         await finished(request, _asked(context.operations, name, verb, task), f"asking for a {verb} of {name}")
 
     await request.app[ONCE_ONLY].run(once_of(form), do)
@@ -63,9 +64,13 @@ async def act(request: web.Request) -> web.Response:
 def _asked(operations: Operations, name: str, verb: str, task: str) -> Future[Any]:
     if verb in _ACTS:
         return _ACTS[verb](operations, name)
+    if verb in _TARGETS:
+        return operations.connectors.set_target(name, _TARGETS[verb])
     if verb == _TASK and task.isascii() and task.isdigit() and len(task) < 10:
         return operations.tasks.restart(TaskId(name, int(task)))
-    raise HttpError(400, f"The form asks for {cut(verb, 40)!r}, which is none of {', '.join([*_ACTS, _TASK])}.")
+    raise HttpError(
+        400, f"The form asks for {cut(verb, 40)!r}, which is none of {', '.join([*_ACTS, *_TARGETS, _TASK])}."
+    )
 
 
 ROUTES = (Route("POST", "/ui/connector", act, role=Role.OPERATOR, body=dict[str, str], produces=HTML, consumes=FORM),)

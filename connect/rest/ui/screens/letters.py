@@ -13,6 +13,7 @@ from connect.rest.errors.http_error import HttpError
 from connect.rest.jobs.letter_jobs import LetterJobs
 from connect.rest.server.context import context_of, remaining_s
 from connect.rest.server.routing import Route
+from connect.rest.server.state_changes import tell_change
 from connect.rest.ui.frame.forms import FORM, form_of
 from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.named import named
@@ -39,6 +40,9 @@ async def replay(request: web.Request) -> web.Response:
         raise HttpError(409, f"Connector {name} has no {_TOPIC_KEY} any more. Nothing was done.")
     asked = _asked(name, topic, do) | ({"places": [place]} if place else {})
     outcome = await request.app[LETTER_JOBS].ask(asked, remaining_s(request))
+    if do == "replay":
+        told = {"replayed": outcome["before"]}, {"replayed": outcome["before"] + outcome["replayed"]}
+        tell_change(request, name, "letters", *told)
     return await _page(request, name, {"is_trial": do == "try", **outcome})
 
 

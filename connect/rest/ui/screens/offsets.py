@@ -16,6 +16,7 @@ from connect.rest.resources.offsets import outcome, sink_offsets, source_offsets
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import json_of, offsets_of
 from connect.rest.server.routing import Route
+from connect.rest.server.state_changes import tell_offsets
 from connect.rest.server.waiting import finished
 from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
@@ -59,13 +60,16 @@ async def change(request: web.Request) -> web.Response:
 async def _act(request: web.Request, name: str, do: str, form: Mapping[str, str]) -> str:
     operations = context_of(request).operations
     if do == "apply":
-        altering = operations.offsets.alter(name, _given(request, name, form))
+        given = _given(request, name, form)
+        await tell_offsets(request, name, given)
+        altering = operations.offsets.alter(name, given)
         whole = await finished(request, altering, f"altering the offsets of connector {name}")
         return "altered" if whole else "altered-own"
     if do != "reset":
         raise HttpError(400, "The form asks for neither preview, apply nor reset.")
     if form.get("confirm", "") != name:
         raise HttpError(400, "To forget all offsets, type the connector's name as it is. Nothing was done.")
+    await tell_offsets(request, name, None)
     whole = await finished(request, operations.offsets.reset(name), f"resetting the offsets of connector {name}")
     return "reset" if whole else "reset-own"
 

@@ -1,0 +1,64 @@
+"""What a request changes that is no configuration, said by whoever answers it, for the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from aiohttp import web
+
+from connect.api.errors import ConnectError
+from connect.cluster.model.connector_values import PartitionOffset, TargetState
+from connect.cluster.model.request_errors import NotFoundError, RequestError
+from connect.rest.errors.http_error import HttpError
+from connect.rest.server.context import context_of
+from connect.rest.server.waiting import finished
+
+STATES: Final = web.RequestKey("state_changes", dict[str, dict[str, Any]])
+"""Connector or logger -> what of it -> `{"from", "to"}`. Set where the worker keeps an audit log."""
+SHOWN: Final = 100
+"""So many partitions are told of a change of offsets."""
+
+
+def tell_change(request: web.Request, subject: str, what: str, before: object, after: object) -> None:
+    """Note what a request is about to change of a connector or a logger, as JSON has it."""
+    if STATES in request:
+        request[STATES].setdefault(subject, {})[what] = {"from": before, "to": after}
+
+
+def tell_target(request: web.Request, name: str, target: TargetState) -> None:
+    """Note the state that a connector has, if any, and the one that it is to have."""
+    if STATES not in request:
+        return
+    try:
+        before = context_of(request).operations.connectors.status(name).connector.state.value
+    except NotFoundError:
+        before = None
+    tell_change(request, name, "state", before, target.value)
+
+
+async def tell_offsets(request: web.Request, name: str, given: Sequence[PartitionOffset] | None) -> None:
+    """Note where a connector stands in the partitions of `given`, and where it is to stand.
+
+    `given` None: all offsets are forgotten. What cannot be read keeps nobody from writing: it is told as not known.
+    """
+    if STATES not in request:
+        return
+    before: object
+    try:
+        stored = await finished(request, context_of(request).operations.offsets.read(name))
+        before = _told(stored if given is None else _of(given, stored))
+    except (ConnectError, RequestError, HttpError) as error:
+        before = f"not known: {error}"
+    tell_change(request, name, "offsets", before, _told(given or ()))
+
+
+def _of(given: Sequence[PartitionOffset], stored: Sequence[PartitionOffset]) -> list[PartitionOffset]:
+    wanted = [one.partition for one in given[:SHOWN]]
+    known = [one for one in stored if one.partition in wanted]
+    return known + [PartitionOffset(one, None) for one in wanted if all(one != k.partition for k in known)]
+
+
+def _told(offsets: Iterable[PartitionOffset]) -> Mapping[str, Any]:
+    found = [{"partition": one.partition, "offset": one.offset} for one in offsets]
+    return {"count": len(found), "offsets": found[:SHOWN]}
