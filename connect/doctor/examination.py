@@ -16,6 +16,7 @@ from connect.doctor.checks.message_sizes import MessageSizes
 from connect.doctor.checks.reach import Reaches
 from connect.doctor.checks.replication import Replication
 from connect.doctor.checks.rights import Rights
+from connect.doctor.checks.sealing import Sealing
 from connect.doctor.checks.security import Security
 from connect.doctor.checks.skew import Skew
 from connect.doctor.model.facts import Facts
@@ -34,6 +35,7 @@ CHECKS: Final[Sequence[Check]] = (
     Machine(),
     Clocks(),
     Security(),
+    Sealing(),
     Reaches(),
 )
 _ORDER: Final = list(Severity)

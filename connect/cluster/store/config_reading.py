@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from connect.api.records import TopicPartition
 from connect.cluster.model.config_state import ConfigState
@@ -21,18 +21,25 @@ def read_connectors(worker: WorkerConfig, client_id: str, deadline: Deadline) ->
 
     RetriableError: not read in time. ConnectError: they are sealed by a key that the worker's file has not.
     """
+    state, opening = ConfigState(), ConfigOpening(RecordSeals.of(worker))
+    for key, value in read_records(worker, client_id, deadline):
+        try:
+            state.apply(opening.take(key, value))
+        except RecordFormatError:
+            continue  # the workers warn of it
+    opening.check()
+    return state.snapshot().connectors
+
+
+def read_records(
+    worker: WorkerConfig, client_id: str, deadline: Deadline
+) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Yield key and value of each record of the config topic that is still there. RetriableError: not in time."""
     topic = worker.config_storage_topic
     admin = TopicAdmin(admin_settings(worker.originals, {}, client_id).properties)
     partitions = [TopicPartition(topic, p) for p in range(admin.partition_counts([topic], deadline).get(topic, 0))]
     ends = admin.end_offsets(partitions, deadline, committed_only=True) if partitions else {}
-    state, opening = ConfigState(), ConfigOpening(RecordSeals.of(worker))
     settings = consumer_settings(worker.originals, {}, client_id=client_id).properties
     for raw in read_spans(settings, {tp: OffsetRange(0, end) for tp, end in ends.items()}, deadline):
         keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
-        for key, value in zip(keys, raw.values.to_pylist(), strict=True):
-            try:
-                state.apply(opening.take(key, value))
-            except RecordFormatError:
-                continue  # the workers warn of it
-    opening.check()
-    return state.snapshot().connectors
+        yield from zip(keys, raw.values.to_pylist(), strict=True)

@@ -51,6 +51,11 @@ class RecordSeals:
         return cls() if given is None else cls(encryption_keys(given.get_secret_value()))
 
     @property
+    def has_keys(self) -> bool:
+        """Return True if there is a key that seals or opens."""
+        return bool(self._ciphers)
+
+    @property
     def sealed_by(self) -> str:
         """Return what new records are sealed by, as logs say it."""
         return "none" if self._first is None else self._first
@@ -83,6 +88,10 @@ class RecordSeals:
             raise SealError(
                 f"it is damaged, or was moved here from another record: key {name!r} does not open it"
             ) from error
+
+    def is_plain(self, key: bytes | None, value: bytes | None) -> bool:
+        """Return True if a record holds a configuration or a secret, and is not sealed."""
+        return key is not None and value is not None and key.startswith(_SEALED) and not value.startswith(_BEGIN)
 
     def is_current(self, key: bytes, value: bytes | None) -> bool:
         """Return True if a record is as this worker would write it, sealed by the first key or not at all."""

@@ -14,6 +14,7 @@ from connect.doctor.gathering.certificate_facts import certificate_facts
 from connect.doctor.gathering.kafka_facts import Configs, kafka_facts
 from connect.doctor.gathering.machine_facts import machine_facts
 from connect.doctor.gathering.registry_facts import registry_facts, registry_settings
+from connect.doctor.gathering.sealing_facts import sealing_facts
 from connect.doctor.model.facts import CertificateFacts, ConnectorFacts, Facts, RegistryFacts
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -39,8 +40,9 @@ def gathered(
     machine = threads.submit(machine_facts, worker)
     certificates = threads.submit(_certificates, worker, configs)
     registries = [threads.submit(registry_facts, *named) for named in _named(worker, configs)]
+    sealing = threads.submit(sealing_facts, worker, deadline)
     threads.shutdown(wait=False)
-    everything: list[Future[Any]] = [kafka, machine, certificates, *registries]
+    everything: list[Future[Any]] = [kafka, machine, certificates, sealing, *registries]
     late = await_all(everything, timeout=GATHER_S + 1).not_done
     missing = [f"{len(late)} questions were not answered in {GATHER_S:.0f} s."] if late else []
     facts = Facts(worker, datetime.now(UTC), is_running, connectors=connectors, file_notes=file_notes,
@@ -54,6 +56,7 @@ def gathered(
         machine=machine.result() if machine.done() else facts.machine,
         certificates=certificates.result() if certificates.done() else (),
         registries=answers,
+        sealing=sealing.result() if sealing.done() else None,
     )
 
 

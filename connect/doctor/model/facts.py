@@ -100,6 +100,21 @@ class RegistryFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class SealingFacts:
+    """Tells how the config topic is sealed, where the worker's file names a key for it.
+
+    `outdated`: the connectors whose newest records are not sealed by the first key, and "" for the cluster's own key.
+    `closed`: those whose records do not open. `older_plain_count`: records in plain text that newer ones have replaced,
+    and that Kafka still holds. `trouble`: why the topic could not be read.
+    """
+
+    outdated: frozenset[str] = frozenset()
+    closed: frozenset[str] = frozenset()
+    older_plain_count: int = 0
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Holds all facts of one examination. `is_running` False: of a worker's file before its worker starts."""
 
@@ -111,6 +126,7 @@ class Facts:
     connectors: Sequence[ConnectorFacts] = ()
     certificates: Sequence[CertificateFacts] = ()
     registries: Sequence[RegistryFacts] = ()
+    sealing: SealingFacts | None = None
     file_notes: Sequence[str] = ()
     not_asked: Sequence[str] = ()
     """What could not be asked in time, as sentences."""

@@ -10,6 +10,7 @@ from kafka_records import messages
 
 SETTING = "config.storage.encryption.key"
 SECRET = "hunter2-of-the-orders-database"
+SEALING = {"config-topic-closed", "config-topic-unsealed", "config-topic-plain-before"}
 
 
 @pytest.fixture
@@ -135,3 +136,26 @@ def test_a_moved_record_is_named_with_its_connector_and_stops_no_other(kafka, wo
     again = with_keys("first").ready()
     eventually(again.runs("orders"))
     assert SECRET not in again.log.read_text()
+
+
+def test_the_doctor_tells_what_is_not_sealed(kafka, worker_keys, with_keys, topic):
+    """Plain text, a first key, one more: each time what is left in another form."""
+
+    def findings(worker):
+        found = {one["name"]: one["evidence"] for one in worker.get("/doctor")["findings"]}
+        return {name: text for name, text in found.items() if name in SEALING}
+
+    plain = with_keys().ready()
+    plain.create("orders", password=SECRET)
+    eventually(plain.runs("orders"))
+    assert findings(plain) == {}
+    # One that does not lead seals nothing.
+    second = with_keys("first").ready()
+    eventually(lambda: "config-topic-unsealed" in findings(second))
+    assert "connectors orders are not sealed" in findings(second)["config-topic-unsealed"]
+    assert plain.stop() == 0
+    eventually(lambda: all(map(is_sealed, topic().values())))
+    eventually(lambda: findings(second).keys() == {"config-topic-plain-before"})
+    assert SECRET not in str(findings(second))
+    changed = with_keys("second", "first").ready()
+    assert findings(changed).keys() == {"config-topic-unsealed", "config-topic-plain-before"}
