@@ -35,6 +35,7 @@ from tests.bench.s3_paths import measure_paths, paths_table
 from tests.bench.s3_throughput import measure_s3
 from tests.bench.sql_bench import measure_exactly_once, measure_sql
 from tests.bench.throughput import Bench, measure_throughput, new_topic
+from tests.bench.token_cost import token_costs
 
 ROWS, SQL_ROWS = 1_000_000, 2_000_000
 ORDINARY_BROKER = (
@@ -141,6 +142,12 @@ def pages(bench: Bench, out: Path) -> None:
     CONSOLE.print(page_table(found))
 
 
+def tokens(bench: Bench, out: Path) -> None:
+    found = [cost._asdict() for cost in token_costs(bench.kafka.endpoint)]
+    out.write_text(json.dumps(found, indent=1) + "\n")
+    CONSOLE.print(page_table(found))
+
+
 def cluster(bench: Bench, out: Path) -> None:
     found = cluster_entries(bench.kafka, bench.folder, lambda topic: new_topic(bench.kafka, topic), CONSOLE.print)
     out.write_text(json.dumps(found, indent=1) + "\n")
@@ -195,7 +202,7 @@ def gate(entry: Mapping) -> str:
 PARTS = {
     "throughput": data_paths, "sql": sql, "sql-once": exactly_once, "log": logs, "cassandra": cassandra,
     "bigquery": bigquery, "backfill": backfill, "s3": s3, "s3-paths": paths, "cluster": cluster,
-    "checking": checking, "pages": pages,
+    "checking": checking, "pages": pages, "tokens": tokens,
 }  # fmt: skip
 """What can be measured by itself, and its name in the names of files."""
 

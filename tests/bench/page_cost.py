@@ -54,7 +54,7 @@ def page_costs(kafka: KafkaEndpoint, say: Callable[[str], None]) -> list[dict]:
     with OurConnectService(kafka.bootstrap_servers, group_id=name, topics=topics) as service:
         url = service.endpoint.url
         _fill(url, name, say)
-        worker = psutil.Process(_listener(url))
+        worker = psutil.Process(listener(url))
         found = [_call(worker, url, what, path, most) for what, (path, most) in ADDRESSES.items()]
         found += [Cost("page with its files", _weight_kb(url), "KB", PAGE_KB), *_open_pages(worker, url)]
         found += _slowest_calls(worker, url, say)
@@ -73,11 +73,17 @@ def page_table(found: Sequence[dict]) -> Table:
     return table
 
 
-def _fill(url: str, topic: str, say: Callable[[str], None]) -> None:
+def wait_until_ready(url: str) -> None:
+    """Return as soon as a worker says that it is ready."""
     until_s = time.monotonic() + 5 * WAIT_S
     while requests.get(f"{url}/health/ready", timeout=WAIT_S).status_code != http.HTTPStatus.OK:
         assert time.monotonic() < until_s, "the worker does not get ready"
         _rest(1.0)
+
+
+def _fill(url: str, topic: str, say: Callable[[str], None]) -> None:
+    wait_until_ready(url)
+    until_s = time.monotonic() + 5 * WAIT_S
     config = {
         "connector.class": "io.confluent.kafka.connect.datagen.DatagenConnector",
         "quickstart": "orders",
@@ -104,7 +110,8 @@ def _running(url: str) -> int:
     return sum([task["state"] for task in one["status"]["tasks"]] == ["RUNNING"] for one in found)
 
 
-def _listener(url: str) -> int:
+def listener(url: str) -> int:
+    """Return the process that answers there."""
     port = int(url.rpartition(":")[2])
     pids = [one.pid for one in psutil.net_connections("tcp") if one.laddr.port == port and one.status == "LISTEN"]
     assert pids
@@ -115,12 +122,12 @@ def _listener(url: str) -> int:
 def _call(worker: psutil.Process, url: str, what: str, path: str, most: float) -> Cost:
     requests.get(url + path, timeout=WAIT_S).raise_for_status()  # what is made once is made
     idle = _share(worker, float(CALLS))
-    spent_s, least_s, began_s = _cpu_s(worker), float("inf"), time.monotonic()
+    spent_s, least_s, began_s = cpu_s(worker), float("inf"), time.monotonic()
     for _ in range(CALLS):
         asked_s = time.monotonic()
         requests.get(url + path, timeout=WAIT_S).raise_for_status()
         least_s = min(least_s, time.monotonic() - asked_s)
-    own_s = _cpu_s(worker) - spent_s - idle * (time.monotonic() - began_s)
+    own_s = cpu_s(worker) - spent_s - idle * (time.monotonic() - began_s)
     return Cost(what, max(0.0, own_s) * 1000 / CALLS, "CPU ms", most, least_s * 1000)
 
 
@@ -138,12 +145,12 @@ def _slowest_calls(worker: psutil.Process, url: str, say: Callable[[str], None])
 
 def _doctor(worker: psutil.Process, url: str) -> Cost:
     """The wall time of `connect doctor` is bounded, whatever the load; beside it what the worker spends."""
-    spent_s, asked_s = _cpu_s(worker), time.monotonic()
+    spent_s, asked_s = cpu_s(worker), time.monotonic()
     answer = requests.get(f"{url}/doctor", timeout=WAIT_S)
     answer.raise_for_status()
     assert answer.json()["findings"], "the listener asks nobody who they are"
     wall_ms = (time.monotonic() - asked_s) * 1000
-    return Cost("GET /doctor", (_cpu_s(worker) - spent_s) * 1000, "CPU ms", DOCTOR_MS, wall_ms)
+    return Cost("GET /doctor", (cpu_s(worker) - spent_s) * 1000, "CPU ms", DOCTOR_MS, wall_ms)
 
 
 def _open_pages(worker: psutil.Process, url: str) -> Iterator[Cost]:
@@ -183,16 +190,17 @@ def _read(answer: requests.Response) -> int:
 
 def _share(worker: psutil.Process, seconds: float) -> float:
     """The part of a core that the worker's process takes for so long."""
-    spent_s, began_s = _cpu_s(worker), time.monotonic()
+    spent_s, began_s = cpu_s(worker), time.monotonic()
     _rest(seconds)
-    return (_cpu_s(worker) - spent_s) / (time.monotonic() - began_s)
+    return (cpu_s(worker) - spent_s) / (time.monotonic() - began_s)
 
 
 def _rest(seconds: float) -> None:
     Deadline.after(seconds).wait(seconds)
 
 
-def _cpu_s(worker: psutil.Process) -> float:
+def cpu_s(worker: psutil.Process) -> float:
+    """Return what a process has spent of the CPU."""
     times = worker.cpu_times()
     return times.user + times.system
 
