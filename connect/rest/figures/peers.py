@@ -14,7 +14,7 @@ from connect.rest.access.role import Role
 from connect.rest.access.worker_signatures import Signable
 from connect.rest.errors.http_error import HttpError
 from connect.rest.server.answers import json_answer
-from connect.rest.server.author import is_signed
+from connect.rest.server.author import is_signed, signing
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.routing import Route
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -54,11 +54,12 @@ class Peers:
         return found, silent
 
     async def _ask(self, worker: str) -> Figures | str:
-        proof = Signable("GET", _PATH, "", worker).headers(self._context.operations.worker.session_key)
+        key = self._context.operations.worker.session_key
+        sign = signing(lambda: Signable("GET", _PATH, "", worker).headers(key))
         try:
             async with self._client.get(
                 f"{self._scheme}://{worker}{_PATH}",
-                headers=proof,
+                middlewares=(sign,),
                 timeout=ClientTimeout(total=TIMEOUT_S),
                 allow_redirects=False,
             ) as response:

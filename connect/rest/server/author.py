@@ -6,12 +6,13 @@ For people who read a history.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ipaddress import ip_network
 from typing import Final
 from urllib.parse import quote, unquote
 
-from aiohttp import hdrs, web
+from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse, hdrs, web
 from yarl import URL
 
 from connect.rest.access.worker_signatures import (
@@ -63,6 +64,19 @@ def passed_on(request: web.Request, url: URL, to: str, body: bytes) -> dict[str,
     path, query = url.raw_path, url.raw_query_string
     sent = Signable(request.method, path, query, to, origin, certified, digest_of(body))
     return {ORIGIN: origin} | sent.headers(context_of(request).operations.worker.session_key)
+
+
+def signing(headers: Callable[[], Mapping[str, str]]) -> ClientMiddlewareType:
+    """Return what signs a request at each try, by headers made then.
+
+    A signature counts once, and aiohttp sends a request again when a connection that was kept open breaks.
+    """
+
+    async def signed(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+        request.headers.update(headers())
+        return await send(request)
+
+    return signed
 
 
 def certified_user(request: web.Request) -> str | None:

@@ -19,7 +19,7 @@ from yarl import URL
 from connect.api.errors import ConnectError
 from connect.cluster.model.request_errors import NotLeaderError
 from connect.rest.errors.http_error import HttpError
-from connect.rest.server.author import passed_on
+from connect.rest.server.author import passed_on, signing
 from connect.rest.server.context import context_of, remaining_s
 from connect.rest.server.request_body import body_of
 from connect.rest.server.routing import conflict, flag
@@ -80,7 +80,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
     url = URL(base + request.rel_url.raw_path, encoded=True).with_query(query)
     body = await body_of(request)
     headers: dict[str, str] = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
-    headers |= passed_on(request, url, urlsplit(leader_url).netloc, body)
+    sign = signing(lambda: passed_on(request, url, urlsplit(leader_url).netloc, body))
     # The leader's own time ends a little earlier, and its answer names the stage it is in.
     timeout = ClientTimeout(total=remaining_s(request) + _LEADER_ANSWERS_S)
     started_ms = time.time_ns() // 1_000_000
@@ -90,6 +90,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
             url,
             data=body or None,
             headers=headers,
+            middlewares=(sign,),
             skip_auto_headers=(hdrs.CONTENT_TYPE,),
             timeout=timeout,
             allow_redirects=False,

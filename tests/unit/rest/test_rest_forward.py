@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 
 from memory_cluster import Cluster, MemoryOperations
 from rest_client import Rest, ServerMaker, at, refused
 from sample_plugins import FILE_SOURCE
 
 from connect.api.errors import RetriableError
+from connect.rest.access.worker_signatures import STAMP
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
 CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
@@ -129,6 +130,16 @@ def test_credentials_reach_the_leader_and_other_headers_do_not(serve: ServerMake
     assert not {"X-Other", "Cookie"} & set(leader.headers)
 
 
+def test_a_request_is_signed_anew_when_the_connection_to_the_leader_breaks(serve: ServerMaker) -> None:
+    leader = _Breaking()
+    follower = serve(MemoryOperations(Cluster(leader_url=leader.url), leads=False))
+    assert follower("DELETE", "/connectors/x").status_code == 204
+    assert follower("DELETE", "/connectors/x").status_code == 204
+    leader.close()
+    assert len(leader.stamps) == 3
+    assert len({*leader.stamps}) == 3
+
+
 class _Echo:
     """An HTTP server that keeps the headers of one request."""
 
@@ -143,6 +154,38 @@ class _Echo:
 
         self.headers = headers
         self._server = HTTPServer(("127.0.0.1", 0), Keep)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Breaking:
+    """An HTTP server that keeps connections open, and closes one without an answer to its second request."""
+
+    def __init__(self) -> None:
+        stamps: list[str] = []
+        self.stamps = stamps
+
+        class Break(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            requests = 0
+
+            def do_DELETE(self) -> None:
+                stamps.append(self.headers[STAMP])
+                self.requests += 1
+                if self.requests == 2:
+                    self.close_connection = True
+                    return
+                self.send_response(204)
+                self.end_headers()
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Break)
+        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
         self.url = f"http://127.0.0.1:{self._server.server_port}"
