@@ -92,6 +92,11 @@ class ConnectionKeys(ConnectorConfig):
         yield from (("connection.url", host) for host in hosts_of(url, is_file=is_file(url)))
 
     @property
+    def bounds_hosts(self) -> bool:
+        """Tell if the worker lists the hosts that these settings may name."""
+        return not self._hosts.are_all
+
+    @property
     def driver_properties(self) -> dict[str, str]:
         """Return every further `connection.*` key, which goes to the driver. May hold secrets."""
         own = {d.name.removeprefix("connection.") for d in self.definitions() if d.name.startswith("connection.")}

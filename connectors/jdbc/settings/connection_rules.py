@@ -27,7 +27,7 @@ def connection_problems(config: ConnectionKeys) -> Iterator[ConfigProblem]:
     except ValueError as error:
         yield ConfigProblem("connection.url", f"connection.url: {str(error).rstrip('.')}.")
         return
-    for text in driver_problems(url, config.sqlalchemy_drivers):
+    for text in driver_problems(url, config.sqlalchemy_drivers, bounds_hosts=config.bounds_hosts):
         yield ConfigProblem("connection.url", f"connection.url: {text}.")
 
 

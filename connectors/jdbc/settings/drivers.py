@@ -31,11 +31,16 @@ _WHY: Final[Mapping[str, str]] = {
 }
 
 
-def driver_problems(url: DatabaseUrl, allowed: Sequence[str]) -> Iterator[str]:
-    """Yield why a worker that allows these further drivers refuses a URL. No text holds a value of it."""
+def driver_problems(url: DatabaseUrl, allowed: Sequence[str], *, bounds_hosts: bool = False) -> Iterator[str]:
+    """Yield why a worker that allows these further drivers refuses a URL. No text holds a value of it.
+
+    `bounds_hosts`: it lists the hosts that configurations may name, and a parameter may name one.
+    """
     name = url.drivername
     if name not in allowed:
         yield from _refused(name, url)
+    elif bounds_hosts:
+        yield from _unjudged(name, url)
     try:
         file_of(url)
     except ValueError as error:
@@ -66,6 +71,15 @@ def _refused(name: str, url: DatabaseUrl) -> Iterator[str]:
     for parameter in sorted(url.query.keys() - known.repeated):
         if len(values_of(url, parameter)) > 1:
             yield f"the parameter {parameter} is there more than once"
+
+
+def _unjudged(name: str, url: DatabaseUrl) -> Iterator[str]:
+    known = parameters_of(name)
+    for parameter in sorted(url.query.keys() - (known.names if known else frozenset()) - {OTHER_SERVERS}):
+        yield (
+            f"the parameter {parameter} of {name} may name a host, and this worker bounds hosts by allowed.hosts. "
+            "Leave it out; allowed.hosts=* in the worker's file takes any parameter, and any host"
+        )
 
 
 def files_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:

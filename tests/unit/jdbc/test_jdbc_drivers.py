@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from urllib.parse import parse_qsl, unquote
 
 import pytest
@@ -19,9 +21,11 @@ from connectors.jdbc.settings.url import OTHER_SERVERS, parse
 BASE = {"mode": "bulk", "table.whitelist": "a", "topic.prefix": "t"}
 
 
-def said(url: str, drivers: str = "", paths: str = "/", **more: str) -> str:
-    worker = {"jdbc.sqlalchemy.drivers": drivers, "allowed.paths": paths}
-    properties = JdbcSourceConfig.with_leave({**BASE, "connection.url": url, **more}, worker)
+def said(
+    url: str, drivers: str = "", paths: str = "/", worker: Mapping[str, str] = MappingProxyType({}), **more: str
+) -> str:
+    leave = {"jdbc.sqlalchemy.drivers": drivers, "allowed.paths": paths, **worker}
+    properties = JdbcSourceConfig.with_leave({**BASE, "connection.url": url, **more}, leave)
     values = JdbcSourceConfig.validate_keys(properties)
     assert {value.name for value in values if value.errors} <= {"connection.url", *more}
     return " ".join(error for value in values for error in value.errors)
@@ -62,6 +66,21 @@ def test_other_drivers_are_the_workers_to_allow(url: str) -> None:
     assert "/tmp" not in refused
     assert said(url, f"sqlite, {driver}") == ""
     assert said(url, **{"jdbc.sqlalchemy.drivers": driver}) == refused
+
+
+@pytest.mark.parametrize("bounds", [{"allowed.hosts": "db"}, {"allowed.hosts": "*.x,db", "security.profile": "strict"}])
+def test_where_hosts_are_bounded_an_allowed_driver_takes_no_parameter_that_may_name_one(bounds: dict[str, str]) -> None:
+    for url in ("odd+driver://db/shop?failover=evil", "mysql+pymysql://db/shop?gateway=evil"):
+        driver = url.partition("://")[0]
+        parameter = url.rpartition("?")[2].partition("=")[0]
+        refused = said(url, driver, worker=bounds)
+        assert f"the parameter {parameter} of {driver} may name a host" in refused
+        assert "evil" not in refused
+        assert parameter in said(url.partition("?")[0], driver, worker=bounds, **{f"connection.{parameter}": "evil"})
+        assert said(url.partition("?")[0], driver, worker=bounds) == ""
+        assert said(url, driver, worker=bounds | {"allowed.hosts": "*"}) == ""
+        assert said(url, driver) == ""
+    assert said("mysql+pymysql://db/shop?charset=utf8mb4", "mysql+pymysql", worker=bounds) == ""
 
 
 @pytest.mark.parametrize(
