@@ -140,11 +140,13 @@ def test_jobs_of_two_datasets_have_ids_of_their_own():
 
 
 def test_a_stop_ends_the_wait_for_a_job():
-    client = Jobs({"mrg-0": job("mrg-0", *["RUNNING"] * 1000)})
-    warehouse = Warehouse(client, "p", "d", timeout_s=1)
-    warehouse.stop()
+    running = job("mrg-0", *["RUNNING"] * 1000)
+    warehouse = Warehouse(Jobs({"mrg-0": running}), "p", "d", timeout_s=1)
+    running.reload = lambda **_: warehouse.stop()
     with pytest.raises(RetriableError, match="still running when the task was stopped"):
         warehouse.run("MERGE", "mrg", "merging")
+    with pytest.raises(RetriableError, match="merging: the task was stopped"):
+        warehouse.run("MERGE", "other", "merging")
 
 
 @pytest.mark.parametrize(
