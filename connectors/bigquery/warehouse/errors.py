@@ -32,6 +32,8 @@ _RETRIABLE_TEXTS: Final = (
 _PARTITION_QUOTA: Final = re.compile(r"exceeded quota for number of partition modifications", re.IGNORECASE)
 _STREAMING_BUFFER: Final = re.compile(r"streaming buffer", re.IGNORECASE)
 """BigQuery changes no row that insertAll added until it has left the buffer, within 90 minutes."""
+_ROW_ACCESS: Final = re.compile(r"row[- ](level[- ])?(access|security)", re.IGNORECASE)
+"""BigQuery changes a table with row access policies for an account alone that sees all of its rows."""
 _WRONG_CLOCK: Final = re.compile(r"reasonable timeframe|iat and exp", re.IGNORECASE)
 """Google's words for a token whose times are far from its own clock."""
 
@@ -101,12 +103,7 @@ def _api_error(where: str, doing: str, error: Any) -> ConnectError:
                 fix="Create the dataset, or name another one.",
             )
         case HTTPStatus.FORBIDDEN if reasons.isdisjoint(_RETRIABLE_REASONS):
-            return RefusedAccessError(
-                f"{where} refused access, {doing}: {message}.",
-                key="keyfile",
-                fix="Give the account the roles BigQuery Data Editor on the dataset and BigQuery Job User on the "
-                "project.",
-            )
+            return _refused_access(where, doing, message)
         case HTTPStatus.UNAUTHORIZED:
             return ConfigError(
                 f"{where} does not know the credentials, {doing}.", key="keyfile", fix="Check keyfile and keySource."
@@ -116,6 +113,16 @@ def _api_error(where: str, doing: str, error: Any) -> ConnectError:
         case code if code in _PASSING_CODES or code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return _passing(where, doing, message)
     return _refused(where, doing, reasons, message)
+
+
+def _refused_access(where: str, doing: str, message: str) -> RefusedAccessError:
+    fix = "Give the account the roles BigQuery Data Editor on the dataset and BigQuery Job User on the project."
+    if _ROW_ACCESS.search(message):
+        fix = (
+            "The table has row access policies, and rows are merged by an account that sees all of them: run CREATE "
+            'ROW ACCESS POLICY connect_sink ON the table GRANT TO ("serviceAccount:ACCOUNT") FILTER USING (TRUE).'
+        )
+    return RefusedAccessError(f"{where} refused access, {doing}: {message}.", key="keyfile", fix=fix)
 
 
 def _passing(where: str, doing: str, message: str) -> RetriableError:
@@ -144,6 +151,8 @@ def _refused(where: str, doing: str, reasons: AbstractSet[str], message: str) ->
         return _passing(where, doing, message)
     if "notFound" in reasons:
         return RetriableError(f"{where}, {doing}: {message}. It is made again.")
+    if "accessDenied" in reasons:
+        return _refused_access(where, doing, message)
     return RefusedJobError(f"{where} refused {doing} ({', '.join(sorted(reasons)) or 'no reason given'}): {message}.")
 
 

@@ -104,6 +104,27 @@ def all_jobs(warehouse: Warehouse) -> None:
     warehouse.scanned_bytes("SELECT 1")
 
 
+@pytest.mark.parametrize("is_in_job", [False, True], ids=["request", "job"])
+def test_a_merge_that_row_access_policies_refuse_names_the_policy_that_lets_it_run(
+    google: HostileServer, open_at: Any, is_in_job: bool
+) -> None:
+    warehouse = open_at(bigquery__jobs__project="jobs")
+    warehouse.look()
+    said = "Access Denied: DML on table data:d.t with row access policies needs access to all rows"
+    denied = {"reason": "accessDenied", "message": said}
+
+    def refuse(to: Handler) -> None:
+        if is_in_job:
+            done = {"state": "DONE", "errorResult": denied, "errors": [denied]}
+            return say({**_job(_reference(to)), "status": done})(to)
+        return say({"error": {"code": 403, "message": said, "errors": [denied]}}, 403)(to)
+
+    google.answers = refuse
+    with pytest.raises(ConfigError, match=r"row access policies.*CREATE ROW ACCESS POLICY .* FILTER USING \(TRUE\)"):
+        warehouse.run("MERGE x", "mrg", "merging into table t")
+    assert len(bodies(google, r"/jobs/jobs|/projects/jobs/jobs")) == 1, "what stays refused is not asked again"
+
+
 def test_every_job_has_labels_reservation_project_and_location(google: HostileServer, open_at: Any) -> None:
     warehouse = open_at(
         bigquery__jobs__labels="team:shop,cost:a1", bigquery__jobs__reservation=RESERVATION,
