@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from decimal import Decimal
 
 import pyarrow as pa
@@ -206,6 +207,21 @@ def test_partial_json_is_refused_with_the_setting():
 def test_rows_that_are_compressed_in_an_unknown_way_are_refused_with_the_setting():
     with pytest.raises(ConnectError, match="log_bin_compress"):
         binlog.rows(_event(166, bytes(8) + b"\x01\x01" + b"\x91\x05xxxxx"))
+
+
+@pytest.mark.parametrize("record", [b"\x81\xff", b"\x81\x05xxxxx", b"\x81\x04", b"\x84\xff\xff\xff\xff"])
+def test_rows_that_are_not_packed_as_they_say_are_refused(record):
+    """A MiB of a log may unpack to a GiB: no more is unpacked than the event says."""
+    packed = zlib.compress(bytes(50_000_000), 9)
+    with pytest.raises(ConnectError, match="not packed as it says"):
+        binlog.rows(_event(166, bytes(8) + b"\x01\x01" + record + packed))
+
+
+@pytest.mark.parametrize("length", [0, 18, 0xFFFFFFFF])
+def test_an_event_that_no_server_writes_is_refused(length):
+    head = struct.pack("<IBIIIH", 7, 2, 3, length, 0, 0)
+    with pytest.raises(ConnectError, match=f"event of {length} bytes"):
+        list(binlog.unpacked(_event(40, b"\x02\x03\xfc\xff\x00" + b"\x00" + head)))
 
 
 def test_positions_come_back_from_their_offsets():

@@ -119,3 +119,30 @@ def test_decimals_keep_their_digits():
 def test_bytes_that_are_no_document_are_a_misfit(stored):
     with pytest.raises(Misfit):
         _read(stored)
+
+
+def _shared(levels: int) -> bytes:
+    """Return a document of arrays whose two entries name one and the same array behind them."""
+    both = struct.pack("<HH", 2, 0) + struct.pack("<BH", 2, 10) * 2
+    return b"\x02" + both * levels + struct.pack("<HH", 0, 4)
+
+
+_SAME_TEXT = (
+    b"\x03" + struct.pack("<II", 5000, 0) + struct.pack("<BI", 12, 8 + 5 * 5000) * 5000 + _sized(b"x" * 100_000)
+)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        _shared(16),
+        _shared(60),
+        _SAME_TEXT,
+        b"\x02" + struct.pack("<HHBH", 1, 0, 2, 0),
+        b"\x0c" + b"\xff" * 5_000_000 + b"\0",
+    ],
+    ids=["2^16 arrays", "2^60 arrays", "one text, 5000 times", "an array in itself", "a size without an end"],
+)
+def test_a_document_that_grows_when_it_is_read_is_a_misfit(stored):
+    with pytest.raises(Misfit):
+        _read(stored)

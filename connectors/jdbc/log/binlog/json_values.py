@@ -33,6 +33,7 @@ _NUMBERS: Final = {_INT16: "<h", _UINT16: "<H", _INT32: "<i", _UINT32: "<I", _IN
 _INLINED, _INLINED_IN_LARGE = {_LITERAL, _INT16, _UINT16}, {_INT32, _UINT32}
 _DIGITS_BEFORE_EXPONENT = 15
 """A whole number with more digits, or one with as many zeros behind its point, is written with an exponent (dtoa.c)."""
+_SIZE_BITS = 32
 _TIMESTAMP, _DATE, _TIME, _DATETIME, _DECIMAL = 7, 10, 11, 12, 246
 
 
@@ -44,7 +45,7 @@ def json_text(stored: bytes, decimal: Callable[[int, int], Callable[[bytes], byt
         return b"null"
     try:
         return _Document(stored, decimal).text(stored[0], 1).encode()
-    except (IndexError, struct.error, UnicodeDecodeError, KeyError) as error:
+    except (IndexError, struct.error, UnicodeDecodeError, KeyError, RecursionError) as error:
         raise Misfit("it is no JSON of MySQL's binary log") from error
 
 
@@ -52,9 +53,11 @@ class _Document:
     def __init__(self, stored: bytes, decimal: Callable[[int, int], Callable[[bytes], bytes]]) -> None:
         self._stored = stored
         self._decimal = decimal
+        self._left_bytes = len(stored)
 
     def text(self, kind: int, at: int) -> str:
         """Return the value of a kind that lies at this place."""
+        self._use(1)
         if kind <= _LARGE_ARRAY:
             return self._container(at, is_object=kind <= _LARGE_OBJECT, width=4 if kind & 1 else 2)
         if kind in _NUMBERS:
@@ -86,9 +89,16 @@ class _Document:
                 key = keys_at + i * (width + 2)
                 (start,) = struct.unpack_from(number, self._stored, key)
                 (size,) = struct.unpack_from("<H", self._stored, key + width)
+                self._use(size)
                 value = f"{_quoted(self._stored[at + start : at + start + size].decode())}: {value}"
             parts.append(value)
         return f"{{{', '.join(parts)}}}" if is_object else f"[{', '.join(parts)}]"
+
+    def _use(self, size: int) -> None:
+        """Count what was read. A server stores each value once: one that many places name grows without an end."""
+        self._left_bytes -= size
+        if self._left_bytes < 0:
+            raise IndexError(size)
 
     def _sized(self, at: int) -> bytes:
         """Return bytes behind their size, of which each byte but the last has its highest bit set."""
@@ -99,8 +109,11 @@ class _Document:
             at, shift = at + 1, shift + 7
             if octet < 0x80:
                 break
+            if shift > _SIZE_BITS:
+                raise IndexError(shift)
         if at + size > len(self._stored):
             raise IndexError(size)
+        self._use(size)
         return self._stored[at : at + size]
 
     def _opaque(self, kind: int, value: bytes) -> str:

@@ -6,7 +6,6 @@ Source: MariaDB's documentation, "Replication protocol"; integers are little-end
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from connect.api.errors import ConnectError
+from connectors.jdbc.log.binlog.inflated import LARGEST_BYTES, inflated
 from connectors.jdbc.log.binlog.metadata import ColumnMetadata, number_at, read_metadata
 from connectors.jdbc.log.binlog.values import meta_size
 
@@ -191,7 +191,7 @@ def query_bytes(event: Event) -> bytes:
     """Return the statement of an event, in the character set of its client."""
     schema, _, status = struct.unpack_from("<BHH", event.body, 8)
     text = event.body[13 + status + schema + 1 :]
-    return _inflated(text) if event.kind == _QUERY_COMPRESSED else text
+    return inflated(text) if event.kind == _QUERY_COMPRESSED else text
 
 
 def query_schema(event: Event) -> str:
@@ -253,7 +253,7 @@ def rows(event: Event) -> RowsOfEvent:
             raise ConnectError("The binary log leaves columns out.", fix="Set binlog_row_image=FULL on the server.")
         at += size
     content = body[at:]
-    return RowsOfEvent(operation, _inflated(content) if event.kind in _ROWS_COMPRESSED else content)
+    return RowsOfEvent(operation, inflated(content) if event.kind in _ROWS_COMPRESSED else content)
 
 
 def unpacked(event: Event) -> Iterator[Event]:
@@ -278,19 +278,10 @@ def unpacked(event: Event) -> Iterator[Event]:
     with payload if form == _PLAIN else pa.CompressedInputStream(payload, "zstd") as stream:
         while head := stream.read(HEAD):
             second, kind, server_id, length = struct.unpack_from("<IBII", head)
+            if not HEAD <= length <= LARGEST_BYTES:
+                raise ConnectError(f"The binary log holds an event of {length} bytes, which no server writes.")
             # The place behind any of them is the place behind all.
             yield Event(kind, second, server_id, event.end, stream.read(length - HEAD))
-
-
-def _inflated(record: bytes) -> bytes:
-    # The lowest bits of the first byte: how many bytes of size follow it (MariaDB, sql/log_event.cc).
-    algorithm, size_bytes = record[0] >> 4 & 7, record[0] & 7
-    if algorithm:
-        raise ConnectError(
-            f"The binary log holds an event that is compressed in a way not known here ({algorithm}).",
-            fix="Turn log_bin_compress off on the server.",
-        )
-    return zlib.decompress(record[1 + size_bytes :])
 
 
 def table_number(event: Event) -> int:

@@ -18,6 +18,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.dialects.mysql.tls import connect
 from connectors.jdbc.log.binlog.gtid_set import GtidSet, gtid_parts
+from connectors.jdbc.log.binlog.inflated import LARGEST_BYTES
 from connectors.jdbc.log.binlog.packets import TRANSACTION, Event, unpacked
 from connectors.jdbc.log.binlog.position import BinlogPosition
 
@@ -140,6 +141,8 @@ class BinlogStream:
                 at -= self._dropped
             size = self._size(at)
             whole += self._buffer[at + 4 : at + 4 + size]
+            if len(whole) > LARGEST_BYTES + _LONGEST:
+                raise ConnectError("The server sends an event of its binary log that has no end.")
             at += 4 + size
             if size < _LONGEST:
                 self._at = at
