@@ -6,8 +6,8 @@ addresses to which the worker's own keys would go. So properties of answers are 
 table that wants another one, or another provider of locations, is refused. pyiceberg's own files and environment
 variables (`~/.pyiceberg.yaml`, `PYICEBERG_CATALOG__*`) are not taken: they belong to a name that a connector chooses.
 
-This is the one place that reaches into pyiceberg: `Catalog._load_file_io` and `RestCatalog._create_session`, which are
-checked before a catalogue is opened.
+This is the one place that reaches into pyiceberg: `Catalog._load_file_io`, `Catalog._delete_old_metadata` and
+`RestCatalog._create_session`, which are checked before a catalogue is opened.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def opened(kind: str, name: str, properties: Mapping[str, str]) -> Catalog:
 
 
 def _require_known_library() -> None:
-    places = [(Catalog, "_load_file_io", {"properties", "location"}), (RestCatalog, "_create_session", set[str]())]
+    places = [
+        (Catalog, "_load_file_io", {"properties", "location"}), (RestCatalog, "_create_session", set[str]()),
+        (Catalog, "_delete_old_metadata", {"io", "base", "metadata"}),
+    ]  # fmt: skip
     for base, name, parameters in places:
         found = inspect.getattr_static(base, name, None)
         if found is None or not parameters <= set(inspect.signature(found).parameters):
@@ -117,6 +120,10 @@ class ClosedRestCatalog(Closed, RestCatalog):
         for scheme in ("http://", "https://"):
             session.mount(scheme, BoundedAdapter(Limits(_WHOLE_S, _ANSWER_BYTES)))
         return session
+
+    @staticmethod
+    def _delete_old_metadata(*_: object) -> None:
+        """Delete nothing: these files are the server's, and its answers could name any other file of the store."""
 
 
 def require_no_classes(properties: Mapping[str, str]) -> None:

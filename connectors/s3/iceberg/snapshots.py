@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from connect.api.errors import RetriableError
 from connectors.s3.iceberg.partitions import split
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
 from connectors.s3.iceberg.stored_progress import properties_of
@@ -39,7 +40,8 @@ def is_committed(
     one.
 
     It has the new files and not the old ones, and says, as the table does, how far the table is with it; None: neither
-    says so, as after a snapshot of somebody else.
+    says so, as after a snapshot of somebody else. RetriableError: the catalogue says that it committed, and answers a
+    table without the snapshot.
     """
     from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table import Table, TableProperties
@@ -61,8 +63,13 @@ def is_committed(
     change.commit()
     if progress is not None:
         transaction.set_properties(properties_of(progress, transaction.table_metadata.current_snapshot()))
+    own = transaction.table_metadata.current_snapshot()
     try:
         transaction.commit_transaction()
     except CommitFailedException:
         return False
+    if own is not None and once.snapshot_by_id(own.snapshot_id) is None:
+        raise RetriableError(
+            f"The catalogue says that it committed snapshot {own.snapshot_id}, and answers a table without it."
+        )
     return True

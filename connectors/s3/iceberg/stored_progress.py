@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from connect.api.errors import ConnectError
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
 
 if TYPE_CHECKING:
@@ -67,12 +68,25 @@ def properties_of(progress: TableProgress, head: Snapshot | None) -> dict[str, s
 
 
 def _lineage(table: Table) -> Iterator[Snapshot]:
-    """Yield the newest snapshot and its ancestors, as far as they have not expired."""
+    """Yield the newest snapshot and its ancestors, as far as they have not expired.
+
+    ConnectError: one is its own ancestor, as in metadata that somebody made up.
+    """
     snapshot = table.current_snapshot()
-    while snapshot is not None:
-        yield snapshot
-        parent = snapshot.parent_snapshot_id
-        snapshot = None if parent is None else table.snapshot_by_id(parent)
+    if snapshot is None:
+        return
+    yield snapshot
+    left = {one.snapshot_id: one for one in table.snapshots() if one.snapshot_id != snapshot.snapshot_id}
+    while (parent := snapshot.parent_snapshot_id) is not None:
+        found = left.pop(parent, None)
+        if found is None and table.snapshot_by_id(parent) is not None:
+            raise ConnectError(
+                f"The table's snapshot {parent} is its own ancestor: its metadata are not to be trusted."
+            )
+        if found is None:
+            return
+        yield found
+        snapshot = found
 
 
 def _rows_before(snapshot: Snapshot) -> int | None:
@@ -86,6 +100,9 @@ def _rows(snapshot: Snapshot, *, is_before: bool = False) -> int | None:
         return None
     rows = 0
     for sign, *names in _COUNTS:
-        total, added, removed = (int(summary.get(name) or 0) for name in names)
+        try:
+            total, added, removed = (int(summary.get(name) or 0) for name in names)
+        except ValueError:
+            return None  # another engine, or nobody, wrote this
         rows += sign * (total - added + removed if is_before else total)
     return rows

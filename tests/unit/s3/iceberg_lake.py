@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import CommitTableResponse, Table
 
 from connect.api import schema as s
 from connect.api.errors import RetriableError
@@ -124,7 +125,7 @@ class Commits:
     creation: Callable[[], None] | None = None
 
     def around(self, real: Callable) -> Callable:
-        def commit(catalog: SqlCatalog, table: object, requirements: tuple, updates: tuple) -> object:
+        def commit(catalog: SqlCatalog, table: Table, requirements: tuple, updates: tuple) -> object:
             is_snapshot = any(type(update).__name__ == "AddSnapshotUpdate" for update in updates)
             fault = self.faults.pop(0) if is_snapshot and self.faults else ""
             if fault == "dies before":
@@ -138,6 +139,8 @@ class Commits:
                 creation()
             if fault == "meanwhile":
                 self.meanwhile()
+            if fault == "untrue":
+                return CommitTableResponse(metadata=table.metadata, metadata_location=table.metadata_location)
             answer = real(catalog, table, requirements, updates)
             if fault == "dies behind":
                 raise DiedError

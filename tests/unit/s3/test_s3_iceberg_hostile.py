@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from hostile_catalog import HostileCatalog, served
+from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, ConnectError
@@ -118,6 +119,21 @@ def test_a_certificate_or_key_file_in_an_answer_is_not_opened(catalog, tmp_path)
     opened = load(config(catalog))
     assert opened.list_namespaces() == []
     assert "ssl" not in opened.properties
+
+
+def test_no_file_is_deleted_that_an_answer_names(catalog, monkeypatch):
+    deleted = []
+    monkeypatch.setattr(PyArrowFileIO, "delete", lambda _, location: deleted.append(location))
+    catalog.metadata = {
+        "metadata-log": [{"timestamp-ms": 1, "metadata-file": "s3://others/ledger.parquet"}],
+        "properties": {"write.metadata.delete-after-commit.enabled": "true"},
+    }
+    table = load(config(catalog)).load_table(("lake", "orders"))
+    catalog.metadata = {"properties": catalog.metadata["properties"]}
+    with table.transaction() as transaction:
+        transaction.set_properties({"a": "b"})
+    assert catalog.asked[-1][0] == "POST"
+    assert deleted == []
 
 
 def test_a_redirect_is_not_followed(catalog):

@@ -70,6 +70,16 @@ def test_a_commit_that_sqlite_refused_is_not_taken_for_one_that_is_there(lake):
     assert lake.numbers() == [(0, n) for n in range(20)]
 
 
+def test_a_commit_that_is_said_to_be_done_and_is_not_claims_nothing(lake, commits):
+    task = lake.task()
+    task.put(rows(0, 0, 10), soon())
+    commits.faults = ["untrue"]
+    with pytest.raises(RetriableError, match="answers a table without it"):
+        lake.flush(task)
+    assert lake.flush(task) == {TopicPartition("orders", 0): 10}
+    assert lake.numbers() == [(0, n) for n in range(10)]
+
+
 def test_the_librarys_own_retries_are_off_whatever_the_table_says(lake, commits):
     """They would commit the same rows behind whatever came first, without a look at its offsets."""
     lake.flush(task := lake.task())

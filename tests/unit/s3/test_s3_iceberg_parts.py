@@ -149,12 +149,17 @@ OLDER = TableProgress().advanced(ZERO, "id-1", 5)
 def table(*summaries: dict | None, expired: int = 0, **properties: str) -> SimpleNamespace:
     """A table with these snapshots, the newest first, the last of them gone."""
     found = {
-        number: SimpleNamespace(summary=summary, parent_snapshot_id=number + 1 if number < len(summaries) - 1 else None)
+        number: SimpleNamespace(
+            summary=summary, snapshot_id=number, parent_snapshot_id=number + 1 if number < len(summaries) - 1 else None
+        )
         for number, summary in enumerate(summaries)
     }
     for number in range(len(summaries) - expired, len(summaries)):
         del found[number]
-    return SimpleNamespace(properties=properties, current_snapshot=lambda: found.get(0), snapshot_by_id=found.get)
+    return SimpleNamespace(
+        properties=properties, current_snapshot=lambda: found.get(0), snapshot_by_id=found.get,
+        snapshots=lambda: list(found.values()),
+    )  # fmt: skip
 
 
 def with_property(told: TableProgress, rows: int) -> dict[str, str]:
@@ -197,7 +202,15 @@ def test_rows_that_delete_files_mark_are_not_counted():
     assert told_by(table({"total-records": "8"}, rewritten, OWN, expired=2, **told)) == StoredProgress(NEWER)
 
 
-@pytest.mark.parametrize("oldest", [{**REWRITTEN, "total-records": "9"}, {}, None])
+@pytest.mark.parametrize("behind", [0, 1, 2])
+def test_a_snapshot_that_is_its_own_ancestor_is_refused(behind):
+    found = table(REWRITTEN, None, DELETED)
+    found.snapshot_by_id(2).parent_snapshot_id = behind
+    with pytest.raises(ConnectError, match="its own ancestor"):
+        told_by(found)
+
+
+@pytest.mark.parametrize("oldest", [{**REWRITTEN, "total-records": "9"}, {"total-records": "x"}, {}, None])
 def test_offsets_whose_rows_are_not_counted_are_in_doubt(oldest):
     """As where others deleted rows, and the snapshot that did has expired, too; or a rollback took them away."""
     assert told_by(table(oldest, OWN, expired=1, **with_property(NEWER, 10))) == StoredProgress(NEWER, is_certain=False)
