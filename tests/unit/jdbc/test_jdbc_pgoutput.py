@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+import struct
+
 import pytest
+from drawn_cases import quick_first
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jdbc_pgoutput import EPOCH_US, Log, read_back, rows_of
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.postgres.pgoutput import LogState, Messages, decode
+from connectors.jdbc.log.postgres.pgoutput import Changes, LogState, Messages, decode
 
 COLUMNS = [("id", 23), ("name", 25), ("note", 25)]
 
@@ -143,3 +147,50 @@ def test_any_changes_cut_anywhere_come_back_as_written(steps, cuts):
         if part:
             found += sorted(read_back(part, state), key=lambda change: change[2:4])
     assert found == wanted
+
+
+@pytest.mark.parametrize("size", [5, 50, 1 << 20, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF])
+def test_a_value_that_is_longer_than_its_message_shows_no_memory_of_the_worker(log, size):
+    log.insert(1, ["1", None, "last"])
+    log.messages[-1] = log.messages[-1][:-8] + struct.pack(">I", size) + b"last"
+    with pytest.raises(ConnectError, match="beyond its row"):
+        read_back(log.messages)
+
+
+@pytest.mark.parametrize("seed", quick_first(2, of=8))
+def test_rubbish_in_the_log_is_an_error_or_values_that_were_sent(log, seed):
+    draw = random.Random(seed)
+    for number in range(3):
+        log.insert(1, [str(number), "text" * number, None])
+    log.update(1, ["1", "b", ...], old=["1", "a", "2.5"], mark=b"O")
+    log.delete(1, ["1", None, None])
+    log.truncate(1)
+    log.commit()
+    for _ in range(200):
+        messages = [bytearray(one) for one in log.messages]
+        for _ in range(draw.randrange(1, 4)):
+            _spoil(draw, draw.choice(messages))
+        try:
+            found = list(_values_of(messages))
+        except ConnectError:
+            continue
+        assert all(value in b"".join(messages) for value in found)
+
+
+def _values_of(messages):
+    for item in decode(Messages.of(messages), LogState()):
+        for cells in (*item.before, *item.after) if isinstance(item, Changes) else ():
+            yield from filter(None, item.buffer.values([cells])[0].to_pylist())
+
+
+def _spoil(draw, message):
+    at = draw.randrange(25, len(message)) if len(message) > 25 else 0
+    match draw.randrange(4):
+        case 0:
+            message[at : at + 1] = draw.randbytes(1)
+        case 1:
+            del message[max(at, 25) :]
+        case 2:
+            message[at : at + 4] = draw.choice([b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\x30"])
+        case 3:
+            message[at:at] = draw.randbytes(draw.randrange(40))

@@ -158,8 +158,15 @@ class Messages:
 def decode(messages: Messages, state: LogState) -> Iterator[Changes | Truncation]:
     """Yield the changes in XLogData messages, by runs in which no table changes its columns; move `state` behind them.
 
-    Within a run, all changes of a table come together. ConnectError: a message of another protocol version.
+    Within a run, all changes of a table come together. ConnectError: a message of another protocol version, or none.
     """
+    try:
+        yield from _decoded(messages, state)
+    except (IndexError, struct.error, KeyError, ValueError) as error:
+        raise ConnectError(f"The log holds a message that is none of pgoutput's ({type(error).__name__}).") from error
+
+
+def _decoded(messages: Messages, state: LogState) -> Iterator[Changes | Truncation]:
     buffer, starts = Buffer(messages.content), messages.starts
     kinds = buffer.bytes[starts + XLOG_HEADER]
     row = (kinds == INSERT) | (kinds == UPDATE) | (kinds == DELETE)

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from connect.api.errors import ConnectError
+
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -90,7 +92,10 @@ class Buffer:
         return found, at
 
     def values(self, columns: Sequence[Cells]) -> list[pa.BinaryArray]:
-        """Return the values of columns of the same rows as bytes; null where the kind is not text."""
+        """Return the values of columns of the same rows as bytes; null where the kind is not text.
+
+        ConnectError: a value reaches beyond the buffer, or into the one behind it.
+        """
         rows = len(columns[0].start) if columns else 0
         if not rows:
             return [pa.array([], pa.binary()) for _ in columns]
@@ -105,6 +110,9 @@ class Buffer:
             between[:, 2 * number + 1] = cells.start + cells.size
             missing[number] = cells.kind != TEXT
             wanted[number] = np.arange(2 * number + 1, 2 * count, 2 * len(columns))
+        # Arrow looks at none of them: a size that a server made up would read the memory behind the buffer.
+        if offsets[-1] > len(self._padded) - len(PADDING) or (offsets[1:] < offsets[:-1]).any():
+            raise ConnectError("The server sends a value that reaches beyond its row.")
         everything = pa.BinaryArray.from_buffers(
             pa.binary(), 2 * count, [None, pa.py_buffer(offsets), self.arrow], null_count=0
         )
