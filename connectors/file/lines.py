@@ -33,7 +33,7 @@ class Lines:
 
 
 def complete_size(data: bytes | bytearray, scanned: int = 0) -> int:
-    """The size in bytes of the whole lines at the start of `data`; its first `scanned` bytes are known to hold none.
+    """Return the size in bytes of the whole lines at the start of `data`, whose first `scanned` bytes hold no line end.
 
     A `\\r` at the very end ends no line yet: it may be the first half of `\\r\\n`.
     """

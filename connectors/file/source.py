@@ -40,7 +40,7 @@ class FileStreamSourceConnector:
         self._config = config
 
     def check(self, deadline: Deadline) -> None:
-        """A file that exists must be a regular file this process can read. ConfigError."""
+        """Raise ConfigError if the file exists and is no regular file that this process can read."""
         del deadline
         path = Path(self._config.file) if self._config.file else None
         if path is None or not path.exists():

@@ -34,11 +34,11 @@ class WorkerState(Protocol):
 
     @property
     def started(self) -> bool:
-        """True once the worker has read its internal topics and takes requests."""
+        """Return True once the worker has read its internal topics and takes requests."""
 
     @property
     def is_ready(self) -> bool:
-        """True while the worker has read its internal topics and has a place in the group."""
+        """Return True while the worker has read its internal topics and has a place in the group."""
 
     def require_leader(self) -> None:
         """Raise NotLeaderError as far as this worker knows: REST then forwards instead of checking twice."""

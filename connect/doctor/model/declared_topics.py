@@ -1,4 +1,4 @@
-"""Which topics a configuration names, before the connector runs. Pure."""
+"""Tells which topics a configuration names, before the connector runs. Pure."""
 
 from __future__ import annotations
 

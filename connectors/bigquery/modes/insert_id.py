@@ -40,7 +40,7 @@ class InsertIdMode(AppendMode):
 
     @property
     def lacks_fields(self) -> bool:
-        """True where dedup.fields is empty, also with upsertEnabled: an insertId is made of fields alone."""
+        """Return True where dedup.fields is empty, also with upsertEnabled: an insertId is made of fields alone."""
         return not self._config.dedup_fields
 
     @property

@@ -61,7 +61,7 @@ class MergeMode(KeyedMode):
 
     @property
     def runs_jobs(self) -> bool:
-        """True, as staging and merging are jobs."""
+        """Return True, as staging and merging are jobs."""
         return True
 
     @property
@@ -71,7 +71,7 @@ class MergeMode(KeyedMode):
 
     @property
     def remembers_deletes(self) -> bool:
-        """True where hard deletes leave their key and order in a second table."""
+        """Return True where hard deletes leave their key and order in a second table."""
         return self.rules.deletes in _HARD_DELETES and self._config.tombstone_retention_ms > 0
 
     @property
@@ -88,7 +88,7 @@ class MergeMode(KeyedMode):
 
     @property
     def tells_by_place(self) -> bool:
-        """True where some rows are told apart by topic, partition and offset, as those that are appended are."""
+        """Return True where some rows are told apart by topic, partition and offset, as those that are appended are."""
         late = Late(self._config.dedup_late) is Late.APPEND
         return super().tells_by_place or late or self.rules.null_key is NullKey.APPEND
 

@@ -186,7 +186,7 @@ class Mode(ABC):
 
     @property
     def lacks_fields(self) -> bool:
-        """True where nothing says what makes two records one row."""
+        """Return True where nothing says what makes two records one row."""
         return not (self._config.dedup_fields or self._config.upsert)
 
     @property
@@ -196,7 +196,7 @@ class Mode(ABC):
 
     @property
     def runs_jobs(self) -> bool:
-        """True where the account needs the right to run jobs."""
+        """Return True where the account needs the right to run jobs."""
         return bool(self._config.batch_load) or self._config.batch_mode
 
     @property
@@ -206,7 +206,7 @@ class Mode(ABC):
 
     @property
     def remembers_deletes(self) -> bool:
-        """True where hard deletes leave their key and order in a second table."""
+        """Return True where hard deletes leave their key and order in a second table."""
         return False
 
     @property
@@ -221,12 +221,12 @@ class Mode(ABC):
 
     @property
     def tells_by_place(self) -> bool:
-        """True where rows are told apart by topic, partition and offset."""
+        """Return True where rows are told apart by topic, partition and offset."""
         return self._config.exactly_once
 
     @property
     def rows_may_lack_values(self) -> bool:
-        """True where a delete becomes a row that has its key alone."""
+        """Return True where a delete becomes a row that has its key alone."""
         return self.rules.deletes is Deletes.SOFT
 
     @property

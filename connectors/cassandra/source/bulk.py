@@ -109,7 +109,7 @@ class CassandraBulkReader:
 
     @property
     def stamps_rows(self) -> bool:
-        """True for events, which may stand at the moment of the reading, and for TTLs, which count down meanwhile."""
+        """Tell if rows hold the time of reading: as events, which may stand at it, or with TTLs, which count down."""
         return self._config.output == "events" or self._config.write_times
 
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:

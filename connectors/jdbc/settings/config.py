@@ -338,7 +338,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
 
     @property
     def topic_format(self) -> str:
-        """topic.name.format, with mode=log Debezium's unless one is given."""
+        """Return topic.name.format; with mode=log the default is Debezium's."""
         is_default = self.mode == "log" and "topic.name.format" not in self.originals
         return LOG_TOPIC_FORMAT if is_default else self.topic_name_format
 

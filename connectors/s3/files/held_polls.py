@@ -29,7 +29,7 @@ class HeldPolls:
 
     @property
     def has_parts(self) -> bool:
-        """True where some parts are in no file yet."""
+        """Return True where some parts are in no file yet."""
         return bool(self._poll or self._held)
 
     def is_of_other_poll(self, admitted: Admitted) -> bool:

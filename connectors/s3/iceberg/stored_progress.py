@@ -25,7 +25,7 @@ _COUNTS: Final = (
     (1, "total-records", "added-records", "deleted-records"),
     (-1, "total-position-deletes", "added-position-deletes", "removed-position-deletes"),
 )
-"""Names fields of a snapshot's summary: rows in data files, and rows that delete files mark as gone."""
+"""Holds fields of a snapshot's summary: rows in data files, and rows that delete files mark as gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class BulkObject:
 
 @dataclass(frozen=True, slots=True)
 class BulkLayout:
-    """Names a backfill's objects beside the sink's, as `topics/orders/partition=0/<job>+<chunk>.parquet`."""
+    """Gives a backfill's objects keys beside the sink's, as `topics/orders/partition=0/<job>+<chunk>.parquet`."""
 
     topics_dir: str
     directory_delim: str

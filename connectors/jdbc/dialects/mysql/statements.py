@@ -48,7 +48,7 @@ class MySqlStatements(SinkStatements):
         return my.DECIMAL(65, schema.decimal_scale) if schema.name == s.DECIMAL else super().type_of(schema)
 
     def default(self, value: object, kind: Any) -> sa.TextClause:
-        """In parentheses, as columns of texts have expressions alone."""
+        """Return the default in parentheses, as a column of texts takes no literal but an expression."""
         return sa.text(f"({super().default(value, kind).text})")
 
     def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:

@@ -19,7 +19,7 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, Segment
 
 
 class Row(NamedTuple):
-    """Names a changed row behind a place by its transaction's number from there, and its own in that, both from 1."""
+    """Tells a changed row behind a place by its transaction's number from there, and its own in that, both from 1."""
 
     transaction: int = 0
     row: int = 0
