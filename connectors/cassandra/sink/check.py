@@ -11,8 +11,8 @@ from connectors.cassandra.cql.schema_reader import read_schemas
 from connectors.cassandra.cql.session import Database
 from connectors.cassandra.cql.statements import quoted
 from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.keyspaces import no_tables_in
 from connectors.cassandra.sink.config import CassandraSinkConfig
-from connectors.cassandra.source.keyspaces import no_tables_in
 
 
 def check(config: CassandraSinkConfig) -> Sequence[str]:

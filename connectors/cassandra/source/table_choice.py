@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from connect.api.errors import ConfigError
 from connectors.cassandra.cql.schema_reader import Schemas
 from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.keyspaces import no_tables_in
 from connectors.cassandra.source.config import CassandraSourceConfig
-from connectors.cassandra.source.keyspaces import no_tables_in
 
 log = logging.getLogger(__name__)
 
