@@ -151,11 +151,11 @@ def test_the_doctor_tells_what_is_not_sealed(kafka, worker_keys, with_keys, topi
     assert findings(plain) == {}
     # One that does not lead seals nothing.
     second = with_keys("first").ready()
-    eventually(lambda: "config-topic-unsealed" in findings(second))
-    assert "connectors orders are not sealed" in findings(second)["config-topic-unsealed"]
+    # The doctor waits a few seconds for brokers, and is asked again where the machine is busy.
+    eventually(lambda: "connectors orders are not sealed" in findings(second).get("config-topic-unsealed", ""))
     assert plain.stop() == 0
     eventually(lambda: all(map(is_sealed, topic().values())))
     eventually(lambda: findings(second).keys() == {"config-topic-plain-before"})
     assert SECRET not in str(findings(second))
     changed = with_keys("second", "first").ready()
-    assert findings(changed).keys() == {"config-topic-unsealed", "config-topic-plain-before"}
+    eventually(lambda: findings(changed).keys() == {"config-topic-unsealed", "config-topic-plain-before"})
