@@ -7,11 +7,11 @@ from contextlib import closing, suppress
 
 from connect.api.errors import ConfigError, ConfigProblem
 from connectors.cassandra.cql.errors import MissingRightError, TableGoneError
+from connectors.cassandra.cql.keyspaces import no_tables_in
 from connectors.cassandra.cql.schema_reader import read_schemas
 from connectors.cassandra.cql.session import Database
 from connectors.cassandra.cql.statements import quoted
 from connectors.cassandra.cql.tables import Table
-from connectors.cassandra.keyspaces import no_tables_in
 from connectors.cassandra.sink.config import CassandraSinkConfig
 
 

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Mapping
 
 from connect.api.errors import ConfigError
+from connectors.cassandra.cql.keyspaces import no_tables_in
 from connectors.cassandra.cql.schema_reader import Schemas
 from connectors.cassandra.cql.tables import Table
-from connectors.cassandra.keyspaces import no_tables_in
 from connectors.cassandra.source.config import CassandraSourceConfig
 
 log = logging.getLogger(__name__)
