@@ -13,6 +13,7 @@ from pydantic import Field
 
 from connect.cluster.model.connector_values import Saved
 from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.access.config_bounds import check_new_name
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import ready
@@ -22,7 +23,6 @@ from connect.rest.resources.preview import DRY_RUN, preview
 from connect.rest.resources.shapes import Config, Connector, CreateConnector, Expanded, Validation
 from connect.rest.server.answers import empty_answer, info_json, json_answer, status_json
 from connect.rest.server.author import who
-from connect.rest.server.config_bounds import check_new_name
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import read_config, read_create, read_texts
 from connect.rest.server.rights import require, visible

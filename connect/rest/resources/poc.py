@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from connect.rest.access.config_bounds import check_config, check_new_name
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.jobs.evaluation_jobs import EvaluationJob, EvaluationJobs
 from connect.rest.resources.own_shapes import Evaluation, EvaluationWanted
 from connect.rest.server.answers import json_answer
-from connect.rest.server.config_bounds import check_config, check_new_name
 from connect.rest.server.context import CONTEXT
 from connect.rest.server.json_body import NumberText, read_own_json
 from connect.rest.server.rights import require

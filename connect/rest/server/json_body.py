@@ -17,8 +17,8 @@ from aiohttp import web
 
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import RequestError
+from connect.rest.access.config_bounds import check_config
 from connect.rest.errors.http_error import HttpError, status_of
-from connect.rest.server.config_bounds import check_config
 from connect.rest.server.request_body import body_of
 
 NESTING_MAX: Final = 100

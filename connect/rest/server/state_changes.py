@@ -15,7 +15,7 @@ from connect.rest.server.context import context_of
 from connect.rest.server.waiting import finished
 
 STATES: Final = web.RequestKey("state_changes", dict[str, dict[str, Any]])
-"""Connector or logger -> what of it -> `{"from", "to"}`. Set where the worker keeps an audit log."""
+"""Holds, by connector or logger and by what is changed of it, `{"from", "to"}`, where there is an audit log."""
 SHOWN: Final = 100
 """So many partitions are told of a change of offsets."""
 

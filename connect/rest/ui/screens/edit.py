@@ -11,6 +11,7 @@ from aiohttp import web
 
 from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.cluster.validation.definitions import all_definitions
+from connect.rest.access.config_bounds import check_new_name
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.resources.checking import ready
@@ -18,7 +19,6 @@ from connect.rest.resources.connectors import PATCHING, named_config
 from connect.rest.resources.plugins import plugin_of
 from connect.rest.resources.preview import previewed
 from connect.rest.server.author import who
-from connect.rest.server.config_bounds import check_new_name
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import json_of, texts_of
 from connect.rest.server.routing import Route
