@@ -22,6 +22,8 @@ class Sink:
     """What the target holds, or will soon."""
     is_away: bool = False
     """The target refuses what comes."""
+    has_task: bool = True
+    """A connector that is stopped has no task, and gets one when it runs: not by a pause, as in Java."""
 
     def settle(self) -> None:
         """Take note that time goes by: whoever runs and may write has written."""
@@ -31,7 +33,7 @@ class Sink:
     @property
     def waiting(self) -> int | None:
         """Records that are in Kafka and not in the target; None where no task is there to tell."""
-        return None if self.state == "STOPPED" else self.written - self.delivered
+        return self.written - self.delivered if self.has_task else None
 
 
 @dataclass
@@ -76,7 +78,10 @@ class Model:
 
     def set_state(self, name: str, state: str) -> None:
         """Take note of what was asked for."""
-        (self.sinks.get(name) or self.sources[name]).state = state
+        sink = self.sinks.get(name)
+        (sink or self.sources[name]).state = state
+        if sink is not None and state != "PAUSED":
+            sink.has_task = state == "RUNNING"
 
     @property
     def names(self) -> set[str]:
