@@ -76,7 +76,10 @@ class Secrets:
         if self.masked and value:
             value = HIDDEN if info.value.name in hidden else self._shown(info.value.name, value)
         errors = tuple(masked(known.hide(error)) for error in info.value.errors)
-        return replace(info, value=replace(info.value, value=value, errors=errors))
+        # An alias is a part of the names of keys.
+        name = known.hide(info.value.name)
+        definition = replace(info.definition, name=known.hide(info.definition.name)) if info.definition else None
+        return replace(info, definition=definition, value=replace(info.value, name=name, value=value, errors=errors))
 
     def _shown(self, key: str, value: str) -> str:
         """A connector's name is no secret, however it looks: it stands in every path."""
