@@ -24,8 +24,7 @@ from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 
 PATIENCE: Final = 1000
-"""Calls that the service's faults may fail before the sink is called hung. The dozen requests that make a table with a
-log ready pass together in one of fifty."""
+"""Bounds the calls that faults may fail: the dozen requests of a new table with a log pass in one of fifty."""
 SETTLE_S: Final = 90.0
 """Within this time, with nothing in the way, something is committed."""
 BUDGET_BYTES: Final = 4 << 30
