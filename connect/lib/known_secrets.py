@@ -40,7 +40,7 @@ _SIGN_BEFORE: Final = re.compile(r"[=:]\s{0,3}\Z")
 _AFTER_VALUE: Final = frozenset("\"'`,;&@)}]>| \t\r\n\\")
 _QUOTES: Final = frozenset("\"'`")
 _STANDARD: Final = str.maketrans("-_", "+/")
-_CODED: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}")
+_CODED: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 
 
 class KnownSecrets:
@@ -131,7 +131,8 @@ def is_plain(secret: str) -> bool:
 
 def _decoded(coded: str) -> str:
     """Return the text that base64 stands for, as far as it is whole; empty: it stands for none."""
-    data = coded.translate(_STANDARD)[: len(coded) - (len(coded) % 4 == 1)]
+    data = coded.rstrip("=").translate(_STANDARD)
+    data = data[: len(data) - (len(data) % 4 == 1)]
     try:
         return base64.b64decode(f"{data}{'=' * (-len(data) % 4)}").decode()
     except ValueError:

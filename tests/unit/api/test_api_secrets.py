@@ -235,6 +235,7 @@ def test_what_a_server_repeats_of_basic_authentication_is_hidden(user: str, pass
         shown = hidden_in(text, [password])
         assert coded.rstrip("=") not in shown
         assert "[hidden]" in shown
+        assert "hidden]=" not in shown
 
 
 def test_base64_that_holds_no_secret_stays() -> None:
