@@ -94,25 +94,26 @@ class Buffer:
     def values(self, columns: Sequence[Cells]) -> list[pa.BinaryArray]:
         """Return the values of columns of the same rows as bytes; null where the kind is not text.
 
-        ConnectError: a value reaches beyond the buffer, or into the one behind it.
+        ConnectError: a value reaches beyond the buffer.
         """
         rows = len(columns[0].start) if columns else 0
         if not rows:
             return [pa.array([], pa.binary()) for _ in columns]
-        count = rows * len(columns)
+        count, content_bytes = rows * len(columns), len(self._padded) - len(PADDING)
         # Every second element lies between two values, so that offsets into the buffer need no copy before the gather.
         offsets = np.zeros(2 * count + 1, np.int32)
         between = offsets[1:].reshape(rows, 2 * len(columns))
         wanted = np.empty((len(columns), rows), np.int64)
         missing = np.empty((len(columns), rows), np.bool_)
         for number, cells in enumerate(columns):
+            ends = cells.start + cells.size
+            # Arrow looks at none of them: a size that a server made up would read the memory behind the buffer.
+            if ends.max() > content_bytes:
+                raise ConnectError("The server sends a value that reaches beyond its row.")
             between[:, 2 * number] = cells.start
-            between[:, 2 * number + 1] = cells.start + cells.size
+            between[:, 2 * number + 1] = ends
             missing[number] = cells.kind != TEXT
             wanted[number] = np.arange(2 * number + 1, 2 * count, 2 * len(columns))
-        # Arrow looks at none of them: a size that a server made up would read the memory behind the buffer.
-        if offsets[-1] > len(self._padded) - len(PADDING) or (offsets[1:] < offsets[:-1]).any():
-            raise ConnectError("The server sends a value that reaches beyond its row.")
         everything = pa.BinaryArray.from_buffers(
             pa.binary(), 2 * count, [None, pa.py_buffer(offsets), self.arrow], null_count=0
         )
