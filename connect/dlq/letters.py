@@ -64,10 +64,19 @@ class LetterTopic:
         for raw in self._records(self.marks_topic, deadline):
             keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
             for key, value in zip(keys, raw.values.to_pylist(), strict=True):
-                place = _place(key)
-                if value is not None:
-                    found[place] = Identity(place, json.loads(value).get("timestamp_ms"))
+                if value is not None and (mark := self._marked(key, value)) is not None:
+                    found[mark.place] = mark
         return frozenset(found.values())
+
+    def _marked(self, key: bytes | None, value: bytes) -> Identity | None:
+        """Return what a mark is of; None, with a warning: the record is none, as anybody may have written it."""
+        try:
+            mark = Identity(_place(key), json.loads(value).get("timestamp_ms"))
+            hash(mark)
+        except (ValueError, AttributeError, TypeError, RecursionError) as error:
+            log.warning("A record of %s is no mark, and is left out: %s", self.marks_topic, type(error).__name__)
+            return None
+        return mark
 
     def make_marks_topic(self, deadline: Deadline) -> None:
         """Make the topic that says what was replayed, with the replicas of the letters' own."""

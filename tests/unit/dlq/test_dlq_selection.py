@@ -140,3 +140,19 @@ def test_a_mark_is_of_one_letter_and_not_of_a_later_one_at_its_place(monkeypatch
     done = topic.replayed(Deadline.after(1))
     assert letter(timestamp_ms=5000).identity in done
     assert letter(timestamp_ms=6000).identity not in done
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, b"x"), (b"[0,1]", b"[" * 100_000), (b"[" * 100_000, b"{}"), (b"[0]", b"{}"), (b"7", b"{}"),
+        (b"[0,1]", b"[]"),
+        (b"[0,[]]", b"{}"), (b"[0,1]", b'{"timestamp_ms": []}'), (b"\xff", b"\xff"),
+    ],
+)  # fmt: skip
+def test_a_record_that_is_no_mark_is_left_out(monkeypatch: pytest.MonkeyPatch, key: bytes, value: bytes) -> None:
+    topic = LetterTopic({"bootstrap.servers": "127.0.0.1:1"}, "dlq")
+    planted = RawBatch("dlq.replayed", pa.array([value], pa.binary()), pa.array([key], pa.binary()))
+    batches = [planted, topic.marks([letter()])]
+    monkeypatch.setattr(topic, "_records", lambda name, deadline: batches)
+    assert topic.replayed(Deadline.after(1)) == {letter().identity}
