@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +20,8 @@ HOUR_S = 3600.0
 class Google:
     """Google's client: jobs and labels of tables. A statement that begins with "slow" runs until `end` is called.
 
-    log: the statements in the order in which they began and ended. lost: answers that do not come.
+    log: the statements in the order in which they began and ended. lost: answers that do not come. on_slow: it is
+    called when a slow statement has begun.
     """
 
     def __init__(self) -> None:
@@ -30,6 +31,7 @@ class Google:
         self.lost = 0
         self.asked = 0
         self.lines: set[str] = set()
+        self.on_slow: Callable[[], None] = lambda: None
 
     def query(self, sql: str, *, job_id: str, job_config: Any, **_: Any) -> Any:
         number = self._number(job_id)
@@ -41,7 +43,9 @@ class Google:
             dml_stats=SimpleNamespace(inserted_row_count=1, updated_row_count=0, deleted_row_count=0),
             total_bytes_billed=0, reload=lambda **_: None,
         )  # fmt: skip
-        if not sql.startswith("slow"):
+        if sql.startswith("slow"):
+            self.on_slow()
+        else:
             self.end(number)
         if self.lost:
             self.lost -= 1
@@ -102,7 +106,7 @@ def test_the_end_of_a_line_is_found_by_few_questions(taken):
 def begin(google: Google, sql: str) -> Any:
     """The job of a process that died, or froze, while BigQuery runs its statement."""
     warehouse = Warehouse(google, "p", "d", timeout_s=1)
-    warehouse.stop()
+    google.on_slow = warehouse.stop
     with pytest.raises(RetriableError, match="still running"):
         run(MergeLine(warehouse), f"slow {sql}")
     return google.jobs[max(google.jobs)]
