@@ -149,8 +149,8 @@ def test_what_an_earlier_life_staged_is_swept(dataset):
     with patch.object(Merging, "write", lambda self, batch: self._staging.fill(batch)):  # a crash after the load job
         first.put([Message(0, 0, 1, 0)])
         first.flush()
+        wait_for(lambda: staged(dataset), 60, "a staged batch")
         first.task.close()
-    assert staged(dataset)
     with Life(settings):
         assert not staged(dataset)
 
