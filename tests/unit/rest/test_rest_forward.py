@@ -140,7 +140,22 @@ def test_a_request_is_signed_anew_when_the_connection_to_the_leader_breaks(serve
     assert len({*leader.stamps}) == 3
 
 
-class _Echo:
+class _Served:
+    """An HTTP server that answers on a thread of its own until it is closed."""
+
+    def __init__(self, server: HTTPServer) -> None:
+        self._server = server
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Echo(_Served):
     """An HTTP server that keeps the headers of one request."""
 
     def __init__(self) -> None:
@@ -153,18 +168,10 @@ class _Echo:
                 self.end_headers()
 
         self.headers = headers
-        self._server = HTTPServer(("127.0.0.1", 0), Keep)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__init__(HTTPServer(("127.0.0.1", 0), Keep))
 
 
-class _Breaking:
+class _Breaking(_Served):
     """An HTTP server that keeps connections open, and closes one without an answer to its second request."""
 
     def __init__(self) -> None:
@@ -184,13 +191,6 @@ class _Breaking:
                 self.send_response(204)
                 self.end_headers()
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Break)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Break)
+        server.daemon_threads = True
+        super().__init__(server)
