@@ -181,7 +181,7 @@ class SourceRestarts(ConnectorSuite):
             first, second = self._crash_and_resume(system, polled, stored)
             durable = [*first.full_batches[:stored], *second.full_batches]
             lost = missing(system, durable, ids=range(ROWS))
-            # What is lost cannot be repeated, and costs the time that each further step would wait for it.
+            # A lost row cannot be repeated, and each further step would wait in vain for it, so the walk ends here.
             twice = [] if lost else repeated(ids_of(system, durable))
             yield _Crash(f"A crash after {polled} batches, with the offsets of {stored} stored,", lost, twice)
             if lost:

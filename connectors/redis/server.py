@@ -70,7 +70,7 @@ class RedisServer:
 
         pipeline = self._client.pipeline(transaction=False)
         for command in commands:
-            pipeline.execute_command(*command)  # type: ignore[no-untyped-call]  # redis has no types here
+            pipeline.execute_command(*command)  # type: ignore[no-untyped-call]  # redis declares no types for this method
         try:
             return pipeline.execute(raise_on_error=False)
         except (e.AuthenticationError, e.NoPermissionError) as error:
@@ -78,7 +78,7 @@ class RedisServer:
         except (e.ConnectionError, e.TimeoutError, OSError) as error:
             raise RetriableError(f"{self._where} does not answer ({type(error).__name__}: {_shown(error)}).") from None
         except (e.RedisError, ValueError, TypeError, OverflowError, RecursionError) as error:
-            # What is left of such an answer would be taken for the answers to the next commands.
+            # The library would read the rest of such an answer as the answers to the next commands.
             self._client.connection_pool.disconnect()
             raise self._no_redis(f"{type(error).__name__}: {_shown(error)}") from None
 
@@ -122,7 +122,7 @@ def _client(target: Target) -> redis.Redis:
 def _bounded(kind: type[Connection], whole_s: float) -> type[Connection]:
     """Return connections whose answers to one request end within these seconds."""
 
-    class Bounded(kind):  # type: ignore[valid-type, misc]  # a class is a value here
+    class Bounded(kind):  # type: ignore[valid-type, misc]  # mypy takes no base class from a variable
         def _connect(self) -> Any:
             return _BoundedSocket(super()._connect(), whole_s)
 

@@ -63,7 +63,7 @@ class LatestView:
         if CLEARS in self.columns:
             rows = "\n".join(["  SELECT * FROM (", not_cleared(rows, self._keys, quote), "  ) AS B"])
         return "\n".join([
-            f"SELECT {shown} FROM (",  # noqa: S608 - names alone
+            f"SELECT {shown} FROM (",  # noqa: S608 - it joins quoted names, no values of rows
             f"{rows} WHERE TRUE",
             f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {', '.join(keys)}, CASE WHEN {lacking} THEN {place} END",
             f"  ORDER BY {order}) = 1",
@@ -84,15 +84,15 @@ class LatestView:
     def _rows(self) -> str:
         """Return SQL of the table's rows and, as if they were such, of the deletes that are remembered elsewhere."""
         if not self.memories:
-            return f"  SELECT * FROM {self.table}"  # noqa: S608 - names alone
+            return f"  SELECT * FROM {self.table}"  # noqa: S608 - it joins quoted names, no values of rows
         quote, members = self.quote, self._members
         named = [".".join(map(quote, key.split("."))) + f" AS {quote(name)}" for key, name in members.items()]
-        parts = [f"SELECT {', '.join((*map(quote, self.columns), *named))} FROM {self.table}"]  # noqa: S608 - names
+        parts = [f"SELECT {', '.join((*map(quote, self.columns), *named))} FROM {self.table}"]  # noqa: S608 - it joins quoted names, no values of rows
         for memory in self.memories:
             values = [
                 "TRUE" if name == memory.mark else quote(name) if name in memory.columns else "NULL"
                 for name in (*self.columns, *map(flat, members))
             ]
-            parts.append(f"SELECT {', '.join(values)} FROM {memory.table}")  # noqa: S608 - names alone
+            parts.append(f"SELECT {', '.join(values)} FROM {memory.table}")  # noqa: S608 - it joins quoted names, no values of rows
         text = "\n    UNION ALL ".join(parts)
-        return f"  SELECT * FROM (\n    {text}\n  ) AS A"  # noqa: S608 - names alone
+        return f"  SELECT * FROM (\n    {text}\n  ) AS A"  # noqa: S608 - it joins quoted names, no values of rows

@@ -49,7 +49,7 @@ def _holds_every_record(config: BigQuerySinkConfig, target: str) -> ConfigError:
         f"Table {path} holds every record, as dedup.mode=view has added them, and dedup.mode={config.mode.name} keeps "
         "one row of each key: records of one key would stay as doubles.",
         key="dedup.mode",
-        fix=f"Run CREATE OR REPLACE TABLE `{path}` AS SELECT * FROM `{view}`, which leaves one row of each key and "  # noqa: S608 - for people
+        fix=f"Run CREATE OR REPLACE TABLE `{path}` AS SELECT * FROM `{view}`, which leaves one row of each key and "  # noqa: S608 - the text advises a person, and is not run
         "takes the label away, or set dedup.mode=view again.",
     )
 
@@ -60,7 +60,7 @@ def _has_changes(config: BigQuerySinkConfig, target: str) -> ConfigError:
         f"Table {path} was written by dedup.mode=cdc, and dedup.mode={config.mode.name} cannot go on with it: BigQuery "
         "changes such a table by its primary key alone, and refuses UPDATE, DELETE and MERGE.",
         key="dedup.mode",
-        fix=f"Set dedup.mode=cdc again; or stop the connector, run ALTER TABLE `{path}` SET OPTIONS (max_staleness = "  # noqa: S608 - for people
+        fix=f"Set dedup.mode=cdc again; or stop the connector, run ALTER TABLE `{path}` SET OPTIONS (max_staleness = "  # noqa: S608 - the text advises a person, and is not run
         f"NULL) and CREATE TABLE `{path}_rows` AS SELECT * FROM `{path}`, and name that table in topic2TableMap. "
         "Deletes that BigQuery remembers are not copied: an older record that comes late brings its row back.",
     )

@@ -131,7 +131,7 @@ class Documents:
             if header.key == name:
                 value = header.value.decode() if isinstance(header.value, bytes) else header.value
                 try:
-                    return int(value)  # type: ignore[call-overload, no-any-return]  # a header has any type
+                    return int(value)  # type: ignore[call-overload, no-any-return]  # a header's value may have any type
                 except (TypeError, ValueError):
                     break
         raise SchemaError(f"The record has no header {name} with a whole number.", key="external.version.header")

@@ -25,7 +25,7 @@ def admin_of(brokers: ThreeBrokers) -> AdminClient:
 
 def told(what: str, flow, recovered_s: list[float]) -> None:
     seconds = ", ".join(f"{one:.1f}" for one in recovered_s)
-    print(f"{what}: {flow.check()}; rows flowed after {seconds} s", flush=True)  # noqa: T201 - a figure
+    print(f"{what}: {flow.check()}; rows flowed after {seconds} s", flush=True)  # noqa: T201 - chaos reports how long rows stood
 
 
 def fill(file: Path) -> None:

@@ -37,5 +37,5 @@ def test_workers_are_upgraded_and_taken_back_under_load(first_release, tmp_path,
                 while not side_by_side.expired:
                     flow.until_rows_flow()
         seen = flow.check()
-    print(f"{seen}; rows flowed after {', '.join(f'{one:.1f}' for one in recovered_s)} s", flush=True)  # noqa: T201 - a figure
+    print(f"{seen}; rows flowed after {', '.join(f'{one:.1f}' for one in recovered_s)} s", flush=True)  # noqa: T201 - chaos reports how long rows stood
     assert seen.endswith("failed: []")

@@ -79,7 +79,7 @@ def bed(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module")
-def looking(browser: Any, bed: Bed) -> Callable[[], AbstractContextManager[Look]]:  # noqa: F811 - the fixture of chromium
+def looking(browser: Any, bed: Bed) -> Callable[[], AbstractContextManager[Look]]:  # noqa: F811 - pytest passes the imported fixture by this name
     """Opens pages; when they are closed each has asked nobody but its worker, and reported no error."""
 
     @contextmanager

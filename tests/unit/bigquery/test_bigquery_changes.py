@@ -115,7 +115,7 @@ def test_changes_keep_the_latest_record_of_each_key_whatever_comes_again(way, da
     table, sent = SqlTable(config(mode="cdc", **way)), Captured()
     for run in (list(run) for merge in history for run in merge):
         batch = sealed(table, run)
-        assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]  # a fake writer
+        assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]  # Capture stands in for the storage writer
     messages = [message for merge in history for run in merge for message in run]
     model = latest(messages, by_version="order_by" in way, field_deletes="delete" in way)
     assert sent.texts() == wanted(model)
@@ -125,7 +125,7 @@ def test_changes_carry_what_they_do_and_their_order():
     table, sent = SqlTable(config(mode="cdc", delete="gone=true")), Sent()
     run = [Message(3, 7, 1, 5), Message(3, 8, 1, 5, text=None), Message(3, 9, 2, -1, gone=True), Message(3, 260, 2, 0)]
     batch = sealed(table, run)
-    assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]  # a fake writer
+    assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]  # Capture stands in for the storage writer
     assert [getattr(row, CHANGE_TYPE) for row in sent.rows] == ["UPSERT", "DELETE", "DELETE", "UPSERT"]
     orders = [tuple(int(part, 16) for part in getattr(row, SEQUENCE).split("/")) for row in sent.rows]
     assert [(order[1] % 2**20, order[2]) for order in orders] == [(3, 7), (3, 8), (3, 9), (3, 260)]
@@ -142,7 +142,7 @@ def test_times_that_no_clock_shows_have_a_place_in_the_order_of_changes():
     ]
     table, sent = SqlTable(config(mode="cdc", order_by="version")), Sent()
     batch = sealed(table, run)
-    assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]  # a fake writer
+    assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]  # Capture stands in for the storage writer
     orders = [tuple(int(part, 16) for part in getattr(row, SEQUENCE).split("/")) for row in sent.rows]
     assert orders == sorted(orders)
     assert len(set(orders)) == len(orders)

@@ -32,7 +32,7 @@ class Broker:
 
 def watch(*answers: tuple[int, int] | int) -> Watch:
     watch = object.__new__(Watch)
-    watch._consumer, watch._records = Broker(*answers), {}  # type: ignore[assignment]  # a stand-in
+    watch._consumer, watch._records = Broker(*answers), {}  # type: ignore[assignment]  # Broker stands in for a consumer
     return watch
 
 

@@ -34,7 +34,7 @@ class PostgresChunks:
         """Return the next rows of a table; None: it has no key."""
         # Whoever may signal gives the condition, as in Debezium, and the connector's user reads by it.
         where = f" WHERE {progress.condition}"
-        select = f"SELECT * FROM {name.quoted}{where}" if progress.condition else ""  # noqa: S608 - the signal gives it
+        select = f"SELECT * FROM {name.quoted}{where}" if progress.condition else ""  # noqa: S608 - the condition is SQL of whoever may write signals
         seen, clock_us = self.snapshot.begin(None)
         try:
             self.snapshot.hold(name)
