@@ -104,12 +104,12 @@ class SinkRecords(SinkRestarts):
             for batch in log.batches(CUT):
                 run = runs[batch.partition or 0]
                 run.put(batch)
-                run.flush()
+                run.try_flush()
             # In turn, as both go on in the end: a task may wait for what the other does in its flush.
             deadline = Deadline.after(self.patience_s)
             while {**runs[0].claimed, **runs[1].claimed} != log.ends and deadline.wait(0.02):
                 for run in runs:
-                    run.flush()
+                    run.try_flush()
             for run, partition in zip(runs, (first, second), strict=True):
                 self.claim(run, {partition: PER_PARTITION})
         lost = unwritten(system, [row for rows in log.rows.values() for row in rows])

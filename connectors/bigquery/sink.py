@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
@@ -22,11 +21,8 @@ from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.bigquery.cost.asking import costs_of_existing, table_costs
 from connectors.bigquery.cost.sentences import budget_sentences, rate_sentences, sentences
-from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
-from connectors.bigquery.dedup.side_tables import log_table
 from connectors.bigquery.merge.staging import connector_label
 from connectors.bigquery.merge.staging_tables import Role
-from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.spending.budget import budget_of, prices_of_config
 from connectors.bigquery.spending.connector_spending import ConnectorSpending, spending_table
@@ -36,9 +32,10 @@ from connectors.bigquery.tables.preflight import check, missing_roles
 from connectors.bigquery.tables.trial import TrialDataset
 from connectors.bigquery.warehouse.client import account_of, open_warehouse
 from connectors.bigquery.warehouse.errors import RefusedJobError
-from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.bulk import BigQueryBulkWriter
-from connectors.bigquery.write.intake import taken_in
+from connectors.bigquery.write.first_records import FirstRecords
+from connectors.bigquery.write.intake import Intake, taken_in
+from connectors.bigquery.write.open_sink import OpenSink
 from connectors.bigquery.write.refused_records import given_up
 from connectors.bigquery.write.table_buffers import TableBuffer, first_pending
 from connectors.bigquery.write.table_writers import table_writer_of
@@ -50,7 +47,6 @@ _LOOK_S = 0.25
 _FULL_LOOK_S = 0.1
 _LONG_S = 15.0
 """A batch that has been on its way for longer is told in the status."""
-_CLOSE_S = 10.0
 _SAMPLE_S = 8.0
 """Topics are sampled for no longer, as a validation has to end."""
 
@@ -134,51 +130,6 @@ class BigQuerySinkConnector:
         return TrialDataset(self._config, name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """What a task uses between open and close."""
-
-    ctx: SinkContext
-    warehouse: Warehouse
-    writer: TableWriter
-    targets: TargetTables
-    topic_ids: TopicIds
-    executor: ThreadPoolExecutor
-    spending: ConnectorSpending
-    pace: LoadPace
-    has_ledger: bool
-    """It is True where jobs are counted in a table beside those of the topics."""
-
-    def write(self, batch: SealedBatch) -> Refusals:
-        """Write a batch once the quotas of load jobs allow it, see `TableWriter.write`."""
-        self.pace.require(batch.target, log_table(batch.target))
-        return self.writer.write(batch)
-
-    @property
-    def collects(self) -> bool:
-        """Return True if `collect` has something to do."""
-        return self.writer.collects or self.targets.views.are_there
-
-    def collect(self) -> None:
-        """Merge what other tasks staged, compact logs, and look at the views."""
-        try:
-            if self.writer.collects:
-                self.writer.collect()
-        finally:
-            self.targets.views.look()
-
-    def close(self) -> None:
-        """End the threads, then release what they use. A job that runs in BigQuery goes on, and does no harm."""
-        self.writer.stop()
-        self.warehouse.stop()
-        self.executor.shutdown(wait=True, cancel_futures=True)
-        self.writer.close()
-        if self.has_ledger:
-            with self.warehouse.within(Deadline.after(_CLOSE_S)):
-                self.spending.save()
-        self.warehouse.close()
-
-
 class BigQuerySinkTask:
     """Writes the partitions assigned to it. Owned by the task thread; batches land on threads of its own."""
 
@@ -202,7 +153,7 @@ class BigQuerySinkTask:
         self._collecting: Future[None] | None = None
         self._saving: Future[None] | None = None
         self._collect_at_s = 0.0
-        self._opened: _Opened | None = None
+        self._opened: OpenSink | None = None
 
     def open(self, ctx: SinkContext) -> None:
         """Build the client, look at the dataset, and drop what an earlier life of the task staged."""
@@ -213,13 +164,14 @@ class BigQuerySinkTask:
         usd_per_tib = None if prices.slots else prices.query_tib
         spending = ConnectorSpending(warehouse, table, budget_of(config, prices), self._wall_s, usd_per_tib)
         writer = table_writer_of(config, warehouse, role, self._count, spending=spending)
-        threads = ThreadPoolExecutor(writer.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
-        targets = TargetTables(config, warehouse, self._buffers)
+        name = f"bigquery-{ctx.connector}-{ctx.task}"
+        threads = ThreadPoolExecutor(writer.threads, thread_name_prefix=name)
+        targets = TargetTables(config, warehouse)
         pace = LoadPace(config.tasks, self._now_s)
         warehouse.on_load = pace.count
-        self._opened = _Opened(
-            ctx, warehouse, writer, targets, TopicIds(ctx.topic_id), threads, spending, pace,
-            has_ledger=config.mode.merges_rows,
+        self._opened = OpenSink(
+            ctx, warehouse, writer, targets, FirstRecords(targets, config.threads, f"{name}-first"),
+            TopicIds(ctx.topic_id), threads, spending, pace, has_ledger=config.mode.merges_rows,
         )  # fmt: skip
         warehouse.look()
         targets.modes.recall(map(config.table_names.table, config.named_topics))
@@ -232,7 +184,7 @@ class BigQuerySinkTask:
             self._opened.topic_ids.forget(partitions)
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Gather the rows. Batches that are due land on other threads."""
+        """Gather the rows. Batches that are due land on other threads, and tables are made ready on others."""
         assert batch.consumed is not None
         opened = self._open
         self._advance(deadline)
@@ -241,14 +193,11 @@ class BigQuerySinkTask:
         bad: Mapping[int, Exception] = {}
         if len(batch):
             batch = opened.topic_ids.placed(batch, deadline)
-            assert batch.consumed is not None
-            with opened.warehouse.within(deadline):
-                intake = taken_in(batch, opened.targets)
-            for buffer, admitted in intake.parts:
-                if admitted.late:
-                    self._count({"late_records_total": admitted.late})
-                buffer.take(partition, admitted, self._now_s(), batch.consumed.topic_id)
-            bad = intake.bad
+            if not opened.first_records.holds(batch):
+                with opened.warehouse.within(deadline):
+                    intake = taken_in(batch, opened.targets)
+                self._gather(batch, intake)
+                bad = intake.bad
         self._next[partition] = next_offset
         self._look_again()
         if bad:
@@ -265,11 +214,12 @@ class BigQuerySinkTask:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-        first = first_pending(self._buffers.values())
+        first = first_pending((*self._buffers.values(), self._open.first_records))
         return {partition: first.get(partition, offset) for partition, offset in self._next.items()}
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Drop the gathered rows of these partitions: their next owner reads them again."""
+        self._open.first_records.forget(partitions)
         for buffer in self._buffers.values():
             buffer.forget(partitions)
         for partition in partitions:
@@ -283,26 +233,47 @@ class BigQuerySinkTask:
             opened.close()
 
     @property
-    def _open(self) -> _Opened:
+    def _open(self) -> OpenSink:
         assert self._opened is not None, "the task is not open"
         return self._opened
 
     def _advance(self, deadline: Deadline) -> None:
         """See what has landed, and send what is due. What failed for now is kept for the next flush to tell."""
         opened, now_s = self._open, self._now_s()
+        self._take_ready(deadline)
         for buffer in self._buffers.values():
             try:
-                failure = buffer.advance(opened.write, opened.executor, now_s)
+                unwritten = buffer.advance(opened.write, opened.executor, now_s)
             except RefusedJobError as error:
                 with opened.warehouse.within(deadline):
                     opened.targets.check_unchanged(buffer, error)
                 raise
             self._give_up(buffer)
-            if failure is not None:
+            if unwritten is not None:
                 # A table that waits for a budget or quota is told in the status, and holds up no other one.
-                self._failure = self._failure if isinstance(failure, BudgetSpentError | PacedError) else failure
+                self._failure = self._failure if isinstance(unwritten, BudgetSpentError | PacedError) else unwritten
                 with opened.warehouse.within(deadline):
                     opened.targets.restore(buffer)
+
+    def _take_ready(self, deadline: Deadline) -> None:
+        """Gather the rows whose table is ready by now. Bad ones among them are reported, as their put has returned."""
+        first_records = self._open.first_records
+        with self._open.warehouse.within(deadline):
+            for batch, intake in first_records.advance(self._now_s()):
+                self._gather(batch, intake)
+                if intake.bad:
+                    self._open.ctx.reject(batch, intake.bad)
+        for failure in first_records.failed():
+            self._failure = failure
+
+    def _gather(self, batch: Batch, intake: Intake) -> None:
+        """Put the rows that a batch became into the buffers of their tables."""
+        assert batch.consumed is not None
+        for buffer, admitted in intake.parts:
+            self._buffers[buffer.target] = buffer
+            if admitted.late:
+                self._count({"late_records_total": admitted.late})
+            buffer.take(batch.consumed.topic_partition, admitted, self._now_s(), batch.consumed.topic_id)
 
     def _give_up(self, buffer: TableBuffer) -> None:
         """Report rows that BigQuery refused as bad records, before their offsets count as durable."""
@@ -328,6 +299,8 @@ class BigQuerySinkTask:
         self._explained = reason is not None
 
     def _reason_to_wait(self) -> str | None:
+        for target, failure in self._open.first_records.failures:
+            return _waiting(target, failure)
         for buffer in self._buffers.values():
             if buffer.failure is not None and not isinstance(buffer.failure, BudgetSpentError):
                 return _waiting(buffer.target, buffer.failure)
@@ -337,8 +310,12 @@ class BigQuerySinkTask:
                 return f"Rows of table {buffer.target} are on their way: {self._open.writer.doing(buffer.target)}."
         return self._open.spending.notice()
 
+    @property
+    def _held_bytes(self) -> int:
+        return self._open.first_records.held_bytes + sum(buffer.held_bytes for buffer in self._buffers.values())
+
     def _wait_for_room(self, deadline: Deadline) -> None:
-        while sum(buffer.held_bytes for buffer in self._buffers.values()) >= self._config.buffer_max_bytes:
+        while self._held_bytes >= self._config.buffer_max_bytes:
             if not deadline.wait(_FULL_LOOK_S):
                 raise RetriableError(
                     f"{self._config.buffer_max_bytes} bytes of rows wait for their merge (buffer.max.bytes). "
@@ -365,7 +342,7 @@ class BigQuerySinkTask:
         """Ask for a flush when the next batch is due, and soon while one is on its way."""
         now_s = self._now_s()
         waits = [due for buffer in self._buffers.values() if (due := buffer.due_in_s(now_s)) is not None]
-        if any(buffer.is_writing for buffer in self._buffers.values()):
+        if self._open.first_records.are_waiting or any(buffer.is_writing for buffer in self._buffers.values()):
             waits.append(_LOOK_S)
         if self._open.collects:
             waits.append(max(_LOOK_S, self._collect_at_s - now_s))
@@ -390,7 +367,7 @@ class BigQuerySinkTask:
                 ended, self._saving = self._saving, self._open.executor.submit(self._open.spending.save)
                 if ended is not None:
                     ended.result()
-        self._open.ctx.gauge("buffered_bytes", sum(buffer.held_bytes for buffer in self._buffers.values()))
+        self._open.ctx.gauge("buffered_bytes", self._held_bytes)
 
 
 def _waiting(target: str, failure: RetriableError) -> str:

@@ -169,7 +169,7 @@ class BigQuerySinkConfig(GoogleSettings):
         "commitInterval", 60, doc="Seconds between two load jobs of a table with enableBatchMode.", group=LIMITS
     )
     threads: Annotated[Int, between(1, 64)] = key(
-        "threadPoolSize", 10, doc="Most tables of a task that are staged and merged at the same time.",
+        "threadPoolSize", 10, doc="Most tables of a task that are made ready, or staged and merged, at the same time.",
         importance="low", group=LIMITS,
     )  # fmt: skip
     buffer_max_bytes: Annotated[Long, at_least(1)] = key(

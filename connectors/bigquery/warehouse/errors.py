@@ -25,10 +25,10 @@ _PASSING_CODES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORB
 """A 403 that is left is a quota; a table that is not found is made again."""
 _NO_DATASET: Final = re.compile(r"not found: (dataset|project)", re.IGNORECASE)
 _RETRIABLE_TEXTS: Final = (
-    "could not serialize access", "concurrent update", "transaction is aborted", "failed to commit",
-    "streaming buffer",
+    "could not serialize access", "concurrent update", "transaction is aborted", "streaming buffer",
+    "failed to commit", "conflict on update",
 )  # fmt: skip
-"""Texts of errors when two clients change a table at once; the last is of the emulator, when two create one."""
+"""Texts of errors when two clients change a table at once; the last two are of the emulator, when two create one."""
 _PARTITION_QUOTA: Final = re.compile(r"exceeded quota for number of partition modifications", re.IGNORECASE)
 _STREAMING_BUFFER: Final = re.compile(r"streaming buffer", re.IGNORECASE)
 """BigQuery changes no row that insertAll added until it has left the buffer, within 90 minutes."""

@@ -49,7 +49,7 @@ class BigQueryBulkWriter:
             _require_no_places(self._config)
         warehouse = self._warehouse
         with warehouse.within(deadline):
-            targets, written = TargetTables(self._config, warehouse, {}, in_any_order=True), WrittenChunks(warehouse)
+            targets, written = TargetTables(self._config, warehouse, in_any_order=True), WrittenChunks(warehouse)
             buffers = self._gathered(batches, targets)
             for buffer in buffers:
                 self._write(chunk, buffer, targets, written)

@@ -6,9 +6,10 @@ side. A buffer says which offsets are not yet in the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
@@ -159,10 +160,17 @@ class TableBuffer:
         return None
 
 
-def first_pending(buffers: Collection[TableBuffer]) -> Mapping[TopicPartition, int]:
+class Holder(Protocol):
+    """Holds records, or their rows, that are in no table yet."""
+
+    def pending(self) -> Iterator[tuple[TopicPartition, int]]:
+        """Yield first offsets of partitions."""
+
+
+def first_pending(holders: Iterable[Holder]) -> Mapping[TopicPartition, int]:
     """Return the first offset of each partition that is in no table yet; partitions without such are left out."""
     first: dict[TopicPartition, int] = {}
-    for buffer in buffers:
-        for partition, offset in buffer.pending():
+    for holder in holders:
+        for partition, offset in holder.pending():
             first[partition] = min(offset, first.get(partition, offset))
     return first

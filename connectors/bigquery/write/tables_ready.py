@@ -1,4 +1,4 @@
-"""Make tables ready for records: found or created, with columns for every field. On the task thread, seldom.
+"""Make tables ready for records: found or created, with columns for every field. Seldom, and one thread at a table.
 
 What is known of a table is asked once; a record with another schema makes it look again.
 """
@@ -6,9 +6,11 @@ What is known of a table is asked once; a record with another schema makes it lo
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from connect.api import schema as s
 from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, SchemaError
@@ -49,6 +51,7 @@ from connectors.bigquery.write.table_modes import TableModes
 
 _log = logging.getLogger(__name__)
 _KNOWN_MOST = 64
+"""So many schemas of a table's records are known at a time."""
 _EVERYTHING = Allowed(new_columns=True, relaxation=True)
 _Shape = tuple[s.Schema | None, s.Schema | None]
 
@@ -61,36 +64,56 @@ class ReadyTable:
     admission: Admission
 
 
+class _Needs(NamedTuple):
+    """Says what rows of an existing table need of it, and where their keys are."""
+
+    dedup: DedupColumns
+    needed: Needed
+
+
 class TargetTables:
-    """Makes the tables of a task ready for records. The task thread owns it."""
+    """Makes the tables of a task ready for records, on the task's thread or others: one at a time for each table."""
 
     def __init__(
         self,
         config: BigQuerySinkConfig,
         warehouse: Warehouse,
-        buffers: dict[str, TableBuffer],
         *,
         in_any_order: bool = False,
     ) -> None:
-        """`buffers` are those of tables that have had rows; a table's own is added when its first rows come.
-        `in_any_order`: see `MergeRules`.
-        """
-        self.buffers = buffers
+        """Ask nothing yet. `in_any_order`: see `MergeRules`."""
+        self.buffers: dict[str, TableBuffer] = {}
+        """Has the buffer of each table that is ready for rows."""
         self._rules = config.mode.rules_in_any_order if in_any_order else config.dedup
         self._config = config
         self._warehouse = warehouse
         self._allowed = Allowed(config.allow_new_fields, config.allow_relaxation, config.ignore_unknown)
-        self._admissions: dict[tuple[str, _Shape], Admission] = {}
+        self._admissions: defaultdict[str, dict[_Shape, Admission]] = defaultdict(dict)
         self._without_values: set[str] = set()
         self.modes = TableModes(config, warehouse)
         self.views = ViewsBeside(warehouse)
+
+    def target(self, batch: Batch) -> str:
+        """Return the name of the table that a batch's rows go into."""
+        return self._config.table_names.table(batch.topic)
+
+    def is_ready(self, batch: Batch) -> bool:
+        """Return True if `prepare` needs no request: the table is known, and has the columns of the batch's rows."""
+        buffer = self.buffers.get(self.target(batch))
+        if buffer is None:
+            return False
+        try:
+            is_known = self._known(buffer, _shape_of(batch)) is not None
+            return is_known or not self._lacks(buffer, self._needs(buffer, batch))
+        except SchemaError:  # some rows are bad, and `prepare` says which
+            return True
 
     def prepare(self, batch: Batch) -> ReadyTable:
         """Make the batch's table ready for its rows.
 
         RejectedRowsError: all rows lack the keys that tell rows apart. SchemaError: the table does not take them.
         """
-        target = self._config.table_names.table(batch.topic)
+        target = self.target(batch)
         buffer = self.buffers.get(target)
         if buffer is None:
             self._require_keys(batch)
@@ -151,10 +174,31 @@ class TargetTables:
 
     def _admission(self, buffer: TableBuffer, batch: Batch) -> Admission:
         """Return how the batch's rows go into the buffer's table, which gets the columns that they need."""
-        shape = (_shape(batch), _key_schema(batch))
-        known = self._admissions.get((buffer.target, shape))
-        if known is not None and known.table is buffer.columns:
+        shape = _shape_of(batch)
+        known = self._known(buffer, shape)
+        if known is not None:
             return known
+        needs = self._needs(buffer, batch)
+        if self._lacks(buffer, needs):
+            columns = self._ready(buffer.target, batch, needs.dedup)
+            buffer.columns = buffer.columns if columns == buffer.columns else columns
+        config, path = self._config, self._config.table_path(buffer.target)
+        admission = Admission(
+            buffer.columns, self._rules, needs.dedup, config.field_names, buffer.window, config.extras,
+            config.mode.insert_id, name=path,
+        )  # fmt: skip
+        admissions = self._admissions[buffer.target]
+        if len(admissions) >= _KNOWN_MOST:
+            admissions.clear()
+        admissions[shape] = admission
+        return admission
+
+    def _known(self, buffer: TableBuffer, shape: _Shape) -> Admission | None:
+        """Return how rows like these were admitted last; None where the table has changed since, or they are new."""
+        known = self._admissions[buffer.target].get(shape)
+        return known if known is not None and known.table is buffer.columns else None
+
+    def _needs(self, buffer: TableBuffer, batch: Batch) -> _Needs:
         dedup = self._dedup_columns(batch) if has_keys(batch) else buffer.dedup
         if dedup != buffer.dedup:
             raise SchemaError(
@@ -163,20 +207,12 @@ class TargetTables:
                 key="dedup.fields",
                 fix="Name the fields one by one, as in __key.id.",
             )
-        path, needed = self._config.table_path(buffer.target), self._needed(buffer.target, batch, dedup)
-        # The check spares the table a look: most shapes need nothing new.
-        if widened(path, buffer.columns, needed, _EVERYTHING) is not buffer.columns:
-            columns = self._ready(buffer.target, batch, dedup)
-            buffer.columns = buffer.columns if columns == buffer.columns else columns
-        config = self._config
-        admission = Admission(
-            buffer.columns, self._rules, dedup, config.field_names, buffer.window, config.extras, config.mode.insert_id,
-            name=path,
-        )  # fmt: skip
-        if len(self._admissions) >= _KNOWN_MOST:
-            self._admissions.clear()
-        self._admissions[buffer.target, shape] = admission
-        return admission
+        return _Needs(dedup, self._needed(buffer.target, batch, dedup))
+
+    def _lacks(self, buffer: TableBuffer, needs: _Needs) -> bool:
+        """Return True if the table has to be looked at for columns. The check spares a look: most need nothing new."""
+        path = self._config.table_path(buffer.target)
+        return widened(path, buffer.columns, needs.needed, _EVERYTHING) is not buffer.columns
 
     def _dedup_columns(self, batch: Batch) -> DedupColumns:
         return placed(self._rules, self._config.field_names, _key_schema(batch), self._config.key_column)
@@ -323,6 +359,10 @@ def _check_key_columns(table: str, columns: Columns, dedup: DedupColumns) -> Non
 def _key_schema(batch: Batch) -> s.Schema | None:
     """Return the schema of the keys; None where no record has one."""
     return schema_of(batch.keys) if batch.keys is not None and has_keys(batch) else None
+
+
+def _shape_of(batch: Batch) -> _Shape:
+    return _shape(batch), _key_schema(batch)
 
 
 def _shape(batch: Batch) -> s.Schema | None:

@@ -38,12 +38,27 @@ class Life:
 
     def put(self, messages: Sequence[Message]) -> None:
         batch = batch_of(messages)
-        assert batch.consumed is not None
-        self.ends[batch.consumed.topic_partition] = batch.consumed.next_offset
-        wait_for(lambda: self._taken(batch), 60, f"put of {len(messages)} messages")
-        for row, reason in self.refused.items():
+        for row, reason in self.take(batch).items():
             message = messages[row]
             self.bad[message.topic, message.partition, message.offset] = reason
+
+    def take(self, batch: Batch) -> Mapping[int, Exception]:
+        """Put a batch and wait until its table is ready; return the rows that are bad."""
+        assert batch.consumed is not None
+        self.ends[batch.consumed.topic_partition] = batch.consumed.next_offset
+        wait_for(lambda: self._taken(batch), 60, f"put of {len(batch)} records")
+        known, opened = len(self.context.rejected), self.task._opened
+        assert opened is not None
+
+        def is_ready() -> bool:
+            self.task._take_ready(Deadline.after(30))
+            return not opened.first_records.are_waiting
+
+        wait_for(is_ready, 60, lambda: f"a table for {batch.topic}: {list(opened.first_records.failures)}")
+        places = {offset: row for row, offset in enumerate(batch.consumed.offsets.to_pylist())}
+        late = {places[one.record.offset]: one.reason for one in self.context.rejected[known:]}
+        del self.context.rejected[known:]
+        return {**self.refused, **late}
 
     def _taken(self, batch: Batch) -> bool:
         """Put once; False when nothing was taken, so that the same batch comes again."""

@@ -15,7 +15,6 @@ from e2e_worker import wait_for
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connect.lib.deadline import Deadline
 
 WAYS = {
     "insertAll": {},
@@ -74,11 +73,7 @@ def test_every_type_comes_back_as_it_was(dataset, way):
     values = Column.from_arrow(pa.array(rows, arrow_type(schema)), schema)
     place = TopicPartition("orders", 0)
     with Life(settings) as life:
-        life.task.put(
-            Batch("orders", values, partition=0, consumed=Consumed(place, pa.array([0, 1], pa.int64()), 2)),
-            Deadline.after(30),
-        )
-        life.ends[place] = 2
+        life.take(Batch("orders", values, partition=0, consumed=Consumed(place, pa.array([0, 1], pa.int64()), 2)))
         life.settle()
     wanted = [{**row, "names": [{"key": k, "value": v} for k, v in row["names"]]} for row in rows]
     assert dataset.rows("orders") == wanted

@@ -17,7 +17,6 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import ConfigError, ConnectError, SchemaError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connect.lib.deadline import Deadline
 
 PLACE = TopicPartition(TOPIC, 0)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,11 +38,8 @@ def put(life: Life, rows: list[dict], schema: s.Schema) -> None:
     values = Column.from_arrow(pa.array(rows, arrow_type(schema)), schema)
     times = pa.array([1_700_000_000_000 + number for number in range(len(rows))], pa.int64())
     offsets = pa.array(range(len(rows)), pa.int64())
-    life.task.put(
-        Batch(TOPIC, values, timestamps_ms=times, partition=0, consumed=Consumed(PLACE, offsets, len(rows))),
-        Deadline.after(30),
-    )
-    life.ends[PLACE] = len(rows)
+    consumed = Consumed(PLACE, offsets, len(rows))
+    life.take(Batch(TOPIC, values, timestamps_ms=times, partition=0, consumed=consumed))
 
 
 def test_columns_have_the_types_that_are_chosen_for_them(dataset):
@@ -85,11 +81,10 @@ def test_a_table_made_for_deletes_takes_values_of_another_task_and_somebodys_own
         TOPIC, Column.from_arrow(pa.nulls(1)), keys=key, timestamps_ms=pa.array([0]), partition=0, consumed=consumed
     )
     with Life(dataset.settings()) as life:
-        life.task.put(tombstone, Deadline.after(30))
-        life.ends[PLACE] = 1
+        life.take(tombstone)
         life.settle()
     table = dataset.client.get_table(f"{dataset.name}.{TOPIC}")
-    assert table.labels == {"kafka-connect-made-for": "deletes"}
+    assert table.labels["kafka-connect-made-for"] == "deletes"
     with Life(dataset.settings()) as other:
         other.put([Message(0, 1, 2, 0)])
         other.settle()

@@ -157,13 +157,13 @@ class BigQueryHistory:
             return
         end = rows[-1].offset + 1
         self._history.note("poll", task=member.number, partition=str(partition), start=start, end=end)
-        known = {row.offset: row for row in rows}
+        member.known.update({(partition, row.offset): row for row in rows})
         for batch in batches(rows, end):
-            self._put(member, batch, known)
+            self._put(member, batch)
         member.puts.add((partition, self._topics.id_of(partition.topic)))
         member.reads[partition] = end
 
-    def _put(self, member: Member, batch: Batch, known: dict[int, Sent]) -> None:
+    def _put(self, member: Member, batch: Batch) -> None:
         """As the worker does: the same batch until it is taken, refused rows to the dead letters."""
         assert batch.consumed is not None
         for _ in range(PATIENCE):
@@ -174,9 +174,19 @@ class BigQueryHistory:
                 continue
             except RejectedRowsError as error:
                 for row, why in error.rows.items():
-                    self._letter(known[batch.consumed.offsets[row].as_py()], why)
+                    offset = batch.consumed.offsets[row].as_py()
+                    self._letter(member.known[batch.consumed.topic_partition, offset], why)
+            self._read_letters(member)
             return
         raise AssertionError("the sink takes a batch never again, though the service is well")
+
+    def _read_letters(self, member: Member) -> None:
+        """Note the records that the task gave up after their put."""
+        for record, why in member.context.rejected:
+            assert record.partition is not None
+            assert record.offset is not None
+            self._letter(member.known[TopicPartition(record.topic, record.partition), record.offset], why)
+        member.context.rejected.clear()
 
     def _letter(self, sent: Sent, why: object) -> None:
         assert self._is_bad(sent), f"a good record is refused: {sent}: {why}"
@@ -191,8 +201,9 @@ class BigQueryHistory:
             durable = member.task.flush(Deadline.after(10))
         except RetriableError as error:
             self._history.note("flush", task=member.number, waits=str(error)[:160])
+            self._read_letters(member)
             return
-        assert not member.context.rejected, f"the service refused rows: {member.context.rejected[0]}"
+        self._read_letters(member)
         if is_lost or member not in self._members:
             return
         for partition, offset in durable.items():

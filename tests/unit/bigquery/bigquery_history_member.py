@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bigquery_history_log import Sent
 from plain_bigquery_client import PlainClient
 
 from connect.api.records import TopicPartition
@@ -13,11 +14,15 @@ from connectors.bigquery.sink import BigQuerySinkTask
 
 @dataclass
 class Member:
-    """One process of the group, and how far it has read; frozen ones are not of the group any more."""
+    """One process of the group, and how far it has read; frozen ones are not of the group any more.
+
+    known: the records that it was given.
+    """
 
     number: int
     task: BigQuerySinkTask
     client: PlainClient
     context: FakeSinkContext
     reads: dict[TopicPartition, int] = field(default_factory=dict)
+    known: dict[tuple[TopicPartition, int], Sent] = field(default_factory=dict)
     puts: set[tuple[TopicPartition, str]] = field(default_factory=set)

@@ -201,7 +201,9 @@ def noted_by(service: PlainBigQuery, monkeypatch: pytest.MonkeyPatch, *batches: 
     task.open(context)
     for batch in batches:
         task.put(batch, Deadline.after(10))
-        task.flush(Deadline.after(10))
+        deadline = Deadline.after(30)
+        while task.flush(Deadline.after(10))[batch.consumed.topic_partition] < batch.consumed.next_offset:
+            assert deadline.wait(0.01), "the rows do not land"
     task.close()
     return context.noted
 

@@ -96,7 +96,8 @@ def put(
         "allowNewBigQueryFields": "true", **{name.replace("__", "."): value for name, value in others.items()},
     }  # fmt: skip
     task = sink.BigQuerySinkTask(BigQuerySinkConfig.parse(given))
-    task.open(FakeSinkContext())
+    context = FakeSinkContext()
+    task.open(context)
     offsets = pa.array(range(len(rows)), pa.int64())
     bad: dict[int, str] = {}
     batch = Batch(
@@ -113,7 +114,7 @@ def put(
     while task.flush(deadline) != {TopicPartition("orders", 0): len(rows)}:
         assert not deadline.expired
     task.close()
-    return tables.landed, bad
+    return tables.landed, bad | {one.record.offset: str(one.reason) for one in context.rejected}
 
 
 @pytest.mark.parametrize(

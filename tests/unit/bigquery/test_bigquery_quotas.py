@@ -161,8 +161,8 @@ def test_a_table_whose_quota_is_used_waits_is_told_and_lands_later(monkeypatch):
 
     def flushed_until(is_so: Callable[[int], bool]) -> None:
         deadline = Deadline.after(60)
-        clock.now_s += 5
         while not is_so(task.flush(Deadline.after(10))[place]):
+            clock.now_s += 1
             assert deadline.wait(0.01), "nothing comes of it"
 
     task.put(batch_of([Message(0, 0, 1, 0)]), Deadline.after(10))

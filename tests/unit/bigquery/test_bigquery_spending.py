@@ -82,7 +82,7 @@ class Life:
         for run in runs:
             batch = batch_of(run)
             assert batch.consumed is not None
-            for buffer, admitted in taken_in(batch, TargetTables(self.config, self.warehouse, {})).parts:
+            for buffer, admitted in taken_in(batch, TargetTables(self.config, self.warehouse)).parts:
                 buffer.take(batch.consumed.topic_partition, admitted, 0.0)
                 assert not self.writer.write(buffer.seal())
 

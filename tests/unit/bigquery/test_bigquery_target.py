@@ -63,7 +63,7 @@ class Tables:
 
 def targets_of(tables: Tables, **settings: str) -> TargetTables:
     given = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", **settings}
-    return TargetTables(BigQuerySinkConfig.parse(given), cast("Warehouse", tables), {})
+    return TargetTables(BigQuerySinkConfig.parse(given), cast("Warehouse", tables))
 
 
 def test_somebodys_table_of_a_key_alone_gets_no_columns_unless_it_may():

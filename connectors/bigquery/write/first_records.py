@@ -1,0 +1,150 @@
+"""Make tables ready side by side: records of a table that is not ready wait here, while a thread asks BigQuery for it.
+
+A table takes several requests, and one poll may bring records of hundreds. The task thread owns this; what a thread
+does to the table of its records nobody else does meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from connect.api.errors import RetriableError, SchemaError
+from connect.api.records import Batch, Column, TopicPartition
+from connect.lib.backoff import delay_s
+from connectors.bigquery.write.intake import Intake, taken_in
+from connectors.bigquery.write.tables_ready import TargetTables
+
+
+class Taken(NamedTuple):
+    """Holds a batch that waited, and the rows that it became."""
+
+    batch: Batch
+    intake: Intake
+
+
+class _Taking(NamedTuple):
+    """Holds what a thread does for a batch."""
+
+    batch: Batch
+    outcome: Future[Intake]
+
+
+@dataclass(slots=True)
+class _Table:
+    """Holds records of one table, as they came; a thread is at the first. failure: why that is tried again."""
+
+    batches: deque[Batch] = field(default_factory=deque)
+    taking: _Taking | None = None
+    failure: RetriableError | None = None
+    failures: int = 0
+    retry_at_s: float = 0.0
+
+
+class FirstRecords:
+    """Keeps batches whose table has to be made, looked at or widened before, in the order in which they came."""
+
+    def __init__(self, targets: TargetTables, threads: int, threads_name: str) -> None:
+        self._targets = targets
+        self._threads = ThreadPoolExecutor(threads, threads_name)
+        self._tables: dict[str, _Table] = {}
+        self._untold: list[RetriableError] = []
+
+    @property
+    def failures(self) -> Iterator[tuple[str, RetriableError]]:
+        """Yield the tables that could not be made ready for now, each with the reason."""
+        return ((name, one.failure) for name, one in self._tables.items() if one.failure is not None)
+
+    @property
+    def are_waiting(self) -> bool:
+        """Return True if a table is being made ready."""
+        return bool(self._tables)
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of all records that wait."""
+        return sum(_size_bytes(batch) for one in self._tables.values() for batch in one.batches)
+
+    def holds(self, batch: Batch) -> bool:
+        """Keep a batch if its table is not ready, or others wait for it; False: it can be taken at once."""
+        target = self._targets.target(batch)
+        if target not in self._tables and self._targets.is_ready(batch):
+            return False
+        self._tables.setdefault(target, _Table()).batches.append(batch)
+        return True
+
+    def advance(self, now_s: float) -> Iterator[Taken]:
+        """Yield the batches whose table is ready by now, and begin with what is due, without waiting.
+
+        A table that fails for now is tried again, with growing waits. What else its records raise is raised here.
+        """
+        for target, one in list(self._tables.items()):
+            if one.taking is not None and one.taking.outcome.done():
+                yield from self._taken(one, one.taking, now_s)
+            if one.taking is None and not one.batches:
+                del self._tables[target]
+            elif one.taking is None and now_s >= one.retry_at_s:
+                first = one.batches[0]
+                one.taking = _Taking(first, self._threads.submit(taken_in, first, self._targets))
+
+    def failed(self) -> Sequence[RetriableError]:
+        """Return why tables could not be made ready, each failure once."""
+        untold, self._untold = self._untold, []
+        return untold
+
+    def pending(self) -> Iterator[tuple[TopicPartition, int]]:
+        """Yield the first offset of each batch that waits, with its partition."""
+        for one in self._tables.values():
+            for batch in one.batches:
+                yield _partition(batch), _first_offset(batch)
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Drop the records of these partitions. A table that is being made for them is made."""
+        for one in self._tables.values():
+            one.batches = deque(batch for batch in one.batches if _partition(batch) not in partitions)
+
+    def close(self) -> None:
+        """End the threads. Requests that wait for an answer have to be ended before."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _taken(self, one: _Table, taking: _Taking, now_s: float) -> Iterator[Taken]:
+        one.taking = None
+        if not one.batches or one.batches[0] is not taking.batch:  # it was forgotten meanwhile
+            return
+        try:
+            intake = taking.outcome.result()
+        except RetriableError as error:
+            one.failure, one.failures = error, one.failures + 1
+            self._untold.append(error)
+            one.retry_at_s = now_s + delay_s(one.failures, initial_s=0.5, max_s=60.0)
+            return
+        one.failure, one.failures, one.retry_at_s = None, 0, 0.0
+        yield Taken(one.batches.popleft(), intake)
+        while one.batches and self._targets.is_ready(one.batches[0]):
+            batch = one.batches.popleft()
+            yield Taken(batch, taken_in(batch, self._targets))
+
+
+def _partition(batch: Batch) -> TopicPartition:
+    assert batch.consumed is not None
+    return batch.consumed.topic_partition
+
+
+def _first_offset(batch: Batch) -> int:
+    assert batch.consumed is not None
+    first: int = batch.consumed.offsets[0].as_py()
+    return first
+
+
+def _size_bytes(batch: Batch) -> int:
+    return sum(_column_bytes(column) for column in (batch.values, batch.keys) if column is not None)
+
+
+def _column_bytes(column: Column) -> int:
+    try:
+        return int(column.arrow().nbytes)
+    except SchemaError:  # rows of no common type, which are judged one by one
+        return len(repr(column.rows()))
