@@ -50,7 +50,8 @@ def _holds_every_record(config: BigQuerySinkConfig, target: str) -> ConfigError:
         "one row of each key: records of one key would stay as doubles.",
         key="dedup.mode",
         fix=f"Run CREATE OR REPLACE TABLE `{path}` AS SELECT * FROM `{view}`, which leaves one row of each key and "  # noqa: S608 - the text advises a person, and is not run
-        "takes the label away, or set dedup.mode=view again.",
+        "takes the label away, or set dedup.mode=view again. Behind the table's name, write its PARTITION BY and "
+        "CLUSTER BY. Deletes are not copied: an older record that comes late, or is read again, brings its row back.",
     )
 
 
