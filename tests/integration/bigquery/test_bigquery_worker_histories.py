@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
+from bigquery_write_shim import WriteShim
 from e2e_worker import WorkerProcess
 from histories import History, run_histories
 from worker_history import Services, Size, WorkerHistory
@@ -20,8 +21,9 @@ def test_tables_equal_the_model_in_random_histories_of_a_worker(kafka, dataset, 
         worker = WorkerProcess(tmp_path / name, kafka.bootstrap_servers, name)
         worker.start()
         try:
-            services = Services(kafka, dataset, emulator, worker)
-            WorkerHistory(services, history, name, SHORT if history.seed < 1000 else LONG).run()
+            with WriteShim(dataset.settings()["bigquery.storage.endpoint"], dataset.client) as shim:
+                services = Services(kafka, dataset, emulator, worker, shim.endpoint)
+                WorkerHistory(services, history, name, SHORT if history.seed < 1000 else LONG).run()
         finally:
             worker.stop()
 

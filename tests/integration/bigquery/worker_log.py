@@ -36,6 +36,9 @@ class WorkerLog:
     good: list[Message] = field(default_factory=list)
     bad: set[Place] = field(default_factory=set)
     ends: dict[tuple[str, int], int] = field(default_factory=dict)
+    starts: dict[tuple[str, int], int] = field(default_factory=dict)
+    forgotten: dict[tuple[str, int | None], Message] = field(default_factory=dict)
+    """Has the deletes that a table knew when its rows were copied: an older record may bring a row back, or not."""
 
     @property
     def count(self) -> int:
@@ -78,9 +81,43 @@ class WorkerLog:
         self.bad.add((topic, partition, offset))
         return message, value
 
+    @property
+    def made(self) -> list[str]:
+        """Return the tables."""
+        return sorted(set(self.tables.values()))
+
+    def start(self, topic: str, partition: int) -> int:
+        """Return the offset from which on a partition may be read again: what lies before is in a copied table."""
+        return self.starts.get((topic, partition), 0)
+
+    def forget(self) -> None:
+        """Go on with the rows that there are; see `forgotten`. All was read."""
+        kept = []
+        for table in self.made:
+            log = self._of(table)
+            alive = latest(log)
+            kept += alive.values()
+            for gone in {message.id for message in log} - alive.keys():
+                last = max((message for message in log if message.id == gone), key=lambda message: message.order)
+                known = self.forgotten.get((table, gone))
+                self.forgotten[table, gone] = last if known is None or last.order > known.order else known
+        self.good, self.starts = kept, dict(self.ends)
+
+    def may_lack(self, table: str, found: Mapping[int | None, str | None]) -> set[int | None]:
+        """Return the keys that are not found, and of which all records are older than a forgotten delete."""
+        older = set()
+        for (name, key), gone in self.forgotten.items():
+            log = [message for message in self._of(table) if message.id == key]
+            if name == table and key not in found and all(message.order < gone.order for message in log):
+                older.add(key)
+        return older
+
+    def _of(self, table: str) -> list[Message]:
+        return [message for message in self.good if self.tables[message.topic] == table]
+
     def rows(self, table: str) -> dict[int | None, str | None]:
         """Return the rows that a table has to show: id -> text."""
-        log = [message for message in self.good if self.tables[message.topic] == table]
+        log = self._of(table)
         model = latest(behind_tombstones(log) if self.by_version else log, by_version=self.by_version)
         return {key: message.text for key, message in model.items()}
 

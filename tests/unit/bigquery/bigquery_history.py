@@ -65,6 +65,7 @@ class BigQueryHistory:
         self._grows_most = 12 if len(names) < MANY else 120
         self._topic_ids: dict[str, str | None] = {}
         self._committed = dict.fromkeys(self._topics.logs, 0)
+        self._changed_at = dict(self._committed)
         self._letters: set[tuple[str, str, int, int]] = set()
         self._clock_s, self._may_die = 100.0, True
         self._members: list[Member] = []
@@ -269,7 +270,7 @@ class BigQueryHistory:
         self._learn_ids()
         for partition in self._topics.logs:
             if partition.topic == topic:
-                self._committed[partition] = 0
+                self._committed[partition] = self._changed_at[partition] = 0
                 for member in self._members:
                     if partition in member.reads:
                         member.reads[partition] = 0
@@ -284,6 +285,7 @@ class BigQueryHistory:
             self._end(member)
         self._members = []
         self._settings["dedup.mode"] = mode
+        self._changed_at = dict(self._committed)
         self._rebalance()
 
     def _learn_ids(self) -> None:
@@ -343,13 +345,26 @@ class BigQueryHistory:
                 self._check_values(sent, alive)
 
     def _shown(self, table: str) -> tuple[list[dict[str, Any]], bool]:
-        """What readers see: the table or, while a log has rows, the view, which may lack columns that are new."""
+        """What readers see: the table or, while a log has rows that no merge has met, the view, which may lack columns
+        that are new.
+        """
         rows = self._service.rows(table)
         log = f"_{table}_log"
-        if log not in self._service.tables or (self._settings["dedup.mode"] == "merge" and not self._service.rows(log)):
+        if log not in self._service.tables:
+            return rows, True
+        if self._settings["dedup.mode"] == "merge" and (self._has_merged(table) or not self._service.rows(log)):
             return rows, True
         shown = self._service.rows(f"{table}_latest")
         return shown, bool(shown) and bool(rows) and shown[0].keys() == rows[0].keys()
+
+    def _has_merged(self, table: str) -> bool:
+        """Whether records were written since the mode was changed: their first merge takes in what the log has."""
+        new = {
+            (partition, row.offset)
+            for partition, rows in self._topics.logs.items() if self._table_of[partition.topic] == table
+            for row in rows if not self._is_bad(row) and row.value is not None
+        }  # fmt: skip
+        return any(self._changed_at[partition] <= offset < self._committed[partition] for partition, offset in new)
 
     def _check_each(self, log: list[Sent], rows: list[dict[str, Any]]) -> None:
         """Each record is a row, once."""
