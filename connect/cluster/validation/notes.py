@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from connect.api.config import Config, former_names
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.plugin import Plugin
 from connect.cluster.model.validation_infos import NO_PROVIDER
 from connect.cluster.validation.definitions import framework_config
@@ -33,7 +33,10 @@ def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Ite
     former = former_names(plugin.config)
     known = {*shown, *_names(framework_config(plugin.kind)), *_names(plugin.config), *former}
     taken = (*_OF_CLIENTS, *_OF_CONVERTERS, *plugin.config.families)
-    unknown = [key for key in given if key not in known and not key.startswith(taken)]
+    its_own = list(_of_plugin(plugin, given))
+    # A plug-in may take keys that it does not declare, such as old names, and says itself what becomes of them.
+    told = {note.key for note in its_own}
+    unknown = [key for key in given if key not in known | told and not key.startswith(taken)]
     for old in (name for name in former if name in given):
         counts = f" {former[old]} is given, too, and counts." if former[old] in given else ""
         yield f"{old}: this key is named {former[old]} now; its former name goes on working.{counts}"
@@ -46,7 +49,8 @@ def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Ite
         own = sorted(key for key in given if key.startswith(f"{side}.converter."))
         if own and f"{side}.converter" not in given:
             yield f"{', '.join(own)}: {NO_EFFECT} without {side}.converter; the worker's has its own settings."
-    yield from _of_plugin(plugin, given)
+    for note in its_own:
+        yield f"{note.key}: {note.message}"
 
 
 def missing_providers(config: Mapping[str, str], providers: Collection[str]) -> Iterator[str]:
@@ -74,13 +78,12 @@ def _without_effect(key: str, listed: Mapping[EmbeddedKind, Collection[str]], kn
     return f"{key}: nobody knows this key, so it has {NO_EFFECT}.{meant}"
 
 
-def _of_plugin(plugin: Plugin, given: Mapping[str, str]) -> Iterator[str]:
+def _of_plugin(plugin: Plugin, given: Mapping[str, str]) -> Iterable[ConfigProblem]:
     try:
         config = plugin.config.parse(given)
     except ConfigError:
-        return  # what is broken is said as an error
-    for note in config.notes():
-        yield f"{note.key}: {note.message}"
+        return ()  # what is broken is said as an error
+    return config.notes()
 
 
 def _names(config: type[Config]) -> Iterator[str]:

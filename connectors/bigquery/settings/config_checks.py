@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from connect.api.errors import ConfigProblem
 from connectors.bigquery.dedup.rules import Deletes, Keep
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY, BUDGET_USD_KEY
+from connectors.bigquery.settings.java_keys import notes_of_names
 from connectors.bigquery.settings.quotas import INSERT_ALL, STORAGE_WRITE, Loads, SendLimit, quota_sentences
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def problems_between(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
 def notes_of(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
     """Notes where a record can become two rows, and where a search costs more than it has to."""
     yield from config.mode.notes()
+    yield from notes_of_names(config.originals)
     loads = _loads_of(config)
     if loads is not None:
         yield from (ConfigProblem(loads.key, text) for text in quota_sentences(loads))

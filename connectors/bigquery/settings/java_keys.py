@@ -5,7 +5,7 @@ Source: BigQuerySinkConfig of confluentinc/kafka-connect-bigquery 2.6 and of Aiv
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -77,6 +77,17 @@ _ONLY: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
 })  # fmt: skip
 """Keys with one supported value, and what to do instead of the others."""
 KNOWN: Final = frozenset({*WITHOUT_EFFECT, *OLD_NAMES, *_ONLY})
+
+
+def notes_of_names(properties: Iterable[str]) -> Iterator[ConfigProblem]:
+    """Yield what becomes of each given key that stands for others, has one supported value, or changes nothing."""
+    for name in properties:
+        if name in WITHOUT_EFFECT:
+            yield ConfigProblem(name, f"This key has no effect here. {WITHOUT_EFFECT[name]}")
+        elif name in OLD_NAMES:
+            yield ConfigProblem(name, f"This name of version 1 goes on working. {OLD_NAMES[name]}")
+        elif name in _ONLY:
+            yield ConfigProblem(name, f"Its one supported value has no effect: {_ONLY[name][1]}.")
 
 
 def problems_of(properties: Mapping[str, str]) -> Iterator[ConfigProblem]:

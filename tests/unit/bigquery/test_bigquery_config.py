@@ -194,6 +194,19 @@ def test_names_of_version_1_stand_for_those_of_today():
     assert not [value for value in BigQuerySinkConfig.validate_keys(old) if value.errors]
 
 
+def test_keys_of_java_that_are_not_declared_say_what_becomes_of_them():
+    given = {
+        **EVERYWHERE, "project": "p", "datasets": ".*=d", "keyfile": "/key.json", "topics": "a", "queueSize": "10",
+        "autoUpdateSchemas": "true",
+        "schemaRetriever": "com.wepay.kafka.connect.bigquery.retrieve.IdentitySchemaRetriever",
+    }  # fmt: skip
+    told = {note.key: note.message for note in BigQuerySinkConfig.parse(given).notes()}
+    assert told["queueSize"] == "This key has no effect here. What waits is bounded by buffer.max.bytes."
+    assert told["autoUpdateSchemas"].startswith("This name of version 1 goes on working. Its value for allowNew")
+    assert told["datasets"].startswith("This name of version 1 goes on working.")
+    assert "columns follow from the schemas of the records" in told["schemaRetriever"]
+
+
 def test_a_configuration_of_the_java_connector_runs_as_it_stands():
     given = {
         **EVERYWHERE, "project": "p", "defaultDataset": "d", "keyfile": "/key.json", "autoCreateTables": "true",

@@ -51,6 +51,17 @@ def test_keys_of_a_family_that_a_declaration_acts_on_are_not_noted() -> None:
     assert found.notes == ("masks.b: nobody knows this key, so it has no effect.",)
 
 
+def test_what_becomes_of_a_key_that_a_plugin_takes_undeclared_is_the_plugins_own_to_say() -> None:
+    class Renaming(FileSinkConfig):
+        def notes(self) -> Iterable[ConfigProblem]:
+            yield ConfigProblem("old.name", "It stands for file.")
+
+    found = Validator(Catalog([plugin(PluginKind.SINK, "Renaming", Renaming)]), worker_config()).validate(
+        {"name": "k", "connector.class": "Renaming", "topics": "a", "old.name": "f", "old.names": "f"}
+    )
+    assert found.notes == ("old.names: nobody knows this key, so it has no effect.", "old.name: It stands for file.")
+
+
 def test_keys_that_somebody_takes_are_not_noted() -> None:
     known = {
         "transforms": "c", "transforms.c.type": CAST, "transforms.c.spec": "int8", "key.converter": JSON,
