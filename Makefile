@@ -98,6 +98,7 @@ chaos: sanitize ## Random histories of each part (HISTORY_S=600 seconds each); t
 	$(BIN)/python -m pytest -q -s -m chaos tests/kit tests/spec tests/unit/s3 tests/integration
 	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py \
 		tests/integration/jdbc/test_jdbc_first_read.py
+	$(BIN)/connect demo --exit --with bigquery,cassandra $(ARGS)
 	@set -e; for seed in 1 2 3 4 5 6 7 8 9 10; do $(BIN)/connect demo --exit --seed $$seed $(ARGS); done
 
 sanitize: setup ## The native code's tests under AddressSanitizer and UndefinedBehaviorSanitizer (needs g++)
