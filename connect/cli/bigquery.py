@@ -97,13 +97,14 @@ def _tell(cost: TableCost) -> None:
     table = Table(box=None)
     for column in ("mode", "bytes a day", "USD a day", "freshness", "fits"):
         table.add_column(column, no_wrap=True)
-    table.add_column("why")
     for mode in cost.modes:
         more = "+" if mode.is_lower_bound else ""
         fits = "yes" if mode.fits else ""
-        row = mode.mode, _bytes(mode.bytes_per_day), f"{mode.usd_per_day:,.2f}{more}", mode.freshness, fits, mode.why
-        table.add_row(*row)
+        table.add_row(mode.mode, _bytes(mode.bytes_per_day), f"{mode.usd_per_day:,.2f}{more}", mode.freshness, fits)
     console.print(table, highlight=False, markup=False)
+    # These are sentences, which no column of a terminal holds.
+    for mode in cost.modes:
+        console.print(f" {mode.mode}: {mode.why}", highlight=False, markup=False)
 
 
 def _bytes(number: float) -> str:

@@ -21,7 +21,7 @@ NAMED: Final = "named"
 HAS_LOG: Final = "has-log"
 MERGED: Final = "was-merged"
 _REASONS: Final[Mapping[str, str]] = {
-    EMPTY: "it has no rows yet, and nothing is known of what will come",
+    EMPTY: "it had no rows when that was chosen, and nothing was known of what would come",
     NAMED: "dedup.mode named it before",
     HAS_LOG: "it has a log",
     MERGED: "it has been merged so far",

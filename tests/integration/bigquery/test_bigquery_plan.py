@@ -46,7 +46,7 @@ def test_a_table_is_priced_by_its_rows_and_partitions(dataset, plan):
     assert sum(mode["fits"] for mode in modes.values()) == 1
     shown = plan("--rows-per-day", "86400", "--row-bytes", "100")
     assert "USD a day" in shown.output
-    assert "merge, keep=first" in shown.output
+    assert "merge, keep=first: one row per key, the first: no update is kept\n" in shown.output
 
 
 def test_a_missing_table_asks_for_what_will_come(plan):

@@ -211,9 +211,8 @@ def noted_by(service: PlainBigQuery, monkeypatch: pytest.MonkeyPatch, *batches: 
 def test_the_choice_for_a_table_and_its_reason_are_noted_and_after_a_restart_too(service, monkeypatch):
     batch = batch_of([Message(0, 0, 1, 0)])
     first = noted_by(service, monkeypatch, batch, **AUTO)
-    assert first == (
-        "dedup.mode=auto takes merge for table p.d.orders: it has no rows yet, and nothing is known of what will come.",
-    )
+    why = "it had no rows when that was chosen, and nothing was known of what would come"
+    assert first == (f"dedup.mode=auto takes merge for table p.d.orders: {why}.",)
     assert noted_by(service, monkeypatch, **AUTO) == first, "before a row comes"
     assert noted_by(service, monkeypatch, batch, **AUTO) == first
     assert noted_by(service, monkeypatch, batch, **{"dedup.mode": "merge"}) == ()
