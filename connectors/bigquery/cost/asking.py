@@ -14,15 +14,16 @@ from connectors.bigquery.cost.plan import DAY_S, TableSize, Traffic, as_set, pla
 from connectors.bigquery.cost.prices import Prices, list_prices_in, prices_in
 from connectors.bigquery.dedup.rules import Keep
 from connectors.bigquery.dedup.window import parse_window
-from connectors.bigquery.modes.auto import Choice
+from connectors.bigquery.modes.auto import EMPTY, Choice
 from connectors.bigquery.modes.compact import CompactMode
+from connectors.bigquery.modes.merge import MergeMode
+from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.tables.mode_changes import kept_choice
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _DAYS: Final = {"HOUR": 1 / 24, "DAY": 1.0, "MONTH": 30.0, "YEAR": 365.0}
-_GIB: Final = 2**30
 _DAY_MS: Final = DAY_S * 1000
 
 
@@ -111,7 +112,8 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
     costs, mode, has_window = plan(size, traffic, asked.prices), config.mode.name, window_ms is not None
     if config.mode.chooses:
         kept = None if found is None else kept_choice(asked.warehouse, found)
-        choice = kept or new_choice(costs, has_window=has_window)
+        # What will come is no reason: the sink makes a choice when the first rows are there.
+        choice = kept or (new_choice(costs, has_window=has_window) if size.rows else Choice(MergeMode.name, EMPTY))
         mode = choice.mode
         told += f". dedup.mode=auto takes {mode} for it: {choice.why}"
         told += f"; read its view {target}{config.view_suffix}" if mode == CompactMode.name else ""
@@ -132,7 +134,7 @@ def _size(warehouse: Warehouse, found: TableFacts | None, now_s: float) -> tuple
     """Return the size of a table, and a sentence of it."""
     if found is None:
         return TableSize(0, 0), "The table does not exist yet"
-    told = f"{found.rows:,} rows, {found.total_bytes / _GIB:,.1f} GiB"
+    told = f"{found.rows:,} rows, {bytes_told(found.total_bytes)}"
     partitions = 0
     if found.partitioning is not None and found.partition_by is not None:
         try:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
 
 from connect.api.optional.costs import ModeCost, TableCost, TopicRate
+from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
 from connectors.bigquery.settings.config_checks import send_limit_of
 from connectors.bigquery.settings.quotas import send_sentences
-
-_TIB: Final = 2**40
 
 
 def sentences(costs: Iterable[TableCost]) -> Iterator[str]:
@@ -28,16 +26,16 @@ def budget_sentences(costs: Iterable[TableCost], budget_bytes: int | None) -> It
         for mode in cost.modes:
             if budget_bytes is None or not mode.is_set or mode.bytes_per_day <= budget_bytes:
                 continue
-            name, budget = BUDGET_BYTES_KEY, f"{budget_bytes / _TIB:,.3f} TiB"
+            name, budget = BUDGET_BYTES_KEY, bytes_told(budget_bytes)
             if mode.bytes_at_once > budget_bytes:
                 yield (
-                    f"{name}: {cost.table}: one merge is billed for about {mode.bytes_at_once / _TIB:,.3f} TiB, and "
+                    f"{name}: {cost.table}: one merge is billed for about {bytes_told(mode.bytes_at_once)}, and "
                     f"{budget} is the budget of a day: nothing is merged. Rows stay in Kafka, or in the log of "
                     "dedup.mode=compact, and none is lost. Raise the budget, or set dedup.window."
                 )
             else:
                 yield (
-                    f"{name}: {cost.table}: {mode.mode} is billed for about {mode.bytes_per_day / _TIB:,.3f} TiB a "
+                    f"{name}: {cost.table}: {mode.mode} is billed for about {bytes_told(mode.bytes_per_day)} a "
                     f"day, and {budget} is the budget: merges come further apart, and rows wait that long."
                 )
 
@@ -59,4 +57,4 @@ def rate_sentences(config: BigQuerySinkConfig, rates: Mapping[str, TopicRate], l
 
 def _of_mode(cost: ModeCost) -> str:
     more = " and more" if cost.is_lower_bound else ""
-    return f"{cost.mode} {cost.bytes_per_day / _TIB:,.2f} TiB, {cost.usd_per_day:,.2f} USD{more}"
+    return f"{cost.mode} {bytes_told(cost.bytes_per_day)}, {cost.usd_per_day:,.2f} USD{more}"

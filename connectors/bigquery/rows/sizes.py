@@ -19,6 +19,18 @@ ROW_BYTES: Final = 9 * 1024 * 1024
 """What one row may have: a request of insertAll or AppendRows takes 10 MB, everything around the row included."""
 
 
+_UNITS: Final = ("B", "KiB", "MiB", "GiB")
+
+
+def bytes_told(number: float) -> str:
+    """Return bytes for people, in the unit that fits, as `0.98 GiB`."""
+    for unit in _UNITS:
+        if number < 1000:
+            return f"{number:,.0f} B" if unit == "B" else f"{number:,.2f} {unit}"
+        number /= 1024
+    return f"{number:,.2f} TiB"
+
+
 def too_large(rows: pa.Table, most_bytes: int) -> dict[int, Exception]:
     """Return the rows that are larger than `most_bytes`, each with the reason."""
     import pyarrow.compute as pc

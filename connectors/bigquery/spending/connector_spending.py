@@ -17,12 +17,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 from connect.api.errors import ConnectError, RetriableError
+from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
 from connectors.bigquery.spending.estimates import Estimates
 from connectors.bigquery.spending.ledger import DAY_S, Job, Kind, Ledger, Need, Wait
 from connectors.bigquery.spending.settling import settled_jobs
-from connectors.bigquery.spending.waits import BudgetSpentError, budget_spent, gib
+from connectors.bigquery.spending.waits import BudgetSpentError, budget_spent
 from connectors.bigquery.warehouse.job_facts import Ended, Metering
 from connectors.bigquery.warehouse.table_facts import NewTable
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -169,7 +170,7 @@ class ConnectorSpending:
         if self._budget_bytes is None or self._used_percent < _ALERT_PERCENT:
             return None
         return (
-            f"{self._used_percent:.0f} % of the {gib(self._budget_bytes)} that merges may be billed for today "
+            f"{self._used_percent:.0f} % of the {bytes_told(self._budget_bytes)} that merges may be billed for today "
             f"({BUDGET_BYTES_KEY}) are used: further ones will wait."
         )
 

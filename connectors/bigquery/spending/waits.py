@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from connect.api.errors import RetriableError
+from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
 from connectors.bigquery.spending.ledger import Wait
 
-_GIB: Final = 2**30
 _CHEAPER: Final = (
     "Raise the budget, or let merges cost less: by dedup.mode=compact, which loads rows without one and shows them in "
     "its view, or by dedup.window."
@@ -20,17 +20,13 @@ class BudgetSpentError(RetriableError):
     """The day's budget does not have what a statement needs. Nothing is lost, and it runs later."""
 
 
-def gib(number: int) -> str:
-    """Return bytes as text."""
-    return f"{number / _GIB:,.2f} GiB"
-
-
 def budget_spent(target: str, wait: Wait, need_bytes: int, budget_bytes: int, now_s: float) -> BudgetSpentError:
     """Return the error of a table whose statements wait."""
+    need, budget = bytes_told(need_bytes), bytes_told(budget_bytes)
     if wait.seconds is None:
         return BudgetSpentError(
-            f"Table {target} is not merged, as one merge needs about {gib(need_bytes)}, and {BUDGET_BYTES_KEY} has "
-            f"{gib(budget_bytes)} for a whole day. Rows stay where they are, in Kafka or in the log, and none is lost.",
+            f"Table {target} is not merged, as one merge needs about {need}, and {BUDGET_BYTES_KEY} has {budget} for a "
+            "whole day. Rows stay where they are, in Kafka or in the log, and none is lost.",
             fix=_CHEAPER,
         )
     if wait.is_full:
@@ -41,8 +37,8 @@ def budget_spent(target: str, wait: Wait, need_bytes: int, budget_bytes: int, no
         )
     until = datetime.fromtimestamp(now_s + wait.seconds, UTC)
     return BudgetSpentError(
-        f"Table {target} is merged again at {until:%H:%M} UTC, as it needs about {gib(need_bytes)}, and "
-        f"{gib(wait.used_bytes)} of {gib(budget_bytes)} ({BUDGET_BYTES_KEY}) are used today. Rows stay where they are, "
-        "in Kafka or in the log, and none is lost.",
+        f"Table {target} is merged again at {until:%H:%M} UTC, as it needs about {need}, and "
+        f"{bytes_told(wait.used_bytes)} of {budget} ({BUDGET_BYTES_KEY}) are used today. Rows stay where they are, in "
+        "Kafka or in the log, and none is lost.",
         fix=_CHEAPER,
     )

@@ -135,4 +135,5 @@ def test_validation_prices_what_comes_before_there_is_a_table_and_goes_on_withou
     assert asked == ["orders"]
     assert "86,400,000 records a day, as in the last 24 hours of its topic" in note
     assert "A day costs about: merge" in note
+    assert "dedup.mode=auto takes merge for it" in note, "as it does where a table has no rows"
     assert notes(refused) == []

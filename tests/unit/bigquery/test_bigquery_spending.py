@@ -23,6 +23,7 @@ from connectors.bigquery import sink
 from connectors.bigquery.merge.compaction import Compaction
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.merge.writers_by_table import WritersByTable
+from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 from connectors.bigquery.spending.connector_spending import ConnectorSpending
@@ -324,3 +325,8 @@ def test_what_comes_into_a_log_while_its_take_over_waits_for_the_budget_is_merge
     patiently(clock, lambda: life.load(runs[2]))
     patiently(clock, lambda: life.load(runs[3]))
     assert shown(service, "orders") == model_of(runs, {})
+
+
+def test_bytes_are_told_in_the_unit_that_fits():
+    sizes = (0, 999, 1_000_000, 5 << 20, 1003 << 20, 3 << 39)
+    assert [bytes_told(size) for size in sizes] == ["0 B", "999 B", "976.56 KiB", "5.00 MiB", "0.98 GiB", "1.50 TiB"]
