@@ -305,12 +305,12 @@ class WorkerHistory:
         )
 
     def _read_by_users(self, table: str) -> str:
-        """Return the table or, while rows wait in its log, the view of both."""
-        if self.config["dedup.mode"] == "view":
-            return f"{table}_latest"
-        log = f"_{table}_log"
-        has_log = log in self.services.dataset.tables()
-        return f"{table}_latest" if has_log and self.services.dataset.rows(log) else table
+        """Return the table or, where rows wait in its log or all records are kept, the view, which the first records
+        of that mode make.
+        """
+        there, log, view = self.services.dataset.tables(), f"_{table}_log", f"{table}_latest"
+        has_more = log in there and self.services.dataset.rows(log)
+        return view if has_more or (self.config["dedup.mode"] == "view" and view in there) else table
 
     def _letters(self) -> set[Place]:
         """Return the places of the dead letters."""

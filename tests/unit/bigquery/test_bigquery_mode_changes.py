@@ -24,6 +24,8 @@ WAYS = (
     {}, {"delete": "soft"}, {"delete": "gone=true"}, {"window": "10s"}, {"null_key": "append"},
     {"order_by": "version"}, {"order_by": "version", "delete": "soft"}, {"order_by": "version", "delete": "gone=true"},
 )  # fmt: skip
+HARD = (0, 3, 4)
+"""Ways in which a tombstone takes its row out."""
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 Step = Callable[[], Any]
 
@@ -126,11 +128,21 @@ def check(number: int, history: list[list[Sequence[Message]]], data: st.DataObje
             look(table, processes.known, way)
     processes.end()
     look(table, processes.known, way)
-    for run in compacting(table):
-        run()
+    settle(table)
+    look(table, processes.known, way)
+    # The group's offsets are reset: all comes again, by way of the log, behind deletes that the log has no more.
+    for runs in history:
+        table.load(runs)
+        look(table, processes.known, way)
+    settle(table)
     look(table, processes.known, way)
     assert table.listed() == []
     assert len(table.rows()) == len(table.shown())
+
+
+def settle(table: SqlLog) -> None:
+    for run in compacting(table):
+        run()
 
 
 def look(table: SqlLog, known: Sequence[Message], way: dict[str, str]) -> None:
@@ -146,3 +158,15 @@ def look(table: SqlLog, known: Sequence[Message], way: dict[str, str]) -> None:
 @given(number=st.integers(0, len(WAYS) - 1), data=st.data())
 def test_rows_are_exact_whichever_modes_follow_each_other_and_whoever_is_killed_or_frozen(number, data):
     check(number, data.draw(histories(own_keys=WAYS[number].get("order_by") == "version")), data)
+
+
+@settings(max_examples=cases(10, drawn=100), **SLOW)
+@given(number=st.sampled_from(HARD), time_s=st.integers(0, 5), later_s=st.integers(1, 4))
+def test_an_older_record_that_comes_by_the_log_stays_hidden_by_a_delete_that_was_merged(number, time_s, later_s):
+    table = table_of(number)
+    table.clear()
+    older, delete = Message(0, 0, 1, time_s, text="older"), Message(0, 1, 1, time_s + later_s, text=None)
+    for run in writing(table, "merge", [[older, delete]]):
+        run()
+    table.load([[older]])
+    look(table, [older, delete], WAYS[number])
