@@ -306,7 +306,7 @@ class BigQuerySinkTask:
                 return _waiting(buffer.target, buffer.failure)
         long_ago_s = self._now_s() - _LONG_S
         for buffer in self._buffers.values():
-            if buffer.is_writing and buffer.sealed_at_s < long_ago_s:
+            if buffer.is_writing and buffer.failure is None and buffer.sealed_at_s < long_ago_s:
                 return f"Rows of table {buffer.target} are on their way: {self._open.writer.doing(buffer.target)}."
         return self._open.spending.notice()
 

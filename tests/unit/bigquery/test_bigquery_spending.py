@@ -227,7 +227,9 @@ def test_the_status_tells_a_waiting_table_and_others_go_on(service, clock, monke
         "project": PROJECT, "defaultDataset": DATASET, "dedup.fields": "id", "timePartitioningType": "NONE",
         "bigquery.budget.bytes.per.day": str(25 * MIB), "dedup.merge.interval.ms": "0",
     }  # fmt: skip
-    task, context = BigQuerySinkTask(BigQuerySinkConfig.parse(given), wall_s=clock), FakeSinkContext()
+    now_s = [100.0]
+    task = BigQuerySinkTask(BigQuerySinkConfig.parse(given), now_s=lambda: now_s[0], wall_s=clock)
+    context = FakeSinkContext()
     task.open(context)
     batch = batch_of([Message(0, 0, 1, 0)])
     task.put(batch, Deadline.after(10))
@@ -235,6 +237,8 @@ def test_the_status_tells_a_waiting_table_and_others_go_on(service, clock, monke
     while context.explained is None:
         assert task.flush(Deadline.after(10)) == {batch.consumed.topic_partition: 0}
         assert deadline.wait(0.01), "the status never tells"
+    now_s[0] += 20
+    task.flush(Deadline.after(10))
     task.close()
     assert "Table orders is not merged" in context.explained
     assert context.gauges["budget_bytes"] == 25 * MIB
