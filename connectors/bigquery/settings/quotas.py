@@ -85,16 +85,17 @@ def quota_sentences(loads: Loads) -> Iterator[str]:
     interval_s = max(0.001, loads.interval_s)
     of_table = loads.tasks * DAY_S / interval_s
     whole = of_table * loads.tables
+    tasks = "1 task" if loads.tasks == 1 else f"{loads.tasks} tasks"
     if loads.are_lasting and of_table > _USABLE * TABLE_LOADS_A_DAY:
         yield (
-            f"{loads.tasks} tasks may load into a table each {interval_s:g} s, which is {of_table:,.0f} load jobs a "
+            f"{tasks} may load into a table each {interval_s:g} s, which is {of_table:,.0f} load jobs a "
             f"day, and BigQuery takes {TABLE_LOADS_A_DAY:,} of a table: batches will wait, and the metric "
             "load_quota_table_used_percent says how near it is. "
             f"{_remedy(loads, loads.tasks * DAY_S / (_USABLE * TABLE_LOADS_A_DAY))}"
         )
     if whole > _USABLE * PROJECT_LOADS_A_DAY:
         yield (
-            f"{loads.tasks} tasks may load into {loads.tables} tables each {interval_s:g} s, which is {whole:,.0f} "
+            f"{tasks} may load into {loads.tables} tables each {interval_s:g} s, which is {whole:,.0f} "
             f"load jobs a day, and BigQuery takes {PROJECT_LOADS_A_DAY:,} of a whole project: batches will wait, of "
             "other connectors, too, and the metric load_quota_project_used_percent says how near it is. "
             f"{_remedy(loads, loads.tasks * loads.tables * DAY_S / (_USABLE * PROJECT_LOADS_A_DAY))}"

@@ -12,6 +12,7 @@ from bigquery_oracle import latest
 from test_bigquery_backfill import KilledAtEachStep, topic_of
 from test_bigquery_killed import config_of, duplicates, produce
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.engines.spark import SparkEngine
@@ -34,7 +35,7 @@ def worker_config(kafka, name: str) -> WorkerConfig:
             "bootstrap.servers": kafka.bootstrap_servers, "group.id": name, "key.converter": JSON,
             "value.converter": JSON, "config.storage.topic": f"{name}-configs", "offset.storage.topic":
             f"{name}-offsets", "status.storage.topic": f"{name}-status", "config.storage.replication.factor": "1",
-            "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
+            "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1", **EVERYWHERE,
         }
     )  # fmt: skip
 
