@@ -52,6 +52,7 @@ class FirstRecords:
         self._threads = ThreadPoolExecutor(threads, threads_name)
         self._tables: dict[str, _Table] = {}
         self._untold: list[RetriableError] = []
+        self._held_bytes = 0
 
     @property
     def failures(self) -> Iterator[tuple[str, RetriableError]]:
@@ -65,8 +66,8 @@ class FirstRecords:
 
     @property
     def held_bytes(self) -> int:
-        """Return the bytes of all records that wait."""
-        return sum(_size_bytes(batch) for one in self._tables.values() for batch in one.batches)
+        """Return the bytes of all records that wait. Each batch is measured as it comes and as it goes."""
+        return self._held_bytes
 
     def holds(self, batch: Batch) -> bool:
         """Keep a batch if its table is not ready, or others wait for it; False: it can be taken at once."""
@@ -74,6 +75,7 @@ class FirstRecords:
         if target not in self._tables and self._targets.is_ready(batch):
             return False
         self._tables.setdefault(target, _Table()).batches.append(batch)
+        self._held_bytes += _size_bytes(batch)
         return True
 
     def advance(self, now_s: float) -> Iterator[Taken]:
@@ -105,6 +107,7 @@ class FirstRecords:
         """Drop the records of these partitions. A table that is being made for them is made."""
         for one in self._tables.values():
             one.batches = deque(batch for batch in one.batches if _partition(batch) not in partitions)
+        self._held_bytes = sum(_size_bytes(batch) for one in self._tables.values() for batch in one.batches)
 
     def close(self) -> None:
         """End the threads. Requests that wait for an answer have to be ended before."""
@@ -122,10 +125,15 @@ class FirstRecords:
             one.retry_at_s = now_s + delay_s(one.failures, initial_s=0.5, max_s=60.0)
             return
         one.failure, one.failures, one.retry_at_s = None, 0, 0.0
-        yield Taken(one.batches.popleft(), intake)
+        yield Taken(self._first_of(one), intake)
         while one.batches and self._targets.is_ready(one.batches[0]):
-            batch = one.batches.popleft()
+            batch = self._first_of(one)
             yield Taken(batch, taken_in(batch, self._targets))
+
+    def _first_of(self, one: _Table) -> Batch:
+        batch = one.batches.popleft()
+        self._held_bytes -= _size_bytes(batch)
+        return batch
 
 
 def _partition(batch: Batch) -> TopicPartition:
