@@ -90,6 +90,7 @@ class TargetTables:
         self._allowed = Allowed(config.allow_new_fields, config.allow_relaxation, config.ignore_unknown)
         self._admissions: defaultdict[str, dict[_Shape, Admission]] = defaultdict(dict)
         self._without_values: set[str] = set()
+        self._last_shape: tuple[Batch, _Shape] | None = None
         self.modes = TableModes(config, warehouse)
         self.views = ViewsBeside(warehouse)
 
@@ -103,7 +104,7 @@ class TargetTables:
         if buffer is None:
             return False
         try:
-            is_known = self._known(buffer, _shape_of(batch)) is not None
+            is_known = self._known(buffer, self._shape_of(batch)) is not None
             return is_known or not self._lacks(buffer, self._needs(buffer, batch))
         except SchemaError:  # some rows are bad, and `prepare` says which
             return True
@@ -174,7 +175,7 @@ class TargetTables:
 
     def _admission(self, buffer: TableBuffer, batch: Batch) -> Admission:
         """Return how the batch's rows go into the buffer's table, which gets the columns that they need."""
-        shape = _shape_of(batch)
+        shape = self._shape_of(batch)
         known = self._known(buffer, shape)
         if known is not None:
             return known
@@ -192,6 +193,13 @@ class TargetTables:
             admissions.clear()
         admissions[shape] = admission
         return admission
+
+    def _shape_of(self, batch: Batch) -> _Shape:
+        """Return the schemas of a batch's records, found once for `is_ready` and the `prepare` that follows."""
+        last = self._last_shape
+        if last is None or last[0] is not batch:
+            last = self._last_shape = batch, (_shape(batch), _key_schema(batch))
+        return last[1]
 
     def _known(self, buffer: TableBuffer, shape: _Shape) -> Admission | None:
         """Return how rows like these were admitted last; None where the table has changed since, or they are new."""
@@ -359,10 +367,6 @@ def _check_key_columns(table: str, columns: Columns, dedup: DedupColumns) -> Non
 def _key_schema(batch: Batch) -> s.Schema | None:
     """Return the schema of the keys; None where no record has one."""
     return schema_of(batch.keys) if batch.keys is not None and has_keys(batch) else None
-
-
-def _shape_of(batch: Batch) -> _Shape:
-    return _shape(batch), _key_schema(batch)
 
 
 def _shape(batch: Batch) -> s.Schema | None:
