@@ -252,8 +252,10 @@ class BigQuerySinkTask:
             if unwritten is not None:
                 # A table that waits for a budget or quota is told in the status, and holds up no other one.
                 self._failure = self._failure if isinstance(unwritten, BudgetSpentError | PacedError) else unwritten
-                with opened.warehouse.within(deadline):
-                    opened.targets.restore(buffer)
+                # A thread that widens the table knows columns that the buffer does not know yet.
+                if not opened.first_records.is_at(buffer.target):
+                    with opened.warehouse.within(deadline):
+                        opened.targets.restore(buffer)
 
     def _take_ready(self, deadline: Deadline) -> None:
         """Gather the rows whose table is ready by now. Bad ones among them are reported, as their put has returned."""

@@ -78,6 +78,10 @@ class FirstRecords:
         self._held_bytes += _size_bytes(batch)
         return True
 
+    def is_at(self, target: str) -> bool:
+        """Return True if records wait for this table, so that a thread may be making or widening it."""
+        return target in self._tables
+
     def advance(self, now_s: float) -> Iterator[Taken]:
         """Yield the batches whose table is ready by now, and begin with what is due, without waiting.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import wait
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.write.first_records import FirstRecords
+from connectors.bigquery.write.tables_ready import TargetTables
 
 
 class Staging:
@@ -96,3 +99,20 @@ def test_what_to_do_about_a_table_that_waits_is_told_before_the_words_of_the_ser
     assert sink._waiting("orders", failure) == (
         "Table orders waits, and is tried again. It passes within a day. Quota exceeded: see https://cloud.google.com"
     )
+
+
+@pytest.mark.parametrize(("is_at", "restored"), [(True, []), (False, ["orders"])])
+def test_a_table_that_another_thread_widens_is_not_made_again_meanwhile(clock_s, monkeypatch, is_at, restored):
+    task = task_of(Staging(), clock_s, monkeypatch)
+    told: list[str] = []
+    buffer = SimpleNamespace(
+        target="orders", refused=[], failure=RetriableError("503"), is_writing=False, held_bytes=0,
+        advance=lambda *_: RetriableError("503"), due_in_s=lambda _: None,
+    )  # fmt: skip
+    monkeypatch.setitem(task._buffers, "orders", buffer)
+    monkeypatch.setattr(FirstRecords, "is_at", lambda _, target: is_at and target == "orders")
+    monkeypatch.setattr(TargetTables, "restore", lambda _, one: told.append(one.target))
+    with pytest.raises(RetriableError, match="503"):
+        task.flush(Deadline.after(1))
+    assert told == restored
+    task.close()
