@@ -74,7 +74,7 @@ class TableModes:
         """Return a sentence for each table that dedup.mode=auto has chosen for; none where a mode is named."""
         lines = [
             f"dedup.mode=auto takes {choice.mode} for table {self._config.table_path(target)}: {choice.why}."
-            for target, choice in sorted(self._choices.items())
+            for target, choice in sorted(self._choices.copy().items())
         ]
         more = len(lines) - _TOLD_MOST
         if more > 0:
