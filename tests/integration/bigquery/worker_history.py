@@ -191,7 +191,7 @@ class WorkerHistory:
             self._stop()
             tables = self.services.dataset.tables()
             logs = [f"_{table}_log" for table in self.log.made if f"_{table}_log" in tables]
-            # What is left in a log has to be merged before.
+            # A table may become a view once its log is merged.
             is_merged = not any(self.services.dataset.rows(log) for log in logs)
             self._set_mode("view" if is_merged else "merge")
             self._call("PUT", "/resume")

@@ -9,7 +9,8 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any, Final
 
-from bigquery_history_log import Sent, Topics, batches, has_text, is_same
+from bigquery_history_checks import PromisedRows, check_values
+from bigquery_history_log import Sent, Topics, batches
 from bigquery_history_member import Member
 from bigquery_history_settings import SETTINGS
 from histories import History
@@ -46,6 +47,7 @@ class BigQueryHistory:
         names = draw.choice([["t"], ["t", "u"], ["t", "u"], [f"t{number}" for number in range(MANY)]])
         self._topics = Topics(draw, names)
         settings, self._promise = draw.choice(SETTINGS)
+        self._checks = PromisedRows(self._promise)
         self._may_log = self._promise.keep == "latest" and draw.random() < 0.5
         if self._may_log:
             settings = {**settings, "dedup.mode": "compact", "dedup.compact.interval.ms": draw.choice(["0", "50"])}
@@ -328,7 +330,7 @@ class BigQueryHistory:
         return self._promise.is_bad(sent)
 
     def _look(self, *, is_settled: bool) -> None:
-        """The tables hold what the README promises of all that was read."""
+        """Check that the tables hold what the README promises of all that was read."""
         log = self._topics.all
         wrong = {sent.place for sent in log if self._is_bad(sent)} ^ self._letters
         named = [one for one in log if one.place in wrong]
@@ -338,15 +340,16 @@ class BigQueryHistory:
             rows, has_all_values = self._shown(table)
             alive = [row for row in rows if not row.get("_deleted")]
             if self._promise.key == ("place",):
-                self._check_each(sent, rows)
+                self._checks.each(sent, rows)
             else:
-                self._check_rows(sent, rows, alive)
+                self._checks.rows(sent, alive)
             if is_settled and has_all_values:
-                self._check_values(sent, alive)
+                check_values(sent, alive)
 
     def _shown(self, table: str) -> tuple[list[dict[str, Any]], bool]:
-        """What readers see: the table or, while a log has rows that no merge has met, the view, which may lack columns
-        that are new.
+        """Return the rows that readers see, and True if they have all columns of the table.
+
+        Readers see the table or, while a log has rows that no merge has met, the view, which may lack new columns.
         """
         rows = self._service.rows(table)
         log = f"_{table}_log"
@@ -358,53 +361,13 @@ class BigQueryHistory:
         return shown, bool(shown) and bool(rows) and shown[0].keys() == rows[0].keys()
 
     def _has_merged(self, table: str) -> bool:
-        """Whether records were written since the mode was changed: their first merge takes in what the log has."""
+        """Return True if records were written since the mode was changed: their merge takes in what the log has."""
         new = {
             (partition, row.offset)
             for partition, rows in self._topics.logs.items() if self._table_of[partition.topic] == table
             for row in rows if not self._is_bad(row) and row.value is not None
         }  # fmt: skip
         return any(self._changed_at[partition] <= offset < self._committed[partition] for partition, offset in new)
-
-    def _check_each(self, log: list[Sent], rows: list[dict[str, Any]]) -> None:
-        """Each record is a row, once."""
-        found = Counter(row["text"] for row in rows)
-        wanted = Counter(one.value["text"] for one in log if one.value is not None and not one.is_bad)
-        assert found == wanted, f"too many {found - wanted}, missing {wanted - found}"
-
-    def _check_rows(self, log: list[Sent], rows: list[dict[str, Any]], alive: list[dict[str, Any]]) -> None:
-        promise, of_text = self._promise, {one.value["text"]: one for one in log if has_text(one)}
-        keyless = Counter(one.value["text"] for one in promise.keyless(log))
-        found_keyless = Counter(row["text"] for row in alive if row["text"] in keyless)
-        assert found_keyless == keyless, f"rows of their own: {found_keyless} for {keyless}"
-        keyed = [row for row in alive if row["text"] not in keyless]
-        found = {promise.identity(of_text[row["text"]]): row["text"] for row in keyed}
-        assert len(found) == len(keyed), f"a key has two rows: {sorted(row['text'] for row in keyed)}"
-        wanted: dict[tuple[Any, ...], set[str]] = {}
-        for identity, records in promise.of_rows(log).items():
-            left = promise.left(records)
-            if promise.keep == "first":
-                wanted[identity] = {one.value["text"] for one in records}
-                continue
-            last = max(left, key=promise.order, default=None)
-            gone = [one for one in records if one not in left and one.value is not None]
-            if last is not None and any(promise.order(one) > promise.order(last) for one in gone):
-                # What lost against a row of another partition does not come back when a tombstone removes that one.
-                if identity in found:
-                    wanted[identity] = {one.value["text"] for one in left}
-            elif last is not None and not promise.deletes(last):
-                wanted[identity] = {last.value["text"]}
-        assert found.keys() == wanted.keys(), f"rows {found}, wanted {wanted}"
-        wrong = {identity: (text, wanted[identity]) for identity, text in found.items() if text not in wanted[identity]}
-        assert not wrong, f"rows and what they should be: {wrong}"
-
-    def _check_values(self, log: list[Sent], alive: list[dict[str, Any]]) -> None:
-        """Each row has the values of its record, as they were."""
-        of_text = {one.value["text"]: one for one in log if has_text(one)}
-        for row in alive:
-            value = of_text[row["text"]].value
-            for name in ("id", "region", "version", "gone", "f", "more"):
-                assert is_same(row.get(name), value.get(name)), f"{name} of {value} became {row}"
 
     def _finish(self) -> None:
         self._history.note("the end")

@@ -31,7 +31,7 @@ class Tables:
 
 @pytest.fixture
 def first_records() -> Any:
-    records = FirstRecords(Tables(), 2, "table")  # type: ignore[arg-type]  # a double of three methods
+    records = FirstRecords(Tables(), 2, "table")  # type: ignore[arg-type]  # it has the methods that are called alone
     yield records
     records.close()
 

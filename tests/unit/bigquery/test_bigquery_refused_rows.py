@@ -115,7 +115,7 @@ def test_rows_above_the_limit_are_left_out_and_requests_hold_what_fits():
 def test_a_column_to_which_somebody_gave_another_type_is_named_with_its_table(table):
     now = [replace(c, type=ColumnType.DATE) if c.name == "version" else c for c in table.columns]
     facts = TableFacts("orders", tuple(now), {}, "")
-    targets = TargetTables(table.settings, SimpleNamespace(table=lambda _: facts))  # type: ignore[arg-type]  # a stand-in
+    targets = TargetTables(table.settings, SimpleNamespace(table=lambda _: facts))  # type: ignore[arg-type]  # `table` alone is called
     buffer = TableBuffer("orders", table.columns, table.dedup, Rotation(1, 1, 1.0))
     told = r"p\.d\.orders was changed by somebody else.*column version is gone or has another type.*Restart"
     with pytest.raises(ConnectError, match=told):
