@@ -1,4 +1,4 @@
-"""The herder's thread: hears of configurations, the group and runs, and after each word settles connectors and tasks.
+"""The herder's thread hears of configurations, the group and runs, and reconciles connectors and tasks after each word.
 
 It never runs connector code and waits for nothing but Kafka; the decisions are in `plan`, `restarts`, `auto_restart`.
 """
@@ -47,7 +47,7 @@ from connect.runtime.task.messages import AsksToWrite, TaskBuilt, TaskCondition,
 from connect.runtime.task.task_id import TaskId
 
 LOOK_S: Final = 1.0
-"""How often everything is settled without a cause: moving tasks waits for time to pass, not for a word."""
+"""How often everything is reconciled without a cause: moving tasks waits for time to pass, not for a word."""
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
 _REQUEST_MAX_BYTES: Final = 1_048_576
 _ROOM_BYTES: Final = 4096
@@ -98,7 +98,7 @@ class Reconciler:
 
     def _build(self, worker: WorkerConfig) -> HerderParts:
         around = self._around
-        loop = around.make_loop("herder", self._settle)
+        loop = around.make_loop("herder", self._reconcile)
         seals = RecordSeals.of(worker)
         configs = ConfigStore(around.config_log, self, fenced=fences_leader(worker), seals=seals)
         limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * MIB)
@@ -229,7 +229,7 @@ class Reconciler:
         self.parts.calls.tick()
         self.parts.cleanup_calls.tick()
 
-    def _settle(self) -> None:
+    def _reconcile(self) -> None:
         snapshot = self.parts.configs.snapshot
         if snapshot.connectors and not self._leaving.is_set():
             self.expect_work()
@@ -238,7 +238,7 @@ class Reconciler:
         own = view if self.parts.membership.may_work else NOBODY
         self.parts.supervisor.pool.keep_ready(self._expects_work and own.slots != frozenset())
         self._carry_out_restarts(view)
-        self.overdue.settle(snapshot, view)
+        self.overdue.reconcile(snapshot, view)
         if view.leads:
             snapshot = self._lead(snapshot, view)
         else:
@@ -250,7 +250,7 @@ class Reconciler:
             self.parts.configs.disclaim()
             self.connectors.release()
             self.fencing.release()
-        self.tasks.settle(snapshot, own)
+        self.tasks.reconcile(snapshot, own)
         if self._releases and self.tasks.has_released():
             for released in self._releases:
                 released.set()
@@ -270,14 +270,14 @@ class Reconciler:
             reseal(self.parts.configs)
             self._led = True
             _logger.info("leadership_taken", extra={"workers": sorted(view.urls)})
-        self._present.settle(snapshot, frozenset(view.urls))
+        self._present.reconcile(snapshot, frozenset(view.urls))
         if needs_rotation(snapshot.session_key, time.time_ns() // 1_000_000, self._session_key_ttl_ms):
             self.parts.configs.put(new_session_key(time.time_ns() // 1_000_000))
         self.parts.statuses.put_rebalance(view.generation, self.parts.worker_id, view.urls)
-        self.connectors.settle(snapshot)
-        self.fencing.settle(self.parts.configs.snapshot)
+        self.connectors.reconcile(snapshot)
+        self.fencing.reconcile(self.parts.configs.snapshot)
         overdue = {found.task for found in self.overdue.found}
-        self._placer.settle(self.parts.configs.snapshot, view, overdue)
+        self._placer.reconcile(self.parts.configs.snapshot, view, overdue)
         return self.parts.configs.snapshot
 
     def _carry_out_restarts(self, view: View) -> None:
@@ -296,7 +296,7 @@ class Reconciler:
 
 
 def _noted() -> None:
-    """Do nothing: this is a step whose point is the settling after it."""
+    """Do nothing: this is a step whose point is the reconciling after it."""
 
 
 def config_max_bytes(worker: WorkerConfig) -> int:

@@ -47,7 +47,7 @@ class TaskRuns:
         self._starting: set[int] = set()
         self.starts = StartCounts()
 
-    def settle(self, snapshot: ConfigSnapshot, view: View) -> None:
+    def reconcile(self, snapshot: ConfigSnapshot, view: View) -> None:
         """Take the next steps towards the tasks that should run here."""
         desired = self._desired(snapshot)
         self._assigned = frozenset(task for task in desired if view.owns(snapshot.placements.get(task)))
@@ -55,7 +55,7 @@ class TaskRuns:
         for action in plan(desired, self._assigned, self._running):
             if not (isinstance(action, Start) and self._parts.awaits_fencing(snapshot, action.task.connector)):
                 self._do(action)
-        self._statuses.settle(snapshot, self._assigned, self._running)
+        self._statuses.reconcile(snapshot, self._assigned, self._running)
         for task in [t for t in self._attempts if t not in desired]:
             del self._attempts[task]
             self._histories.pop(task, None)

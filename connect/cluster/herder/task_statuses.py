@@ -1,6 +1,6 @@
 """What this worker says of its tasks in the status topic, until the topic says what is so.
 
-What is so is compared with what was said and with what the topic says each time the worker settles. So no order of
+What is so is compared with what was said and with what the topic says each time the worker reconciles. So no order of
 events can leave a task that nobody runs under the name of this worker, for which the leader would wait for ever.
 """
 
@@ -43,7 +43,7 @@ class TaskStatuses:
         self._said[task] = status
         self._put(task, status)
 
-    def settle(self, snapshot: ConfigSnapshot, assigned: Collection[TaskId], running: Collection[TaskId]) -> None:
+    def reconcile(self, snapshot: ConfigSnapshot, assigned: Collection[TaskId], running: Collection[TaskId]) -> None:
         """Report tasks that this worker has let go of, and say again what the topic does not say.
 
         `assigned`: the tasks that are to run here; `running`: those that have a run here, ended by itself or not.

@@ -58,7 +58,7 @@ class ConnectorRuns:
         self._runs: dict[str, _ConnectorRun] = {}
         self.starts = StartCounts()
 
-    def settle(self, snapshot: ConfigSnapshot) -> None:
+    def reconcile(self, snapshot: ConfigSnapshot) -> None:
         """Bring every connector where it should be."""
         for name in [n for n in self._runs if n not in snapshot.connectors]:
             self._end(self._runs.pop(name), "The connector was deleted.")

@@ -59,7 +59,7 @@ class Fencing:
         self._retries: dict[str, tuple[float, Iterator[float]]] = {}
         """When a failed round is tried again, and the waits after that."""
 
-    def settle(self, snapshot: ConfigSnapshot) -> None:
+    def reconcile(self, snapshot: ConfigSnapshot) -> None:
         """Begin a round for every connector whose tasks wait for one."""
         for name in [name for name in self._retries if name not in snapshot.unfenced]:
             del self._retries[name]

@@ -33,7 +33,7 @@ class OverdueTasks:
         self._since: dict[TaskId, tuple[float, int]] = {}
         self.found: tuple[OverdueTask, ...] = ()
 
-    def settle(self, snapshot: ConfigSnapshot, view: View) -> None:
+    def reconcile(self, snapshot: ConfigSnapshot, view: View) -> None:
         """Look at all tasks that should run now. A task that failed is not overdue: its status says what follows."""
         reasons = self._idle(snapshot, view) if view.urls else {}
         now = self._clock_s(), time.time_ns() // 1_000_000

@@ -25,7 +25,7 @@ class PresentWorkers:
         self._present: frozenset[str] = frozenset()
         self._orphans: dict[str, tuple[float, list[TaskId]]] = {}
 
-    def settle(self, snapshot: ConfigSnapshot, present: frozenset[str]) -> None:
+    def reconcile(self, snapshot: ConfigSnapshot, present: frozenset[str]) -> None:
         """Tell what is new since the last call."""
         for worker in sorted(self._present - present):
             tasks = [task for task in _tasks(snapshot) if self._is_at(task, worker)]

@@ -38,7 +38,7 @@ class TaskPlacer:
         self._owners: Mapping[int, str] = {}
         self._same_since_s = 0.0
 
-    def settle(self, snapshot: ConfigSnapshot, view: View, overdue: Collection[TaskId] = ()) -> None:
+    def reconcile(self, snapshot: ConfigSnapshot, view: View, overdue: Collection[TaskId] = ()) -> None:
         """Place what has no slot, and take from their slots the tasks that should move.
 
         A task that is `overdue` for its worker's word goes back to that worker: nowhere else is it safe to start it.

@@ -17,28 +17,28 @@ from connect.cluster.loop.futures import follow
 from connect.cluster.model.statuses import Stage
 
 RETRY_S: Final = 1.0
-"""Wait before the settling step is tried again after an error."""
+"""Wait before the reconciling step is tried again after an error."""
 
 _T = TypeVar("_T")
 _logger = logging.getLogger(__name__)
 
 
 class _Step(NamedTuple):
-    """Something to do; `unsettles`: what should run may have changed by it."""
+    """Something to do; `reconciles`: what should run may have changed by it."""
 
     description: str
     call: Callable[[], None]
-    unsettles: bool = True
+    reconciles: bool = True
 
 
 class EventLoop:
-    """Steps posted by any thread run here one by one; after each lot of them comes `settle`.
+    """Steps posted by any thread run here one by one; after each lot of them comes `reconcile`.
 
     Steps must not wait for anything but Kafka.
     """
 
-    def __init__(self, name: str, settle: Callable[[], None]) -> None:
-        self._settle = settle
+    def __init__(self, name: str, reconcile: Callable[[], None]) -> None:
+        self._reconcile = reconcile
         self._steps: queue.SimpleQueue[_Step | None] = queue.SimpleQueue()
         self._timers: list[tuple[float, int, _Step]] = []
         self._order = itertools.count()
@@ -98,13 +98,13 @@ class EventLoop:
         self._arm(delay_s, _Step(description, step))
 
     def every(self, interval_s: float, description: str, step: Callable[[], None]) -> None:
-        """Do this again and again; no settling follows. From the loop's own thread, or before it starts."""
+        """Do this again and again; no reconciling follows. From the loop's own thread, or before it starts."""
 
         def again() -> None:
-            self._arm(interval_s, _Step(description, again, unsettles=False))
+            self._arm(interval_s, _Step(description, again, reconciles=False))
             step()
 
-        self._arm(interval_s, _Step(description, again, unsettles=False))
+        self._arm(interval_s, _Step(description, again, reconciles=False))
 
     def stop(self, timeout_s: float) -> bool:
         """End after the steps posted so far; False when the thread is still busy after the time-out."""
@@ -119,13 +119,13 @@ class EventLoop:
 
     def _run(self) -> None:
         while not self._ended:
-            unsettled = False
+            is_due = False
             step = self._next()
             while step is not None:
                 self._do(step)
-                unsettled |= step.unsettles
+                is_due |= step.reconciles
                 step = self._ready()
-            if unsettled and not self._ended and not self._do(_Step("settling tasks and connectors", self._settle)):
+            if is_due and not self._ended and not self._do(_Step("reconciling tasks and connectors", self._reconcile)):
                 self.later(RETRY_S, "trying again", _nothing)
 
     def _next(self) -> _Step | None:
@@ -158,7 +158,7 @@ class EventLoop:
             _logger.warning("herder_step_postponed", extra={"step": step.description, "error": str(error)})
             return False
         except Exception:
-            # One failed step must not end the worker; what it was about is settled again after the next step.
+            # One failed step must not end the worker; what it was about is reconciled again after the next step.
             _logger.exception("herder_step_failed", extra={"step": step.description})
             return False
         finally:
@@ -167,7 +167,7 @@ class EventLoop:
 
 
 def _nothing() -> None:
-    """Do nothing: this is a step whose point is the settling after it."""
+    """Do nothing: this is a step whose point is the reconciling after it."""
 
 
 def _now_ms() -> int:

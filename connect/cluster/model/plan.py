@@ -87,7 +87,7 @@ def plan(
 ) -> list[Action]:
     """Return the next steps. Stops come first; a task starts again only when its old run is gone."""
     wanted = {task: spec for task, spec in desired.items() if task in assigned}
-    actions = [action for task, run in running.items() if (action := _settle(task, run, wanted.get(task)))]
+    actions = [action for task, run in running.items() if (action := _reconcile(task, run, wanted.get(task)))]
     for task, spec in wanted.items():
         run = running.get(task)
         if run is None or (run.phase is Phase.FAILED and not spec.is_run_of(run.spec)):
@@ -95,7 +95,7 @@ def plan(
     return actions
 
 
-def _settle(task: TaskId, run: Run, wanted: TaskSpec | None) -> Action | None:
+def _reconcile(task: TaskId, run: Run, wanted: TaskSpec | None) -> Action | None:
     if run.phase is Phase.STOPPING:
         return None
     if run.phase is Phase.FAILED:

@@ -48,11 +48,11 @@ class Clock:
 
 
 class SteppedLoop(EventLoop):
-    """Does its steps when told; `turn` ends with the settling, as the thread of an `EventLoop` does."""
+    """Does its steps when told; `turn` ends with the reconciliation, as the thread of an `EventLoop` does."""
 
-    def __init__(self, settle: Callable[[], None], clock: Clock) -> None:
-        super().__init__("stepped", settle)
-        self._settles, self._clock = settle, clock
+    def __init__(self, reconcile: Callable[[], None], clock: Clock) -> None:
+        super().__init__("stepped", reconcile)
+        self._reconciles, self._clock = reconcile, clock
         self._waiting: deque[tuple[Callable[[], None], bool]] = deque()
         self._armed: list[tuple[float, int, Callable[[], None], bool]] = []
         self._numbers = itertools.count()
@@ -75,18 +75,18 @@ class SteppedLoop(EventLoop):
 
     def turn(self, at_most: int) -> bool:
         """Up to so many of the steps that wait, then what follows them; False when there was nothing to do."""
-        done, unsettled = 0, False
+        done, is_due = 0, False
         while done < at_most:
             if self._armed and self._armed[0][0] <= self._clock():
-                _, _, step, unsettles = heapq.heappop(self._armed)
+                _, _, step, reconciles = heapq.heappop(self._armed)
             elif self._waiting:
-                step, unsettles = self._waiting.popleft()
+                step, reconciles = self._waiting.popleft()
             else:
                 break
             step()
-            done, unsettled = done + 1, unsettled or unsettles
-        if unsettled:
-            self._settles()
+            done, is_due = done + 1, is_due or reconciles
+        if is_due:
+            self._reconciles()
         return done > 0
 
 
@@ -264,8 +264,8 @@ class SteppedWorker:
     def talking(self) -> list[SteppedHost]:
         return [host for host in self.live_hosts() if host.heard]
 
-    def _make_loop(self, name: str, settle: Callable[[], None]) -> SteppedLoop:
-        self.loop = SteppedLoop(settle, self._cluster.clock)
+    def _make_loop(self, name: str, reconcile: Callable[[], None]) -> SteppedLoop:
+        self.loop = SteppedLoop(reconcile, self._cluster.clock)
         return self.loop
 
     def _join(self, configs) -> DealtMembership:

@@ -79,13 +79,13 @@ def test_settling_that_fails_is_tried_again(monkeypatch):
     monkeypatch.setattr(event_loop, "RETRY_S", 0.05)
     tries, healed = [], threading.Event()
 
-    def settle():
+    def reconcile():
         tries.append(1)
         if len(tries) == 1:
             raise OSError("away")
         healed.set()
 
-    loop = EventLoop("test", settle)
+    loop = EventLoop("test", reconcile)
     loop.start()
     loop.post("one step", lambda: None)
     assert healed.wait(60)

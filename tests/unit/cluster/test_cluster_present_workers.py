@@ -31,19 +31,19 @@ def test_a_lost_worker_is_told_with_its_tasks_and_when_they_run_elsewhere():
     workers = PresentWorkers(statuses, lambda: now_s[0])
     for number, worker in enumerate(("a", "b", "b")):
         statuses.say(number, worker)
-    workers.settle(SNAPSHOT, frozenset({"a", "b"}))
+    workers.reconcile(SNAPSHOT, frozenset({"a", "b"}))
     with capture_logs() as lines:
-        workers.settle(SNAPSHOT, frozenset({"a"}))
+        workers.reconcile(SNAPSHOT, frozenset({"a"}))
         statuses.say(1, "a")
         now_s[0] += 0.5
-        workers.settle(SNAPSHOT, frozenset({"a"}))
+        workers.reconcile(SNAPSHOT, frozenset({"a"}))
         statuses.say(2, "a", State.UNASSIGNED)
-        workers.settle(SNAPSHOT, frozenset({"a"}))
+        workers.reconcile(SNAPSHOT, frozenset({"a"}))
         assert told(lines) == [{"event": "worker_lost", "worker": "b", "tasks": 2}]
         statuses.say(2, "a")
         now_s[0] += 0.25
-        workers.settle(SNAPSHOT, frozenset({"a"}))
-        workers.settle(SNAPSHOT, frozenset({"a"}))
+        workers.reconcile(SNAPSHOT, frozenset({"a"}))
+        workers.reconcile(SNAPSHOT, frozenset({"a"}))
     assert told(lines)[1:] == [{"event": "tasks_taken_over", "worker": "b", "tasks": 2, "took_s": 0.75}]
 
 
@@ -51,10 +51,10 @@ def test_tasks_that_are_no_more_are_not_waited_for():
     statuses = Statuses()
     workers = PresentWorkers(statuses)
     statuses.say(0, "b")
-    workers.settle(SNAPSHOT, frozenset({"a", "b"}))
+    workers.reconcile(SNAPSHOT, frozenset({"a", "b"}))
     with capture_logs() as lines:
-        workers.settle(SNAPSHOT, frozenset({"a"}))
-        workers.settle(ConfigSnapshot(), frozenset({"a"}))
+        workers.reconcile(SNAPSHOT, frozenset({"a"}))
+        workers.reconcile(ConfigSnapshot(), frozenset({"a"}))
     assert [line["event"] for line in lines] == ["worker_lost", "tasks_taken_over"]
 
 
@@ -63,11 +63,11 @@ def test_a_worker_that_comes_back_to_its_tasks_is_no_longer_gone():
     statuses = Statuses()
     workers = PresentWorkers(statuses, lambda: now_s[0])
     statuses.say(0, "b")
-    workers.settle(SNAPSHOT, frozenset({"a", "b"}))
+    workers.reconcile(SNAPSHOT, frozenset({"a", "b"}))
     with capture_logs() as lines:
-        workers.settle(SNAPSHOT, frozenset({"a"}))
-        workers.settle(SNAPSHOT, frozenset({"a", "b"}))
+        workers.reconcile(SNAPSHOT, frozenset({"a"}))
+        workers.reconcile(SNAPSHOT, frozenset({"a", "b"}))
         now_s[0] += 86_400
         statuses.say(0, "a")  # a rebalance moves it
-        workers.settle(SNAPSHOT, frozenset({"a", "b"}))
+        workers.reconcile(SNAPSHOT, frozenset({"a", "b"}))
     assert [line["event"] for line in lines] == ["worker_lost", "worker_joined"]

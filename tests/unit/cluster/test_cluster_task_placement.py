@@ -26,9 +26,9 @@ class Bench:
             store.start(Deadline.after(1))
         self.placer = TaskPlacer(self.configs, self.statuses, lambda: self.now_s)
 
-    def settle(self, owners):
+    def reconcile(self, owners):
         urls = {worker: f"http://{worker}" for worker in owners.values()}
-        self.placer.settle(self.configs.snapshot, View(1, True, "http://a", frozenset(owners), owners, urls))
+        self.placer.reconcile(self.configs.snapshot, View(1, True, "http://a", frozenset(owners), owners, urls))
         return {task.task: slot for task, slot in self.configs.snapshot.placements.items() if task.connector == "c"}
 
     def publish(self, count, name="c"):
@@ -50,71 +50,71 @@ def bench():
 
 def test_new_tasks_are_spread_over_workers(bench):
     bench.publish(4)
-    assert sorted(PAIR[slot] for slot in bench.settle(PAIR).values()) == ["a", "a", "b", "b"]
+    assert sorted(PAIR[slot] for slot in bench.reconcile(PAIR).values()) == ["a", "a", "b", "b"]
 
 
 def test_what_is_placed_stays_though_its_slot_has_no_owner_for_a_while(bench):
     bench.publish(2)
-    before = bench.settle(PAIR)
-    assert bench.settle({0: "a", 1: "a"}) == before
+    before = bench.reconcile(PAIR)
+    assert bench.reconcile({0: "a", 1: "a"}) == before
 
 
 def test_a_move_takes_two_steps_with_the_stop_between_them(bench):
     bench.publish(4)
-    placed = bench.settle(ALONE)
+    placed = bench.reconcile(ALONE)
     for number in placed:
         bench.report(number, State.RUNNING, "a")
-    assert bench.settle(PAIR) == placed
+    assert bench.reconcile(PAIR) == placed
 
     bench.now_s += SETTLED_S
     with capture_logs() as lines:
-        kept = bench.settle(PAIR)
+        kept = bench.reconcile(PAIR)
         leaving = placed.keys() - kept.keys()
         assert len(leaving) == 2
-        assert bench.settle(PAIR) == kept
+        assert bench.reconcile(PAIR) == kept
     named = [f"c-{number}" for number in sorted(leaving)]
     assert lines == [{"event": "tasks_moving", "tasks": named, "log_level": "info"}], "told once"
 
     for number in leaving:
         bench.report(number, State.UNASSIGNED, "a")
-    assert [PAIR[bench.settle(PAIR)[number]] for number in leaving] == ["b", "b"]
+    assert [PAIR[bench.reconcile(PAIR)[number]] for number in leaving] == ["b", "b"]
 
 
 def test_a_task_that_its_worker_has_not_taken_up_yet_is_not_moved(bench):
     """An UNASSIGNED from before would pass for its worker's word that it has let go."""
     bench.publish(4)
-    placed = bench.settle(ALONE)
+    placed = bench.reconcile(ALONE)
     for number in placed:
         bench.report(number, State.UNASSIGNED, "a")
-    bench.settle(PAIR)
+    bench.reconcile(PAIR)
     bench.now_s += SETTLED_S
-    assert bench.settle(PAIR) == placed
+    assert bench.reconcile(PAIR) == placed
     bench.report(3, State.RUNNING, "a")
-    assert placed.keys() - bench.settle(PAIR).keys() == {3}
+    assert placed.keys() - bench.reconcile(PAIR).keys() == {3}
     bench.report(3, State.FAILED, "a")
-    assert 3 not in bench.settle(PAIR)  # its worker may be about to restart it
+    assert 3 not in bench.reconcile(PAIR)  # its worker may be about to restart it
 
 
 def test_a_task_whose_worker_is_gone_is_placed_at_once(bench):
     bench.publish(1)
     bench.report(0, State.RUNNING, "gone")
-    assert bench.settle(ALONE) == {0: 0}
+    assert bench.reconcile(ALONE) == {0: 0}
 
 
 def test_tasks_that_come_back_meet_their_old_slot(bench):
     bench.publish(3)
-    before = bench.settle(PAIR)
+    before = bench.reconcile(PAIR)
     bench.configs.put_tasks("c", [])
-    assert bench.settle(PAIR) == before
+    assert bench.reconcile(PAIR) == before
     bench.configs.remove_connector("c")
-    bench.settle(PAIR)
+    bench.reconcile(PAIR)
     bench.publish(3)
-    assert bench.settle(PAIR) == before
+    assert bench.reconcile(PAIR) == before
 
 
 def test_a_new_leader_forgets_the_slots_of_deleted_connectors(bench):
     bench.publish(1)
-    bench.settle(PAIR)
+    bench.reconcile(PAIR)
     bench.configs.remove_connector("c")
     bench.placer.forget(bench.configs.snapshot)
     assert bench.configs.snapshot.placements == {}
@@ -122,8 +122,8 @@ def test_a_new_leader_forgets_the_slots_of_deleted_connectors(bench):
 
 def test_nothing_is_written_when_nothing_changes(bench):
     bench.publish(3)
-    bench.settle(PAIR)
+    bench.reconcile(PAIR)
     offset = bench.configs.snapshot.next_offset
     bench.now_s += SETTLED_S
-    bench.settle(PAIR)
+    bench.reconcile(PAIR)
     assert bench.configs.snapshot.next_offset == offset
