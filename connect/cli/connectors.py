@@ -54,7 +54,7 @@ def get(client: ConnectClient, name: str) -> None:
 
 @cluster_command(connectors, connector_name, as_json)
 def status(client: ConnectClient, name: str, as_json: bool) -> None:
-    """The state of a connector and its tasks."""
+    """Show the state of a connector and its tasks."""
     found = client.status(name)
     if as_json:
         print_json(found)
@@ -246,14 +246,14 @@ def offsets(client: ConnectClient, name: str, reset: bool, file: Any) -> None:
 
 @cluster_command(connectors, connector_name)
 def topics(client: ConnectClient, name: str) -> None:
-    """The topics that a connector used."""
+    """Show the topics that a connector used."""
     for topic in sorted(client.topics(name)):
         echo(topic)
 
 
 @cluster_command(connectors, connector_name, as_json)
 def history(client: ConnectClient, name: str, as_json: bool) -> None:
-    """Versions of the configuration: when, by whom, what each changed."""
+    """Show versions of the configuration: when, by whom, what each changed."""
     found = client.history(name)
     if as_json:
         print_json(found)

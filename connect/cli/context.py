@@ -10,7 +10,7 @@ from connect.cli.shared.terminal import echo
 
 @click.group()
 def context() -> None:
-    """Names for clusters. Passwords and tokens stay in the environment, in variables that options name."""
+    """Manage names for clusters. Passwords and tokens stay in the environment, in variables that options name."""
 
 
 @context.command()

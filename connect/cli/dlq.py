@@ -40,7 +40,7 @@ REACH_S = 5.0
 
 @click.group()
 def dlq() -> None:
-    """Dead letters: list, show, replay, purge. DLQ is the dead-letter topic; --worker names the worker's file."""
+    """List, show, replay or purge dead letters. DLQ is the dead-letter topic; --worker names the worker's file."""
 
 
 def _command(

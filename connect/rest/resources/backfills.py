@@ -64,7 +64,7 @@ async def create_backfill(request: web.Request) -> web.Response:
 
 
 async def get_backfill(request: web.Request) -> web.Response:
-    """A job, its progress and the limits that count now."""
+    """Return a job, its progress and the limits that count now."""
     return json_answer(await asked(request, lambda service: service.backfill(name_of(request))))
 
 

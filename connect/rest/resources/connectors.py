@@ -70,7 +70,7 @@ async def create(request: web.Request) -> web.Response:
 
 
 async def get(request: web.Request) -> web.Response:
-    """A connector: its configuration, tasks and type."""
+    """Return a connector: its configuration, tasks and type."""
     context = context_of(request)
     return json_answer(info_json(context.operations.connectors.info(name_of(request)), context.secrets))
 

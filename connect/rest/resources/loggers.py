@@ -26,7 +26,7 @@ async def list_loggers(request: web.Request) -> web.Response:
 
 
 async def get_logger(request: web.Request) -> web.Response:
-    """The level of one logger."""
+    """Return the level of one logger."""
     name = segment(request, 3)
     level = LOG_LEVELS.get(name)
     if level is None:

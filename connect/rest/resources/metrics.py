@@ -32,7 +32,7 @@ _LAST_SEND_MS: Final = 3000.0
 
 
 async def scrape(request: web.Request) -> web.Response:
-    """The metrics of this worker now, in Prometheus' text format."""
+    """Return the metrics of this worker now, in Prometheus' text format."""
     alerts = request.app[ALERTING].outbox.counts() if ALERTING in request.app else {}
     kafka = request.app[KAFKA_WATCH].known
     jobs = [job for job in request.app[BACKFILL_WATCH].known if has_role(request, Role.VIEWER, job["spec"])]

@@ -33,7 +33,7 @@ _LONG_MAX: Final = 2**63 - 1
 
 
 async def get_offsets(request: web.Request) -> web.Response:
-    """The offsets of a connector; of a sink those of its consumer group."""
+    """Return the offsets of a connector; of a sink those of its consumer group."""
     name = name_of(request)
     reading = context_of(request).operations.offsets.read(name)
     found = await finished(request, reading, f"reading the offsets of connector {name}")

@@ -30,7 +30,7 @@ _HEADER_CHARS: Final = 2000
 
 
 async def list_plugins(request: web.Request) -> web.Response:
-    """The connector plug-ins; with `connectorsOnly=false` those of other kinds, too."""
+    """Return the connector plug-ins; with `connectorsOnly=false` those of other kinds, too."""
     kinds = CONNECTORS if flag(request, "connectorsOnly", default=True) else LISTED
     return json_answer([plugin_json(plugin) for plugin in context_of(request).catalog.plugins(*kinds)])
 
@@ -42,13 +42,13 @@ async def list_broken(request: web.Request) -> web.Response:
 
 
 async def get_definitions(request: web.Request) -> web.Response:
-    """The keys of a plug-in of any kind; of one version with `version`."""
+    """Return the keys of a plug-in of any kind; of one version with `version`."""
     plugin = plugin_of(request, name_of(request))
     return json_answer([definition_json(definition) for definition in all_definitions(plugin)])
 
 
 async def validate(request: web.Request) -> web.Response:
-    """What is right and wrong with a configuration; nothing is stored.
+    """Tell what is right and wrong with a configuration, and store nothing.
 
     What is worth knowing of it, such as a key that nobody knows, is the header X-Connect-Notes, and with `notes=true`
     the member `notes` too: without that the answer has Java's members alone, as its clients may check.

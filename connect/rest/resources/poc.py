@@ -44,7 +44,7 @@ async def get_evaluation(request: web.Request) -> web.Response:
 
 
 async def get_evaluation_report(request: web.Request) -> web.Response:
-    """The report of an evaluation, as one HTML file."""
+    """Return the report of an evaluation, as one HTML file."""
     job = _job(request)
     if job.answer is None or "report" not in job.answer:
         raise HttpError(409, f"Evaluation {job.id} is {job.state}: there is no report.")

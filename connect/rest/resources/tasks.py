@@ -27,7 +27,7 @@ async def list_tasks(request: web.Request) -> web.Response:
 
 
 async def task_status(request: web.Request) -> web.Response:
-    """The state of one task."""
+    """Return the state of one task."""
     name, task = name_of(request), task_of(request)
     missing = NotFoundError(f"No status found for task {name}-{task}")
     try:

@@ -14,7 +14,7 @@ from connect.rest.server.waiting import finished
 
 
 async def get_topics(request: web.Request) -> web.Response:
-    """The topics that a connector used since the last reset; none for an unknown connector."""
+    """Return the topics that a connector used since the last reset; none for an unknown connector."""
     _check_tracked(request)
     name = name_of(request)
     return json_answer({name: {"topics": list(context_of(request).operations.topics.used(name))}})
