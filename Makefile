@@ -107,7 +107,7 @@ sanitize: setup ## The native code's tests under AddressSanitizer and UndefinedB
 reference: setup ## Write connect/REFERENCE.md, the table of docs/reach.md and the picture of BigQuery's modes from the declarations
 	$(BIN)/connect reference > connect/REFERENCE.md.new
 	mv connect/REFERENCE.md.new connect/REFERENCE.md
-	$(BIN)/python -m connect.tools.reference.reaches docs/reach.md
+	$(BIN)/python -m connect.tools.reference.reach_table docs/reach.md
 	$(BIN)/python docs/site/bigquery_modes.py > docs/bigquery-modes.svg
 
 screenshots: setup ## Take every picture of the documents anew, into docs/

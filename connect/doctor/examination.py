@@ -13,7 +13,7 @@ from connect.doctor.checks.internal_topics import InternalTopics
 from connect.doctor.checks.lag import Lag
 from connect.doctor.checks.machine import Machine
 from connect.doctor.checks.message_sizes import MessageSizes
-from connect.doctor.checks.reach import Reaches
+from connect.doctor.checks.named_resources import NamedResources
 from connect.doctor.checks.replication import Replication
 from connect.doctor.checks.rights import Rights
 from connect.doctor.checks.sealing import Sealing
@@ -36,7 +36,7 @@ CHECKS: Final[Sequence[Check]] = (
     Clocks(),
     Security(),
     Sealing(),
-    Reaches(),
+    NamedResources(),
 )
 _ORDER: Final = list(Severity)
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from connect.api.allowed_hosts import AllowedHosts
 from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.config import Config
-from connect.kafka.client.client_reaches import override_problems
+from connect.kafka.client.override_rules import override_problems
 from connect.lib.secrets import masked_setting
 from connect.plugins.catalog import Catalog
 from connect.runtime.settings.config_secrets import secret_texts

@@ -12,7 +12,7 @@ from connect.api.errors import ConfigError
 from connect.api.plugin import PluginKind
 from connect.api.reach import BOUNDS, Reach
 from connect.doctor.model.facts import NamedThing
-from connect.kafka.client.client_reaches import CLIENT_REACHES
+from connect.kafka.client.override_rules import CLIENT_REACHES
 from connect.lib.secrets import HIDDEN, masked_setting
 from connect.plugins.catalog import CONNECTORS, Catalog
 from connect.runtime.settings.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig

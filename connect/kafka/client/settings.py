@@ -17,8 +17,8 @@ from typing import Final, Literal, NamedTuple
 from connect.api.allowed_hosts import AllowedHosts
 from connect.api.allowed_paths import allowed_by
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.kafka.client.client_reaches import override_problems
 from connect.kafka.client.java_names import ADMIN_NAMES, SECRET_WORDS, translate_names
+from connect.kafka.client.override_rules import override_problems
 from connect.kafka.client.own_login import LOGIN_ADDRESSES, login_problems, without_login
 from connect.lib.secrets import HIDDEN
 

@@ -20,9 +20,9 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
+from connectors.bigquery.spending.dead_reservations import settled_jobs
 from connectors.bigquery.spending.estimates import Estimates
 from connectors.bigquery.spending.ledger import DAY_S, Job, Kind, Ledger, Need, Wait
-from connectors.bigquery.spending.settling import settled_jobs
 from connectors.bigquery.spending.waits import BudgetSpentError, budget_spent
 from connectors.bigquery.warehouse.job_facts import Ended, Metering
 from connectors.bigquery.warehouse.table_facts import NewTable

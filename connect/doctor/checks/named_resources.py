@@ -21,7 +21,7 @@ _KINDS: Final[Mapping[str, tuple[str, frozenset[Reach]]]] = MappingProxyType({
 """Name of the finding -> what it lists, and of which kinds that is."""
 
 
-class Reaches:
+class NamedResources:
     """Lists files, hosts, classes and SQL, each with the key that names it. Nothing of it is wrong."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:

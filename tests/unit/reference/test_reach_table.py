@@ -10,10 +10,10 @@ from connect.api.plugin import Plugin, PluginKind
 from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
 from connect.kafka.client import java_names, security_names
-from connect.kafka.client.client_reaches import CLIENT_REACHES, HARMLESS
+from connect.kafka.client.override_rules import CLIENT_REACHES, HARMLESS
 from connect.kafka.client.settings import WORKERS_ALONE
 from connect.plugins.catalog import Catalog
-from connect.tools.reference.reaches import declared_keys, reach_table, written
+from connect.tools.reference.reach_table import declared_keys, reach_table, written
 
 WORDS = (
     "file files filename path paths class url urls uri host hosts dir directory folder folders query sql command cmd "

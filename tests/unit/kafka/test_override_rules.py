@@ -7,7 +7,7 @@ import pytest
 from connect.api.allowed_hosts import AllowedHosts
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError
-from connect.kafka.client.client_reaches import override_problems
+from connect.kafka.client.override_rules import override_problems
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
 
 ANY = AllowedHosts(None)

@@ -1,6 +1,6 @@
 """Every key that names a file, code, an address, SQL or a command, from the declarations: the table of docs/reach.md.
 
-`python -m connect.tools.reference.reaches FILE` writes it into FILE, between the two marks.
+`python -m connect.tools.reference.reach_table FILE` writes it into FILE, between the two marks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from connect.api.config import Config
 from connect.api.plugin import PluginKind
 from connect.api.reach import BOUNDS, Reach
 from connect.backfill.job.spec import BackfillSpec
-from connect.kafka.client.client_reaches import CLIENT_REACHES
+from connect.kafka.client.override_rules import CLIENT_REACHES
 from connect.plugins.catalog import Catalog
 from connect.runtime.settings.config_providers import BUILT_IN
 from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
