@@ -1,4 +1,4 @@
-"""Holds up whoever guesses passwords: an address may fail so often in a minute, and then waits for the next one."""
+"""Holds up whoever guesses passwords: an address, or network of IPv6, may fail so often in a minute, and then waits."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
+from connect.rest.access.client_network import network_of
 from connect.rest.access.login_errors import TooManyLoginsError
 
 MOST: Final = 30
-"""An address may fail so often in a minute."""
+"""A client may fail so often in a minute."""
 MINUTE_S: Final = 60.0
-_ADDRESSES: Final = 10_000
+_CLIENTS: Final = 10_000
 
 
 class FailedLogins:
-    """Remembers how often each address has failed. It is owned by the event loop."""
+    """Remembers how often each client has failed. It is owned by the event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin without any. `clock`: seconds that never go back."""
@@ -25,15 +26,15 @@ class FailedLogins:
 
     def check(self, address: str) -> None:
         """Go on when a password may be tried. TooManyLoginsError: too many were wrong."""
-        began_s, count = self._counts.get(address, (0.0, 0))
+        began_s, count = self._counts.get(network_of(address), (0.0, 0))
         wait_s = began_s + MINUTE_S - self._clock()
         if count >= MOST and wait_s > 0:
             raise TooManyLoginsError(wait_s)
 
     def count(self, address: str) -> None:
         """Count one more that was wrong."""
-        now_s = self._clock()
-        began_s, count = self._counts.pop(address, (now_s, 0))
-        self._counts[address] = (began_s, count + 1) if now_s - began_s < MINUTE_S else (now_s, 1)
-        while len(self._counts) > _ADDRESSES:
+        now_s, client = self._clock(), network_of(address)
+        began_s, count = self._counts.pop(client, (now_s, 0))
+        self._counts[client] = (began_s, count + 1) if now_s - began_s < MINUTE_S else (now_s, 1)
+        while len(self._counts) > _CLIENTS:
             self._counts.popitem(last=False)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from ipaddress import ip_network
 from typing import Final
 from urllib.parse import quote, unquote
 
 from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse, hdrs, web
 from yarl import URL
 
+from connect.rest.access.client_network import network_of
 from connect.rest.access.worker_signatures import (
     CERTIFIED,
     DIGEST,
@@ -50,11 +49,7 @@ def who(request: web.Request) -> str:
 
 def asker_of(request: web.Request) -> str:
     """Return whom the worker takes for one who asks: the user, else the client's address, of IPv6 its network."""
-    origin = origin_of(request)
-    if ":" in origin:
-        with suppress(ValueError):
-            origin = str(ip_network(f"{origin.partition('%')[0]}/64", strict=False))
-    return f"user {user}" if (user := request.get(USER)) else f"address {origin}"
+    return f"user {user}" if (user := request.get(USER)) else f"address {network_of(origin_of(request))}"
 
 
 def passed_on(request: web.Request, url: URL, to: str, body: bytes) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Final
 
 from aiohttp import web
 
+from connect.rest.access.client_network import network_of
 from connect.rest.server.author import is_replayed, origin_of
 from connect.rest.server.connections import GONE, PLACE, Place, awaiting
 from connect.rest.server.context import context_of
@@ -22,7 +23,7 @@ from connect.rest.server.errors import error_answer
 from connect.rest.server.routing import Answer
 
 SHARES: Final = 8
-"""An address may have this part of a listener's connections at work, twice: for reads, and for all else."""
+"""A client may have this part of a listener's connections at work, twice: for reads, and for all else."""
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _Key = tuple[str, bool]
 
@@ -48,7 +49,7 @@ class RequestQueues:
     @asynccontextmanager
     async def turn(self, request: web.Request) -> AsyncIterator[None]:
         """Wait until the worker may work on a request, and give it a PLACE. TooManyRequestsError: too many wait."""
-        key = (origin_of(request), request.method in _READS)
+        key = (network_of(origin_of(request)), request.method in _READS)
         line = self._lines.setdefault(key, _Line(asyncio.Semaphore(self._at_once)))
         if line.requests >= self._most:
             raise TooManyRequestsError

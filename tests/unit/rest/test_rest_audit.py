@@ -200,6 +200,15 @@ def test_each_address_is_counted_by_itself_and_for_a_minute() -> None:
     failed.check("a")
 
 
+def test_addresses_of_one_network_guess_together() -> None:
+    failed = FailedLogins()
+    for number in range(MOST):
+        failed.count(f"2001:db8::{number:x}")
+    failed.check("2001:db8:0:1::1")
+    with pytest.raises(TooManyLoginsError):
+        failed.check("2001:db8::ffff")
+
+
 def test_the_leader_knows_where_a_forwarded_request_came_from(serve: ServerMaker, keys: dict[str, str]) -> None:
     cluster = Cluster()
     leader = serve(MemoryOperations(cluster), worker=keys)

@@ -140,6 +140,20 @@ def test_a_check_is_asked_in_the_name_of_its_client(
     assert operations.askers == [asker]
 
 
+def test_addresses_of_one_network_have_the_turns_of_one_client(slow: tuple[SlowChecks, int]) -> None:
+    operations, port = slow
+    with ExitStack() as stack:
+        for number in range(AT_WORK + 1):
+            asks(stack, port, f"a{number}", sent_on_from=f"2001:db8::{number:x}")
+        asks(stack, port, "other", sent_on_from="2001:db8:0:1::1")
+        for _ in range(AT_WORK + 1):
+            assert operations.at_work.acquire(timeout=WAIT_S)
+        assert "other" in operations.names
+        for number in range(AT_WORK + 1):
+            operations.let_go(number)
+        assert operations.at_work.acquire(timeout=WAIT_S)
+
+
 def test_each_gets_its_turn(slow: tuple[SlowChecks, int]) -> None:
     operations, port = slow
     with ExitStack() as stack:
