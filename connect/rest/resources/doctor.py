@@ -15,7 +15,7 @@ from connect.doctor.examination import examined
 from connect.doctor.gathering.gather import gathered
 from connect.doctor.gathering.reach_facts import named_things
 from connect.doctor.model.declared_topics import declared_topics
-from connect.doctor.model.facts import ConnectorFacts
+from connect.doctor.model.facts import ConnectorFacts, SealingFacts
 from connect.doctor.model.findings import Finding
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
@@ -93,7 +93,18 @@ async def _examined(
     ]
     told = [f"Connector {name} did not say in {CHECK_S:.0f} s whether its configuration works." for name in late]
     facts = replace(facts, connectors=found, not_asked=[*facts.not_asked, *told])
-    return examined(facts)
+    return examined(replace(facts, sealing=_visible_sealing(request, facts.sealing)))
+
+
+def _visible_sealing(request: web.Request, sealing: SealingFacts | None) -> SealingFacts | None:
+    """Return how the records of visible connectors are sealed, and the cluster's own, whose name is empty."""
+    if sealing is None:
+        return None
+
+    def seen(names: frozenset[str]) -> frozenset[str]:
+        return frozenset(visible(request, names)) | (names & {""})
+
+    return replace(sealing, outdated=seen(sealing.outdated), closed=seen(sealing.closed))
 
 
 class ValidatedConfig(NamedTuple):
