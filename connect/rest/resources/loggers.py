@@ -1,4 +1,7 @@
-"""Serves `/admin/loggers…`: log levels of this worker, or of all."""
+"""Serves `/admin/loggers…`: log levels of this worker, or of all.
+
+They concern all connectors, so a role at some of them is too little.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from connect.rest.resources.shapes import Level, Logger
 from connect.rest.server.answers import empty_answer, json_answer
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import read_texts
+from connect.rest.server.rights import require_everywhere
 from connect.rest.server.routing import Route, segment
 from connect.rest.server.state_changes import tell_change
 from connect.rest.server.waiting import finished
@@ -21,12 +25,13 @@ from connect.telemetry.log_levels import LEVELS, LOG_LEVELS, LoggerLevel
 
 async def list_loggers(request: web.Request) -> web.Response:
     """Every logger but those that are off."""
-    del request
+    require_everywhere(request)
     return json_answer({name: _json(level) for name, level in LOG_LEVELS.all().items() if level.level != "OFF"})
 
 
 async def get_logger(request: web.Request) -> web.Response:
     """Return the level of one logger."""
+    require_everywhere(request)
     name = segment(request, 3)
     level = LOG_LEVELS.get(name)
     if level is None:
@@ -36,6 +41,7 @@ async def get_logger(request: web.Request) -> web.Response:
 
 async def set_logger(request: web.Request) -> web.Response:
     """Set a level here (200 with the names it changed) or, with `scope=cluster`, on every worker (204)."""
+    require_everywhere(request)
     name = segment(request, 3)
     level = await _level(request)
     if (refusal := LOG_LEVELS.refusal(name)) is not None:

@@ -38,9 +38,10 @@ def judge(request: web.Request, role: Role, connector: str | None) -> None:
     identity = request[IDENTITY]
     if role is Role.ANYONE:
         return
-    allowed = identity.may_somewhere(role) if connector is None else identity.may(role, connector)
-    if not allowed:
-        raise _denied(request, role, connector)
+    if connector is None and not identity.may_somewhere(role):
+        raise _denied(request, role, "may do this to no connector")
+    if connector is not None and not identity.may(role, connector):
+        raise _denied(request, role, _not_to(connector))
 
 
 def require(request: web.Request, *connectors: str) -> None:
@@ -49,14 +50,14 @@ def require(request: web.Request, *connectors: str) -> None:
     _note(request, connectors)
     for name in connectors:
         if not request[IDENTITY].may(role, name):
-            raise _denied(request, role, name)
+            raise _denied(request, role, _not_to(name))
 
 
 def require_everywhere(request: web.Request) -> None:
     """Go on when the sender has the route's role at all connectors. HttpError 403."""
     role = request[ASKED]
     if not request[IDENTITY].may_everywhere(role):
-        raise _denied(request, role, None)
+        raise _denied(request, role, "may not do this for all connectors")
 
 
 def visible(request: web.Request, connectors: Iterable[str]) -> list[str]:
@@ -82,9 +83,14 @@ def _note(request: web.Request, connectors: Iterable[str]) -> None:
             request[BEFORE][name] = config_now(request, name)
 
 
-def _denied(request: web.Request, role: Role, connector: str | None) -> HttpError:
+def _not_to(connector: str) -> str:
+    place = f"connector {connector[:200]}" if connector else "a connector without a name"
+    return f"may not do this to {place}"
+
+
+def _denied(request: web.Request, role: Role, what: str) -> HttpError:
+    """Return the refusal, and mark the request. `what` says what its sender may not."""
     request[DENIED] = True
     name = request[IDENTITY].name
     shown = "".join(character for character in name if character.isprintable())[:100] or "Who does not log in"
-    place = " for all connectors" if connector is None else f" to connector {connector[:200]}"
-    return HttpError(403, f"{shown} may not do this{place}: it takes the role {role.name.lower()}.")
+    return HttpError(403, f"{shown} {what}: it takes the role {role.name.lower()}.")

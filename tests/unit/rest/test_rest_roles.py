@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sample_plugins import catalog, worker_config
 from connect.api.errors import ConfigError
 from connect.cluster.model.statuses import OverdueTask
 from connect.doctor.gathering import gather
+from connect.doctor.model.facts import Facts, SealingFacts
 from connect.rest.access.role import Role
 from connect.rest.app import ROUTES, admin_app, rest_app
 from connect.rest.figures import peers, seldom
@@ -94,10 +96,52 @@ def test_each_route_with_each_role(
             may = level >= route.least_role
             if may and "/backfill" in route.path:
                 continue  # Kafka would be asked, which is not here
+            # Loggers are those of all connectors, so a role at some of them is too little.
+            may = may and not route.path.startswith("/admin/loggers")
             if is_denied(rest, user, route) == may:
                 wrong.append((route.method, route.path, user))
     assert wrong == []
     assert len(ALL_ROUTES) > 50
+
+
+def test_loggers_take_a_role_at_all_connectors(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    rest = serve(worker=guarded)
+    for method, path, body in (
+        ("GET", "/admin/loggers", ...), ("GET", "/admin/loggers/root", ...),
+        ("PUT", "/admin/loggers/x.y", {"level": "DEBUG"}),
+        ("PUT", "/admin/loggers/x.y?scope=cluster", {"level": "WARN"}),
+    ):  # fmt: skip
+        text = refused(ask(rest, "admin", method, path, body), 403)
+        assert text == "admin may not do this for all connectors: it takes the role admin."
+        assert ask(rest, "root", method, path, body).ok, path
+
+
+def test_who_has_a_role_nowhere_is_told_so(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    rest = serve(worker=guarded)
+    for path, role in (("/connectors", "viewer"), ("/metrics", "viewer"), ("/ui/letters", "operator")):
+        text = ask(rest, "anyone", "GET", path).text
+        assert f"anyone may do this to no connector: it takes the role {role}." in text
+
+
+def test_the_doctor_names_no_connector_that_one_may_not_view(
+    serve: ServerMaker, guarded: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = frozenset({"orders-1", "payments-1"})
+
+    def gathered(worker: Any, connectors: Any, configs: Any, **more: Any) -> Facts:
+        del configs
+        sealing = SealingFacts(outdated=names | {""}, closed=names)
+        return Facts(worker, datetime.now(UTC), sealing=sealing, connectors=connectors, **more)
+
+    monkeypatch.setattr("connect.rest.resources.doctor.gathered", gathered)
+    rest = serve(worker=guarded)
+    for path in ("/doctor", "/ui/doctor"):
+        for user, own, foreign in (("viewer", "orders-1", "payments-1"), ("other-viewer", "payments-1", "orders-1")):
+            text = ask(rest, user, "GET", path).text
+            assert (own in text, foreign in text) == (True, False), (path, user)
+        assert "orders-1, payments-1" in ask(rest, "root", "GET", path).text
+    text = ask(rest, "editor", "PUT", "/doctor", CONFIG | {"name": "orders-1"}).text
+    assert ("orders-1" in text, "payments-1" in text) == (True, False)
 
 
 def test_a_role_at_other_connectors_is_none_here(serve: ServerMaker, guarded: dict[str, str]) -> None:
