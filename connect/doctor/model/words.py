@@ -7,6 +7,7 @@ from shlex import quote
 from typing import Final
 
 from connect.doctor.model.facts import ConnectorFacts, Facts
+from connect.kafka.client.rights import grant_command
 
 _SHOWN: Final = 5
 DLQ_TOPIC: Final = "errors.deadletterqueue.topic.name"
@@ -28,18 +29,12 @@ def topic_config_line(facts: Facts, topic: str, config: str) -> str:
 
 def acl_line(facts: Facts, operations: Iterable[str], resource: str, name: str) -> str:
     """Return the command that grants operations on a resource (`topic` or `group`)."""
-    return f"{_grant(facts, operations)} --{resource} {quote(name)}"
+    return grant_command(servers(facts), facts.kafka.principal, operations, f"--{resource} {quote(name)}")
 
 
 def cluster_acl_line(facts: Facts, operation: str) -> str:
     """Return the command that grants an operation on the cluster itself."""
-    return f"{_grant(facts, [operation])} --cluster"
-
-
-def _grant(facts: Facts, operations: Iterable[str]) -> str:
-    principal = f"User:{facts.kafka.principal or 'PRINCIPAL'}"
-    wanted = " ".join(f"--operation {operation}" for operation in operations)
-    return f"kafka-acls.sh --bootstrap-server {servers(facts)} --add --allow-principal {quote(principal)} {wanted}"
+    return grant_command(servers(facts), facts.kafka.principal, [operation], "--cluster")
 
 
 def partitions_line(facts: Facts, topic: str, partitions: int) -> str:

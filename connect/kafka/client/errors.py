@@ -10,6 +10,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 
 from connect.api.errors import ConnectError, RetriableError
+from connect.kafka.client.rights import DENIALS, Needs
 
 
 class FencedError(ConnectError):
@@ -114,10 +115,16 @@ def is_retriable(error: KafkaError) -> bool:
     return bool(error.retriable()) or error.code() in _RETRIABLE
 
 
-def translate(error: KafkaError, doing: str) -> ConnectError:
-    """Return our error for Kafka's. `doing` is a phrase such as "writing to topic t"; it must hold no secret."""
+def translate(error: KafkaError, doing: str, needs: Needs | None = None) -> ConnectError:
+    """Return our error for Kafka's. `doing` is a phrase such as "writing to topic t"; it must hold no secret.
+
+    `needs` lets the error name the grant that is missing, as a command.
+    """
     code = error.code()
     message = f"{_sentence(doing)}: {error.str()} ({error.name()})."
+    if code in DENIALS:  # also where librdkafka calls it fatal: no other producer is let in either
+        right, grant = _ADVICE[code], needs.grant(code) if needs is not None else None
+        return ConnectError(message, key=right.key, fix=f"{right.fix[:-1]}: {grant}" if grant else right.fix)
     if code in _FENCED:
         return FencedError(message, fix="Another instance took over; this one must stop.")
     if error.fatal() or code == _E._FATAL:
@@ -132,19 +139,19 @@ def translate(error: KafkaError, doing: str) -> ConnectError:
     return ConnectError(message, key=advice.key, fix=advice.fix) if advice else ConnectError(message)
 
 
-def undelivered(error: KafkaError, doing: str, *, in_transaction: bool) -> ConnectError:
+def undelivered(error: KafkaError, doing: str, needs: Needs | None = None, *, in_transaction: bool) -> ConnectError:
     """Return our error for a record whose delivery failed after it was taken: the call cannot simply be made again.
 
     What may pass by itself is AbortableError in a transaction, else FatalProducerError: the row has to be read again.
     """
-    ours = translate(error, doing)
+    ours = translate(error, doing, needs)
     if type(ours) is RetriableError:
         return AbortableError(ours.message) if in_transaction else FatalProducerError(ours.message)
     return ours
 
 
 @contextmanager
-def translated(doing: str) -> Iterator[None]:
+def translated(doing: str, needs: Needs | None = None) -> Iterator[None]:
     """Translate what Kafka raises inside. `doing` says what was tried, in the form "reading topic t"."""
     try:
         yield
@@ -152,7 +159,7 @@ def translated(doing: str) -> Iterator[None]:
         cause = error.args[0] if error.args else None
         if not isinstance(cause, KafkaError):
             raise ConnectError(f"{_sentence(doing)}: {cause}.") from error
-        raise translate(cause, doing) from error
+        raise translate(cause, doing, needs) from error
 
 
 def _sentence(doing: str) -> str:

@@ -16,6 +16,7 @@ from connect.api.records import TopicPartition
 from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.errors import FencedError, is_retriable, translate, translated
 from connect.kafka.client.inner_client import client_of
+from connect.kafka.client.rights import Needs
 from connect.kafka.consume.assignment import Assignment, OnPartitions, names_of
 from connect.kafka.consume.columns import SizeGuess
 from connect.kafka.consume.commits import commit
@@ -68,7 +69,8 @@ class BatchConsumer:
         cooperative = "cooperative" in str(settings.get("partition.assignment.strategy", "")) or (
             settings.get("group.protocol") == "consumer"
         )
-        self._failures = Failures()
+        self._client = Needs.of(settings, "Read")
+        self._failures = Failures(self._client)
         own: dict[str, object] = {**settings, "error_cb": self._failures.on_error}
         path = _path(own)
         with translated("making a consumer"):
@@ -134,7 +136,7 @@ class BatchConsumer:
             raise FencedError(
                 f"Offsets of {names_of(foreign)} were not committed: this consumer does not own them now."
             )
-        with translated(f"committing offsets of {names_of(sorted(offsets))}"):
+        with translated(f"committing offsets of {names_of(sorted(offsets))}", self._needs()):
             commit(self._consumer, offsets, deadline)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
@@ -155,7 +157,7 @@ class BatchConsumer:
     def committed(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> dict[TopicPartition, int]:
         """Return the group's committed next offsets; partitions without one are left out."""
         wanted = [KafkaPartition(*tp) for tp in partitions]
-        with translated("reading committed offsets"):
+        with translated("reading committed offsets", self._needs()):
             found = self._consumer.committed(wanted, timeout=max(0.001, deadline.remaining_s))
         return _offsets(found)
 
@@ -214,13 +216,17 @@ class BatchConsumer:
             _LOG.warning("The consumer did not leave its group in time; the group drops it after session.timeout.ms.")
         self._failures.raise_first()
 
+    def _needs(self) -> Needs:
+        owned = {tp.topic for tp in self._assignment.owned}
+        return self._client._replace(topics=owned or self._subscription.names)
+
     def _take(self, most: int, wait_s: float, deadline: Deadline) -> PolledBatches:
         left_s = deadline.remaining_s
-        with translated("polling"):
+        with translated("polling", self._needs()):
             return self._reads.take(most, min(wait_s, left_s), min(_FILL_S, left_s))
 
     def _serve(self, timeout_s: float = 0.0) -> PolledBatches:
-        with translated("polling"):
+        with translated("polling", self._needs()):
             return self._reads.serve(timeout_s)
 
     def _batches(self, taken: PolledBatches) -> list[RawBatch]:
@@ -239,7 +245,7 @@ class BatchConsumer:
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             self._subscription.misses(error)
             return
-        self._failures.keep(translate(error, "polling"))
+        self._failures.keep(translate(error, "polling", self._needs()))
 
 
 def _offsets(found: Iterable[KafkaPartition]) -> dict[TopicPartition, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from confluent_kafka import KafkaError
 
 from connect.kafka.client.errors import translate
+from connect.kafka.client.rights import Needs
 
 
 class Failures:
@@ -13,7 +14,9 @@ class Failures:
     It is apart from the consumer so that no reference cycle is made.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, needs: Needs) -> None:
+        """`needs`: what the consumer does, without its topics."""
+        self._needs = needs
         self._fatal: KafkaError | None = None
         self._first: Exception | None = None
 
@@ -34,7 +37,7 @@ class Failures:
     def raise_first(self) -> None:
         """Raise the error that is kept, if any. A fatal error is raised at every call, another one only once."""
         if self._fatal is not None:
-            raise translate(self._fatal, "polling")
+            raise translate(self._fatal, "polling", self._needs)
         first, self._first = self._first, None
         if first is not None:
             raise first

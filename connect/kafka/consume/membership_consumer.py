@@ -13,6 +13,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.connection_diagnosis import ConnectionErrors
 from connect.kafka.client.errors import translate, translated
+from connect.kafka.client.rights import Needs
 from connect.lib.deadline import Deadline
 
 Settings = Mapping[str, str | int | float | bool]
@@ -41,10 +42,11 @@ class MembershipConsumer:
 
     def __init__(self, topic: str, settings: Settings, listener: GroupListener) -> None:
         self._listener = listener
+        self._needs = Needs.of(settings, "Read", [topic])
         self._nudged_s = 0.0
         self._contact = ConnectionErrors()
         self._consumer: Consumer | None = None
-        with translated(f"joining the group of topic {topic}"):
+        with translated(f"joining the group of topic {topic}", self._needs):
             own = {**settings, **_PROTOCOL, "error_cb": self._contact.on_error}
             self._consumer = Consumer(own, logger=client_logger("membership"))
             self._consumer.subscribe(
@@ -59,7 +61,7 @@ class MembershipConsumer:
             message = self._consumer.poll(timeout_s)
             self._nudge(self._consumer)
         except KafkaException as failed:
-            raise translate(failed.args[0], "serving the group of workers") from failed
+            raise translate(failed.args[0], "serving the group of workers", self._needs) from failed
         error = None if message is None else message.error()
         if error is None or error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
             return
@@ -69,7 +71,7 @@ class MembershipConsumer:
                 key="group.id",
                 fix="Stop the Java workers of this group.id first; the two kinds cannot share a group.",
             )
-        ours = translate(error, "serving the group of workers")
+        ours = translate(error, "serving the group of workers", self._needs)
         raise ours if isinstance(ours, RetriableError) or error.fatal() else ConnectError(str(ours))
 
     @property

@@ -34,6 +34,11 @@ class Subscription:
         self.trouble: str | None = None
         """It names the topics that do not exist, as Kafka last said it; None once they do."""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the topics that are named, or match."""
+        return self._names
+
     def begin(self, topics: Sequence[str] | str, callbacks: RebalanceCallbacks) -> None:
         """Join the group. `topics`: names, or one regular expression (Java's) that must match whole names."""
         self._callbacks = callbacks

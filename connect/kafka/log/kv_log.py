@@ -16,6 +16,7 @@ from connect.api.records import TopicPartition
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.errors import is_retriable, translate, translated
+from connect.kafka.client.rights import Needs
 from connect.kafka.client.settings import admin_part
 from connect.kafka.log.kv_writer import KeyValue, RecordWriter, TransactionWriter
 from connect.kafka.produce.shared_producer import SharedProducer
@@ -64,6 +65,7 @@ class KeyValueLog:
             "enable.partition.eof": True,
             "error_cb": self._on_client_error,
         }
+        self._needs = Needs.of(consumer, "Read", [topic])
         self._on_record = on_record
         self._on_error = on_error or self._log_error
         self._writer = RecordWriter(topic, producer) if producer is not None else None
@@ -85,7 +87,7 @@ class KeyValueLog:
 
     def begin(self, deadline: Deadline) -> None:
         """Begin as `start` does, without waiting for the end, which an open transaction may hide."""
-        with translated(f"making a consumer for topic {self.topic}"):
+        with translated(f"making a consumer for topic {self.topic}", self._needs):
             self._consumer = Consumer(self._consumer_settings, logger=client_logger("kv_log"))
         partitions = self._partitions(deadline)
         self._positions = dict.fromkeys(partitions, 0)
@@ -166,9 +168,9 @@ class KeyValueLog:
                 error = failed.args[0]
             # A topic made a moment ago is not known to every broker.
             if not (is_retriable(error) or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
-                raise translate(error, doing)
+                raise translate(error, doing, self._needs)
             if not deadline.wait(_LOOK_S):
-                raise translate(error, doing)
+                raise translate(error, doing, self._needs)
 
     def _ends(self, deadline: Deadline, committed_only: bool) -> dict[int, int]:
         wanted = [TopicPartition(self.topic, p) for p in self._positions]
@@ -190,7 +192,7 @@ class KeyValueLog:
                     self._take([first])  # at once: a call for more that fails would take it along
                     self._take(self._client().consume(_SLICE, 0))
             except KafkaException as error:
-                self._report(translate(error.args[0], f"reading topic {self.topic}"))
+                self._report(translate(error.args[0], f"reading topic {self.topic}", self._needs))
                 self._stop.wait(_PAUSE_S)
 
     def _take(self, messages: Sequence[Message]) -> None:
@@ -203,7 +205,7 @@ class KeyValueLog:
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
                 positions[message.partition() or 0] = message.offset() or 0
             elif not is_retriable(error):
-                self._report(translate(error, f"reading topic {self.topic}"))
+                self._report(translate(error, f"reading topic {self.topic}", self._needs))
         if positions:
             self.last_error = None
             with self._moved:
@@ -219,7 +221,7 @@ class KeyValueLog:
             self._report(ConnectError(f"Failed taking the record at {where}: {type(error).__name__}: {error}"))
 
     def _on_client_error(self, error: KafkaError) -> None:
-        ours = translate(error, f"reading topic {self.topic}")
+        ours = translate(error, f"reading topic {self.topic}", self._needs)
         if is_retriable(error):
             self.last_error = ours
         else:

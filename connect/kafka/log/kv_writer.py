@@ -34,6 +34,7 @@ class RecordWriter:
         self._topic = topic
         self._owns = not isinstance(producer, SharedProducer)
         self._producer = producer if isinstance(producer, SharedProducer) else SharedProducer(producer)
+        self._needs = self._producer.needs._replace(topics=[topic])
 
     def put(self, key: bytes, value: bytes | None) -> Future[None]:
         """Write one record; the future ends when every in-sync replica has it."""
@@ -44,15 +45,15 @@ class RecordWriter:
             if error is None:
                 done.set_result(None)
             else:
-                done.set_exception(translate(error, f"writing to topic {self._topic}"))
+                done.set_exception(translate(error, f"writing to topic {self._topic}", self._needs))
 
         try:
             self._producer.produce(self._topic, value, key, delivered)
         except KafkaException as error:
-            done.set_exception(translate(error.args[0], f"writing to topic {self._topic}"))
+            done.set_exception(translate(error.args[0], f"writing to topic {self._topic}", self._needs))
         except BufferError:
             queue_full = KafkaError(KafkaError._QUEUE_FULL)  # noqa: SLF001 - librdkafka's own code
-            done.set_exception(translate(queue_full, f"writing to topic {self._topic}"))
+            done.set_exception(translate(queue_full, f"writing to topic {self._topic}", self._needs))
         return done
 
     def close(self, timeout_s: float) -> None:

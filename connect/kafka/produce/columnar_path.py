@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError
 
 from connect.kafka.client.librdkafka import error, library, raise_error
 from connect.kafka.produce.native_producer import NativeProducer
-from connect.kafka.produce.receipt import Receipt
+from connect.kafka.produce.receipt import Receipt, Undelivered
 from connect.kafka.raw import RawBatch, RawHeaders, SharedHeaders, sent_times
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ class ColumnarPath:
         """See `ProducerPath`."""
         self._native.drain(rows, timeout_s)
 
-    def failure(self) -> tuple[KafkaError, str] | None:
-        """Return the first delivery error and what it is about; None as long as there is none."""
+    def failure(self) -> Undelivered | None:
+        """Return the first row that was not delivered; None as long as there is none."""
         return self._native.failure
 
     def fatal(self) -> KafkaError | None:

@@ -23,6 +23,7 @@ from connect.kafka.client.librdkafka import (
     meet_brokers,
     raise_error,
 )
+from connect.kafka.produce.receipt import Undelivered
 from connect.kafka.produce.reported_rows import ReportedRows
 
 _PRODUCER: Final = 0
@@ -57,7 +58,7 @@ class NativeProducer:
         self._lib.rd_kafka_set_log_queue(self._client, self._queue)
         self._log = client_logger("producer")
         self._topics: dict[str, int] = {}
-        self.failure: tuple[KafkaError, str] | None = None
+        self.failure: Undelivered | None = None
         """The first row that was not delivered."""
 
     @property
@@ -185,7 +186,7 @@ class NativeProducer:
         if self.failure is None:
             topic = self._lib.rd_kafka_topic_name(row.rkt).decode()
             cause: KafkaError = error(row.err).args[0]
-            self.failure = (cause, f"topic {topic} (record of {row.len + row.key_len} bytes)")
+            self.failure = Undelivered(cause, topic, row.len + row.key_len)
 
     def _note_log(self, event: int) -> None:
         facility, line, level = ctypes.c_char_p(), ctypes.c_char_p(), ctypes.c_int()

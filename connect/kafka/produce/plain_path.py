@@ -11,7 +11,7 @@ from itertools import repeat
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from connect.kafka.client.client_log import client_logger
-from connect.kafka.produce.receipt import Receipt
+from connect.kafka.produce.receipt import Receipt, Undelivered
 from connect.kafka.raw import RawBatch, RawHeaders, sent_time
 
 _LOG = logging.getLogger("connect.kafka.produce.producer")
@@ -22,7 +22,7 @@ class _Reports:
     """What librdkafka said; apart from the path so that no reference cycle keeps the client alive after close."""
 
     def __init__(self) -> None:
-        self.failure: tuple[KafkaError, str] | None = None
+        self.failure: Undelivered | None = None
         self.fatal: KafkaError | None = None
 
     def on_delivery(self, receipt: Receipt, error: KafkaError | None, message: Message) -> None:
@@ -30,7 +30,7 @@ class _Reports:
             receipt.acknowledge()
         elif self.failure is None:
             size = len(message.value() or b"") + len(message.key() or b"")
-            self.failure = (error, f"topic {message.topic()} (record of {size} bytes)")
+            self.failure = Undelivered(error, message.topic() or "", size)
 
     def on_error(self, error: KafkaError) -> None:
         if error.fatal() and self.fatal is None:
@@ -97,8 +97,8 @@ class PlainPath:
         while len(self._client) > rows and (left_s := end_s - time.monotonic()) > 0:
             self._serve(left_s)
 
-    def failure(self) -> tuple[KafkaError, str] | None:
-        """Return the first delivery error and what it is about; None as long as there is none."""
+    def failure(self) -> Undelivered | None:
+        """Return the first row that was not delivered; None as long as there is none."""
         return self._reports.failure
 
     def fatal(self) -> KafkaError | None:

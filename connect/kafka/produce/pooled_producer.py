@@ -16,8 +16,9 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from connect.api.errors import RetriableError
 from connect.kafka.client.errors import FatalProducerError, PartlySentError, translate, undelivered
+from connect.kafka.client.rights import Needs
 from connect.kafka.produce.producer import BatchProducer, Settings
-from connect.kafka.produce.receipt import Receipt
+from connect.kafka.produce.receipt import Receipt, Undelivered
 from connect.kafka.produce.shared_producer import ANY_PARTITION, OnDelivery, SharedProducer
 from connect.kafka.raw import RawBatch, RawHeaders, sent_time
 from connect.lib.deadline import Deadline
@@ -98,7 +99,7 @@ class PooledProducer:
         self._changed = threading.Condition(threading.RLock())  # reports come on the shared client's thread
         self._waiting_rows = 0
         self._waiting_bytes = 0
-        self._failure: tuple[KafkaError, str] | None = None
+        self._failure: Undelivered | None = None
         self._window = (0.0, 0, 0)
         self._partly: tuple[RawBatch, int] | None = None
         self._sent_s = 0.0
@@ -139,12 +140,12 @@ class PooledProducer:
                 self._alone.close()
                 self._alone, self._shared = None, self._pool.take(self._settings[0])
         elif self._failure is not None:
-            error, what = self._failure
+            error, doing = self._failure.error, self._failure.doing
             if error.code() in _GIVEN_UP:
                 raise FatalProducerError(
-                    f"Failed {what}: the client it shares with other tasks was closed before the row was acknowledged."
+                    f"Failed {doing}: the client it shares with other tasks was closed before the row was acknowledged."
                 )
-            raise undelivered(error, what, in_transaction=False)
+            raise undelivered(error, doing, self._needs(self._failure.topic), in_transaction=False)
 
     def flush(self, deadline: Deadline) -> None:
         """Return when every row taken is acknowledged. RetriableError: not by the deadline; nothing is lost yet."""
@@ -177,6 +178,9 @@ class PooledProducer:
             # Sent later, they could end up behind rows of this owner's next life.
             shared.give_up("a task ended before its rows were acknowledged")
         self._pool.give_back(shared)
+
+    def _needs(self, topic: str) -> Needs:
+        return Needs.of(self._settings[0], "Write", [topic])
 
     def _is_much(self, batch: RawBatch) -> bool:
         now_s, size_bytes = time.monotonic(), batch.size_bytes
@@ -229,7 +233,8 @@ class PooledProducer:
         except KafkaException as error:
             self._done_with(None, size_bytes)
             size = size_bytes + len(row.key or b"")
-            raise translate(error.args[0], f"writing to topic {batch.topic} (record of {size} bytes)") from error
+            failed = Undelivered(error.args[0], batch.topic, size)
+            raise translate(failed.error, failed.doing, self._needs(batch.topic)) from error
         return True
 
     def _wait_for(self, receipt: Receipt, size_bytes: int) -> None:
@@ -251,7 +256,7 @@ class PooledProducer:
             self._done_with(None if error is not None else receipt, len(message))
             if error is not None and self._failure is None:
                 size = len(message.value() or b"") + len(message.key() or b"")
-                self._failure = (error, f"writing to topic {message.topic()} (record of {size} bytes)")
+                self._failure = Undelivered(error, message.topic() or "", size)
             if not self._waiting_rows or self._failure is not None:
                 self._changed.notify_all()
 

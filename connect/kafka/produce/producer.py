@@ -15,7 +15,8 @@ from confluent_kafka import KafkaError, KafkaException
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.kafka.client.errors import FatalProducerError, PartlySentError, translate, translated, undelivered
 from connect.kafka.client.inner_client import is_library_known
-from connect.kafka.produce.receipt import Receipt
+from connect.kafka.client.rights import Needs
+from connect.kafka.produce.receipt import Receipt, Undelivered
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 
@@ -23,6 +24,8 @@ Settings = Mapping[str, str | int | float | bool]
 
 _WAIT_S: Final = 0.1
 """How long one wait for delivery events may last, so that a stop is seen soon."""
+_CONSEQUENCES: Final = frozenset({KafkaError._STATE, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - librdkafka's own codes begin so
+"""What rows get that come, or wait, after the error by which a transaction has failed."""
 _BEGUN_S: Final = 5.0
 """How long an abort waits for its rows; the brokers know of a new transaction's partitions well before."""
 
@@ -45,8 +48,8 @@ class ProducerPath(Protocol):
     def drain(self, rows: int, timeout_s: float) -> None:
         """Serve delivery reports until at most `rows` are outstanding or the time is over."""
 
-    def failure(self) -> tuple[KafkaError, str] | None:
-        """Return the first delivery error and what it is about; None as long as there is none."""
+    def failure(self) -> Undelivered | None:
+        """Return the first row that was not delivered; None as long as there is none."""
 
     def fatal(self) -> KafkaError | None:
         """Return the error that ended this producer for good; None as long as there is none."""
@@ -104,7 +107,11 @@ class BatchProducer:
         with translated("making a producer"):
             self._path: ProducerPath = paths[name](own)
         self._partly: tuple[RawBatch, int] | None = None
+        self._client = Needs.of(own, "Write")
         self._transactional = bool(own.get("transactional.id"))
+        self._topics: set[str] = set()
+        """Holds the topics of the open transaction."""
+        self._purged = False
         self._closed = False
 
     def prepare(self) -> None:
@@ -125,6 +132,8 @@ class BatchProducer:
         start = self._partly[1] if self._partly is not None and self._partly[0] is batch else 0
         self._partly = None
         receipt = receipt or Receipt()
+        if self._transactional:
+            self._topics.add(batch.topic)
         while True:
             start += self._enqueue(batch, start, receipt)
             if start == len(batch):
@@ -146,11 +155,12 @@ class BatchProducer:
         self._path.poll()
         fatal = self._path.fatal()
         if fatal is not None:
-            raise _ended(fatal)
+            raise self._ended(fatal)
         failure = self._path.failure()
         if failure is not None:
-            error, what = failure
-            raise undelivered(error, f"writing to {what}", in_transaction=self._transactional)
+            cause = self._cause(failure.error)
+            needs = self._needs(failure.topic)
+            raise undelivered(cause, failure.doing, needs, in_transaction=self._transactional)
 
     def flush(self, deadline: Deadline) -> None:
         """Return when every row taken is acknowledged. RetriableError: not by the deadline; nothing is lost yet."""
@@ -169,7 +179,8 @@ class BatchProducer:
 
     def begin(self) -> None:
         """Open a transaction: rows sent from now on are in it."""
-        with translated("opening a transaction"):
+        self._topics.clear()
+        with translated("opening a transaction", self._needs()):
             self._path.begin_transaction()
 
     def commit(self, deadline: Deadline) -> None:
@@ -186,6 +197,7 @@ class BatchProducer:
     def purge(self) -> None:
         """Throw away all rows that are not acknowledged, for a kill: a restart sends them again."""
         self._partly = None
+        self._purged = True
         self._path.purge()
 
     def close(self, timeout_s: float = 0.0) -> None:
@@ -204,8 +216,38 @@ class BatchProducer:
         except KafkaException as error:
             fatal = self._path.fatal()
             if fatal is not None:
-                raise _ended(fatal) from error
-            raise _refused(error.args[0], batch) from error
+                raise self._ended(fatal) from error
+            raise self._refused(self._cause(error.args[0]), batch) from error
+
+    def _cause(self, error: KafkaError) -> KafkaError:
+        """Return why librdkafka has given up the open transaction, where it only tells that it did.
+
+        It takes no more rows then, and throws away those that it has; only another call tells the first error. A
+        transaction cannot begin inside of an open one, so this call changes nothing.
+        """
+        if not self._transactional or self._purged or error.code() not in _CONSEQUENCES:
+            return error
+        try:
+            self._path.begin_transaction()
+        except KafkaException as told:
+            cause: KafkaError = told.args[0]
+            return cause if cause.txn_requires_abort() else error
+        return error
+
+    def _needs(self, *topics: str) -> Needs:
+        return self._client._replace(topics=self._topics.union(topics))
+
+    def _refused(self, error: KafkaError, batch: RawBatch) -> ConnectError:
+        """Return the error for a row that librdkafka did not take.
+
+        The largest row is named, as the refused one is not known on every path.
+        """
+        what = f"topic {batch.topic}"
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            import pyarrow.compute as pc
+
+            what = f"topic {batch.topic} (largest value {pc.max(pc.binary_length(batch.values)).as_py()} bytes)"
+        return translate(error, f"writing to {what}", self._needs(batch.topic))
 
     def _await_begun(self, deadline: Deadline) -> None:
         """Wait until the transaction's rows are acknowledged, or one failed.
@@ -234,22 +276,8 @@ class BatchProducer:
 
     def _translated(self, error: KafkaError, doing: str) -> ConnectError:
         fatal = self._path.fatal()
-        return _ended(fatal) if fatal is not None else translate(error, doing)
+        return self._ended(fatal) if fatal is not None else translate(error, doing, self._needs())
 
-
-def _ended(fatal: KafkaError) -> ConnectError:
-    ours = translate(fatal, "producing")
-    return ours if not isinstance(ours, RetriableError) else FatalProducerError(ours.message)
-
-
-def _refused(error: KafkaError, batch: RawBatch) -> ConnectError:
-    """Return the error for a row that librdkafka did not take.
-
-    The largest row is named, as the refused one is not known on every path.
-    """
-    what = f"topic {batch.topic}"
-    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-        import pyarrow.compute as pc
-
-        what = f"topic {batch.topic} (largest value {pc.max(pc.binary_length(batch.values)).as_py()} bytes)"
-    return translate(error, f"writing to {what}")
+    def _ended(self, fatal: KafkaError) -> ConnectError:
+        ours = translate(fatal, "producing", self._needs())
+        return ours if not isinstance(ours, RetriableError) else FatalProducerError(ours.message)

@@ -1,6 +1,23 @@
-"""Tells how many parts of what was sent as one still wait for Kafka's acknowledgement. It has no I/O and no clock."""
+"""Tells what of the rows that were sent waits for Kafka's acknowledgement, or failed. It has no I/O and no clock."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError
+
+
+class Undelivered(NamedTuple):
+    """A row that Kafka did not take after all."""
+
+    error: KafkaError
+    topic: str
+    size_bytes: int
+
+    @property
+    def doing(self) -> str:
+        """Return what was tried, as errors say it."""
+        return f"writing to topic {self.topic} (record of {self.size_bytes} bytes)"
 
 
 class Receipt:

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.inner_client import client_of
 from connect.kafka.client.librdkafka import meet_brokers
+from connect.kafka.client.rights import Needs
 from connect.kafka.raw import TIME_OF_SENDING
 
 Settings = Mapping[str, str | int | float | bool]
@@ -32,6 +33,8 @@ class SharedProducer:
     """
 
     def __init__(self, settings: Settings) -> None:
+        self.needs = Needs.of(settings, "Write")
+        """What it does at the brokers, without the topics."""
         self._settings = {
             **{key: value for key, value in settings.items() if key != "producer.path"},
             "linger.ms": _LINGER_MS,  # single records wait for no company

@@ -11,6 +11,7 @@ from connect.kafka.client.errors import (
     translated,
     undelivered,
 )
+from connect.kafka.client.rights import Needs
 
 
 @pytest.mark.parametrize(
@@ -59,3 +60,33 @@ def test_kafkas_exceptions_are_translated_with_their_cause():
 def test_other_exceptions_pass():
     with pytest.raises(ZeroDivisionError), translated("reading"):
         raise ZeroDivisionError
+
+
+CLIENT = {
+    "bootstrap.servers": "k1:9093", "sasl.username": "orders app", "sasl.password": "canary-4711",
+    "group.id": "connect-s3", "transactional.id": "c-orders-0",
+}  # fmt: skip
+GRANT = "kafka-acls.sh --bootstrap-server k1:9093 --add --allow-principal 'User:orders app' --operation "
+
+
+@pytest.mark.parametrize(
+    ("code", "granted"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "Write --topic a --topic b"),
+        (KafkaError.GROUP_AUTHORIZATION_FAILED, "Read --group connect-s3"),
+        (KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Write --transactional-id c-orders-0"),
+        (KafkaError.CLUSTER_AUTHORIZATION_FAILED, "IdempotentWrite --cluster"),
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"fatal": True}, {"txn_requires_abort": True}])
+def test_a_right_that_is_missing_is_told_as_the_command_that_grants_it(code, granted, more):
+    needs = Needs.of(CLIENT, "Write", ["b", "a"])
+    error = translate(KafkaError(code, **more), "writing", needs)
+    assert type(error) is ConnectError
+    assert str(error).endswith(f": {GRANT}{granted}")
+    assert "canary" not in f"{error}{needs}"
+
+
+def test_a_command_names_no_resource_that_is_not_known():
+    denied = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
+    assert "kafka-acls" not in str(translate(denied, "reading", Needs.of({}, "Read")))
