@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +15,7 @@ import psutil
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from e2e_network import Network
+from e2e_secured import SecuredListener
 from e2e_worker import wait_for
 
 from connect.tools.services import KafkaEndpoint, KafkaService
@@ -31,10 +32,8 @@ _START_S = 180.0
 class ThreeBrokers:
     """A cluster whose topics have three replicas, of which two have to have a record before it counts as written."""
 
-    def __init__(
-        self, folder: Path, properties: Mapping[str, str] | None = None, network: Network | None = None
-    ) -> None:
-        """`properties`: further ones of each broker. `network`: by which all reach them, instead of directly."""
+    def __init__(self, folder: Path, network: Network | None = None, secured: SecuredListener | None = None) -> None:
+        """`network`: by which all reach them, instead of directly. `secured`: by which workers come, with a login."""
         ports = free_ports(4 * len(NUMBERS))
         thirds = (ports[:3], ports[3:6], ports[6:9], ports[9:])
         own, own_controller, front, front_controller = (dict(zip(NUMBERS, one, strict=True)) for one in thirds)
@@ -46,16 +45,22 @@ class ThreeBrokers:
             number: KafkaService(
                 data_folder=self._folders[number],
                 ports={"broker": own[number], "controller": own_controller[number]},
-                properties={
-                    **_properties(number, voters, f"PLAINTEXT://{LOOPBACK}:{broker[number]}"),
-                    **(properties or {}),
-                },
+                properties=_with_listener(
+                    secured,
+                    number,
+                    f"PLAINTEXT://{LOOPBACK}:{own[number]},CONTROLLER://{LOOPBACK}:{own_controller[number]}",
+                    _properties(number, voters, f"PLAINTEXT://{LOOPBACK}:{broker[number]}"),
+                ),
                 heap_mib=256,
                 cluster_id=cluster_id,
             )
             for number in NUMBERS
         }
         self.bootstrap_servers = ",".join(f"{LOOPBACK}:{port}" for port in broker.values())
+        self.worker_settings = (
+            {"bootstrap.servers": self.bootstrap_servers} if secured is None else secured.worker_settings
+        )
+        """What a worker's file says of the way to them."""
         self._admin: AdminClient | None = None
         self._network = network
         for number in NUMBERS if network is not None else ():
@@ -200,6 +205,14 @@ def _properties(number: int, voters: str, advertised: str) -> dict[str, str]:
         "transaction.state.log.num.partitions": str(_INTERNAL_PARTITIONS),
         "broker.session.timeout.ms": str(round(SESSION_S * 1000)),
     }
+
+
+def _with_listener(
+    secured: SecuredListener | None, number: int, listeners: str, properties: dict[str, str]
+) -> dict[str, str]:
+    if secured is None:
+        return properties
+    return {**properties, **secured.properties(number, listeners, properties["advertised.listeners"])}
 
 
 def _partition_for(name: str) -> int:

@@ -43,7 +43,7 @@ class Pipeline:
         self.workers = [
             worker_kind(
                 folder / f"worker-{number}", brokers.bootstrap_servers, name,
-                **{"exactly.once.source.support": "enabled", **three},
+                **{"exactly.once.source.support": "enabled", **three, **brokers.worker_settings},
             )
             for number in (1, 2)
         ]  # fmt: skip

@@ -1,0 +1,124 @@
+"""A listener of brokers for logins by TLS and SCRAM, and the rights that the login has there."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import split
+from typing import NamedTuple
+
+import trustme
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+
+from connect.tools.services.process.ports import LOOPBACK, free_ports
+
+LOGIN = "connect"
+PASSWORD = "canary-4711"
+
+
+class Right(NamedTuple):
+    """What the workers' login may do; the names are those of kafka-acls.sh."""
+
+    resource: str
+    name: str
+    operation: str
+    prefixed: bool = False
+
+    def binding(self, kind: type[AclBinding | AclBindingFilter]) -> AclBinding | AclBindingFilter:
+        """Return it as an admin client has it."""
+        pattern = ResourcePatternType.PREFIXED if self.prefixed else ResourcePatternType.LITERAL
+        return kind(
+            ResourceType[self.resource], self.name, pattern, f"User:{LOGIN}", "*", AclOperation[self.operation],
+            AclPermissionType.ALLOW,
+        )  # fmt: skip
+
+
+class SecuredListener:
+    """A further listener of each of three brokers. On their own one everybody may do all."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        authority = trustme.CA()
+        self._trusted, self._store = folder / "authority.pem", folder / "broker.pem"
+        authority.cert_pem.write_to_path(str(self._trusted))
+        issued = authority.issue_cert(LOOPBACK)
+        # Brokers read no other form of a private key.
+        key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+        key_text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        self._store.write_bytes(key_text + b"".join(part.bytes() for part in issued.cert_chain_pems))
+        self._ports = dict(enumerate(free_ports(3), 1))
+
+    @property
+    def worker_settings(self) -> dict[str, str]:
+        """What a worker's file says of the way to the brokers."""
+        module = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+        return {
+            "bootstrap.servers": ",".join(f"{LOOPBACK}:{port}" for port in self._ports.values()),
+            "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": f'{module} username="{LOGIN}" password="{PASSWORD}";',
+            "ssl.truststore.type": "PEM", "ssl.truststore.location": str(self._trusted),
+        }  # fmt: skip
+
+    def properties(self, number: int, listeners: str, advertised: str) -> dict[str, str]:
+        """Return a broker's properties for this listener beside the `listeners` that it has."""
+        own = f"LOGINS://{LOOPBACK}:{self._ports[number]}"
+        return {
+            "listeners": f"{listeners},{own}",
+            "advertised.listeners": f"{advertised},{own}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,LOGINS:SASL_SSL",
+            "listener.name.logins.ssl.keystore.type": "PEM",
+            "listener.name.logins.ssl.keystore.location": str(self._store),
+            "listener.name.logins.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.logins.scram-sha-512.sasl.jaas.config": (
+                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+            ),
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+        }
+
+
+def add_login(admin: AdminClient, rights: Sequence[Right], password: str = PASSWORD) -> None:
+    """Let the workers log in, and do what the rights say."""
+    scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    change = UserScramCredentialUpsertion(LOGIN, scram, password.encode())
+    admin.alter_user_scram_credentials([change])[LOGIN].result(60)
+    for done in admin.create_acls([right.binding(AclBinding) for right in rights]).values():
+        done.result(60)
+
+
+def take_right(admin: AdminClient, right: Right) -> None:
+    """Take a right away, which has to be there."""
+    for done in admin.delete_acls([right.binding(AclBindingFilter)]).values():
+        assert len(done.result(60)) == 1, right
+
+
+def grant(admin: AdminClient, command: str) -> None:
+    """Do what a command line of kafka-acls.sh says, of which no copy is among the brokers' jars."""
+    program, *arguments = split(command)
+    assert program == "kafka-acls.sh", command
+    options = ArgumentParser()
+    for name in ("--bootstrap-server", "--allow-principal", "--operation"):
+        options.add_argument(name, required=True)
+    options.add_argument("--add", action="store_true", required=True)
+    for resource in ("topic", "group", "transactional-id"):
+        options.add_argument(f"--{resource}", action="append", default=[])
+    given = options.parse_args(arguments)
+    assert given.allow_principal == f"User:{LOGIN}"
+    named = {"TOPIC": given.topic, "GROUP": given.group, "TRANSACTIONAL_ID": given.transactional_id}
+    rights = [Right(kind, name, given.operation.upper()) for kind, names in named.items() for name in names]
+    assert rights, command
+    for done in admin.create_acls([right.binding(AclBinding) for right in rights]).values():
+        done.result(60)
