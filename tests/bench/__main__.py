@@ -26,6 +26,7 @@ from tests.bench.bigquery_requests import measure_requests, requests_table
 from tests.bench.bigquery_worker import measure_worker
 from tests.bench.cassandra.cassandra_report import cassandra_entries
 from tests.bench.checking_cost import costs, costs_table
+from tests.bench.cluster.cluster_many import CONNECTORS, WORKERS, many_entries
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.page_cost import page_costs, page_table
@@ -64,6 +65,9 @@ def main() -> int:
         help=f"rows each job moves, n x 100,000: else {ROWS:,}, of SQL servers {SQL_ROWS:,}, "
         f"of backfills {BACKFILL_ROWS:,}",
     )
+    parser.add_argument(
+        "--connectors", type=int, default=CONNECTORS, help=f"connectors of cluster-many: else {CONNECTORS:,}"
+    )
     parser.add_argument("--only", choices=sorted(PARTS), help="run one part")
     parser.add_argument("--java-s3-plugin", type=Path, help="folder of plug-ins with Aiven's S3 sink, for the S3 rows")
     parser.add_argument(
@@ -82,7 +86,7 @@ def main() -> int:
         KafkaService(heap_mib=1024, jvm_options=ORDINARY_BROKER, properties=DROPS_AT_ONCE) as kafka,
     ):
         java = {"java_s3_plugin": options.java_s3_plugin, "java_jdbc_plugin": options.java_jdbc_plugin}
-        bench = Bench(kafka, Path(name), options.rows or 0, CONSOLE.print, **java)
+        bench = Bench(kafka, Path(name), options.rows or 0, CONSOLE.print, connectors=options.connectors, **java)
         for part, measure in PARTS.items():
             if options.only in {None, part}:
                 ending = "" if part == "throughput" else f"-{part}"
@@ -154,6 +158,13 @@ def cluster(bench: Bench, out: Path) -> None:
     CONSOLE.print(cluster_table(found))
 
 
+def cluster_many(bench: Bench, out: Path) -> None:
+    servers = bench.kafka.endpoint.bootstrap_servers
+    found = many_entries(servers, bench.connectors, lambda topic: new_topic(bench.kafka, topic), CONSOLE.print)
+    out.write_text(json.dumps(found, indent=1) + "\n")
+    CONSOLE.print(cluster_table(found, f"{bench.connectors:,} connectors, {WORKERS} workers, one broker"))
+
+
 def bigquery(bench: Bench, out: Path) -> None:
     """Each table is shown as soon as it is measured."""
     found: list[dict] = []
@@ -202,7 +213,7 @@ def gate(entry: Mapping) -> str:
 PARTS = {
     "throughput": data_paths, "sql": sql, "sql-once": exactly_once, "log": logs, "cassandra": cassandra,
     "bigquery": bigquery, "backfill": backfill, "s3": s3, "s3-paths": paths, "cluster": cluster,
-    "checking": checking, "pages": pages, "tokens": tokens,
+    "cluster-many": cluster_many, "checking": checking, "pages": pages, "tokens": tokens,
 }  # fmt: skip
 """What can be measured by itself, and its name in the names of files."""
 

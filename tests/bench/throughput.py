@@ -60,6 +60,7 @@ class Bench:
     say: Callable[[str], None]
     java_s3_plugin: Path | None = None
     java_jdbc_plugin: Path | None = None
+    connectors: int = 0
 
     @property
     def base(self) -> dict[str, str]:

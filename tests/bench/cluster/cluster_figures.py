@@ -6,7 +6,7 @@ import itertools
 import statistics
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -149,10 +149,11 @@ def many(workers: Workers, folder: Path, topic: str) -> Figures:
 
 
 class Latencies:
-    """Asks both workers small questions all the time, on a thread, and takes the time."""
+    """Asks workers small questions all the time, on a thread, and takes the time."""
 
-    def __init__(self, workers: Workers) -> None:
-        self._urls = [worker.url for worker in workers.all]
+    def __init__(self, workers: Workers, asked: Sequence[Worker] = ()) -> None:
+        """`asked`: those of them that are asked, where not all are."""
+        self._urls = [worker.url for worker in asked or workers.all]
         self.seen_s: list[float] = []
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._ask, daemon=True)

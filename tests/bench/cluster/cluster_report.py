@@ -51,9 +51,9 @@ def cluster_entries(
     ]
 
 
-def cluster_table(entries: list[dict]) -> Table:
+def cluster_table(entries: list[dict], what: str = "two workers, one broker") -> Table:
     """The table for people; a figure beyond its limit is marked."""
-    table = Table("two workers, one broker", "ours", "must", "", JAVA, "peer / ours", title="cluster")
+    table = Table(what, "ours", "must", "", JAVA, "peer / ours", title="cluster")
     for e in entries:
         reached = "" if e["must"] is None else "ok" if e["ours"] <= e["must"] else "MISSED"
         table.add_row(

@@ -161,12 +161,12 @@ class Worker:
 
 
 class Workers:
-    """Two workers of one cluster. Leaves nothing behind."""
+    """Workers of one cluster, two unless another number is told. Leaves nothing behind."""
 
-    def __init__(self, kind: str, bootstrap_servers: str) -> None:
+    def __init__(self, kind: str, bootstrap_servers: str, count: int = 2) -> None:
         group = f"bench-{kind}-{uuid.uuid4().hex[:6]}"
-        topics = InternalTopics(f"{group}-configs", f"{group}-offsets", f"{group}-status")
-        self.all = [Worker(_service(kind, bootstrap_servers, group, topics)) for _ in range(2)]
+        self.topics = InternalTopics(f"{group}-configs", f"{group}-offsets", f"{group}-status")
+        self.all = [Worker(_service(kind, bootstrap_servers, group, self.topics)) for _ in range(count)]
 
     def __enter__(self) -> Self:
         return self
