@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -99,6 +99,20 @@ Columns = tuple[ColumnSchema, ...]
 def by_name(columns: Sequence[ColumnSchema]) -> dict[str, ColumnSchema]:
     """Return the columns by their names in lower case, as BigQuery compares names."""
     return {column.name.lower(): column for column in columns}
+
+
+def with_properties(columns: Columns, now: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return columns in the form of the REST API, with what a table has set on its own ones that is not known here.
+
+    now: the table's columns in that form. A change that left out a description or a policy tag would take it away.
+    """
+    told = {str(member["name"]).lower(): member for member in now}
+    found = []
+    for column in columns:
+        given = told.get(column.name.lower(), {})
+        members = {"fields": with_properties(column.fields, given.get("fields", ()))} if column.fields else {}
+        found.append({**given, **column.as_json(), **members})
+    return found
 
 
 def grown(columns: Columns, table: Columns) -> Columns:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import ConfigError
 from connect.lib.deadline import Deadline
-from connectors.bigquery.rows.table_schema import Columns, ColumnSchema
+from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, with_properties
 from connectors.bigquery.settings.job_terms import JobTerms
 from connectors.bigquery.warehouse.dataset_calls import DatasetCalls
 from connectors.bigquery.warehouse.job_facts import UNMETERED, Changed, Counts, Metering, RowError
@@ -137,10 +137,11 @@ class Warehouse:
             table = self._client.get_table(
                 self._calls.table_id(name), retry=self._calls.again, timeout=self._calls.limit_s
             )
-            before = tuple(ColumnSchema.from_json(field.to_api_repr()) for field in table.schema)
+            told = [field.to_api_repr() for field in table.schema]
+            before = tuple(map(ColumnSchema.from_json, told))
             after = change(before)
             if after != before:
-                table.schema = _fields(after)
+                table.schema = _fields(after, told)
                 self._client.update_table(table, ["schema"], retry=None, timeout=self._calls.limit_s)
         return after
 
@@ -358,10 +359,10 @@ class Warehouse:
         return int(job.total_bytes_processed or 0)
 
 
-def _fields(columns: Columns) -> list[Any]:
+def _fields(columns: Columns, now: Sequence[Mapping[str, Any]] = ()) -> list[Any]:
     from google.cloud import bigquery
 
-    return [bigquery.SchemaField.from_api_repr(column.as_json()) for column in columns]
+    return [bigquery.SchemaField.from_api_repr(column) for column in with_properties(columns, now)]
 
 
 def _encryption(kms_key: str) -> Any:

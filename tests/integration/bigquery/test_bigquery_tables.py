@@ -12,6 +12,7 @@ import pytest
 from bigquery_oracle import TOPIC, Message
 from bigquery_run import Life
 from bigquery_write_shim import AppendFault, WriteShim
+from google.cloud import bigquery
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
@@ -117,6 +118,20 @@ def test_a_column_that_somebody_drops_meanwhile_is_named_and_a_restart_goes_on(d
         again.put([Message(0, 1, 2, 0, text="back")])
         again.settle()
     assert [(row["id"], row["text"]) for row in dataset.rows("orders")] == [(1, None), (2, "back")]
+
+
+def test_a_new_column_leaves_what_somebody_says_of_the_others(dataset):
+    with Life(dataset.settings(allowNewBigQueryFields="true")) as life:
+        put(life, [{"id": 1}], s.struct({"id": s.INT64}))
+        life.settle()
+        table = dataset.client.get_table(f"{dataset.name}.orders")
+        described = [{**field.to_api_repr(), "description": f"says {field.name}"} for field in table.schema]
+        table.schema = list(map(bigquery.SchemaField.from_api_repr, described))
+        dataset.client.update_table(table, ["schema"])
+        put(life, [{"id": 2, "more": 7}, {"id": 3, "more": 8}], s.struct({"id": s.INT64, "more": s.INT64}))
+        life.settle()
+    found = {field.name: field.description for field in dataset.client.get_table(f"{dataset.name}.orders").schema}
+    assert found == {"more": None, **{field["name"]: f"says {field['name']}" for field in described}}
 
 
 @pytest.mark.parametrize("told", ["Input schema has more fields than BigQuery schema", "Schema mismatch"])
