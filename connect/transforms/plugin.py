@@ -58,6 +58,18 @@ _DEBEZIUM: tuple[tuple[str, str, type[Config], str], ...] = (
         d.ExtractChangedRecordStateConfig, "Names the columns that an update changed in headers.",
     ),
     (
+        "HeaderToValue", "header_to_value:HeaderToValue", d.HeaderToValueConfig,
+        "Puts headers into fields of the value.",
+    ),
+    (
+        "TimezoneConverter", "timezone_converter:TimezoneConverter", d.TimezoneConverterConfig,
+        "Changes the zone of times in change events.",
+    ),
+    (
+        "partitions.PartitionRouting", "partition_routing:PartitionRouting", d.PartitionRoutingConfig,
+        "Sends change events to the partition that some of their fields tell.",
+    ),
+    (
         "outbox.EventRouter", "event_router:EventRouter", o.EventRouterConfig,
         "Routes rows of an outbox table as the events that they hold.",
     ),
