@@ -18,6 +18,7 @@ from connect.cluster.validation.rules import comma_separated
 from connect.cluster.validation.versions import parse_versions
 from connect.lib.secrets import HIDDEN
 from connect.plugins.catalog import Catalog
+from connect.plugins.java_parts import not_found
 
 _PARSER_MESSAGES = ("Not a number of type ", "Expected value to be either true or false")
 _INTERFACES = {PluginKind.CONVERTER: "Converter", PluginKind.HEADER_CONVERTER: "HeaderConverter"}
@@ -119,9 +120,8 @@ def class_error(catalog: Catalog, key: str, name: str, kind: PluginKind) -> str 
         return None
     if kind in _INTERFACES and catalog.find(name) is not None:
         why = f"{name} does not implement the {_INTERFACES[kind]} interface."
-    else:
-        why = f"Class {name} could not be found."
-    return f"Invalid value {name} for configuration {key}: {why}"
+        return f"Invalid value {name} for configuration {key}: {why}"
+    return not_found(name, key)
 
 
 def class_names(catalog: Catalog, kind: PluginKind) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ def _alias_infos(
     if name is None:
         errors[type_key] = (f'Missing required configuration "{type_key}" which has no default value.',)
     elif plugin is None:
-        errors[type_key] = (f"Invalid value {name} for configuration {type_key}: Class {name} could not be found.",)
+        errors[type_key] = (not_found(name, type_key),)
     definitions = _head_definitions(kind, alias, group, plugin)
     if plugin is not None:
         mismatch = version_error(catalog, plugin, given.get(version_key))

@@ -14,6 +14,7 @@ from connect.api.errors import ConfigError
 from connect.api.plugin import Plugin, PluginKind
 from connect.api.transform import Predicate, Transform
 from connect.plugins.catalog import Catalog
+from connect.plugins.java_parts import not_found
 from connect.runtime.records.chain import Link
 from connect.runtime.records.pipeline import Converters
 from connect.runtime.settings.connector_config import CommonConnectorConfig
@@ -82,7 +83,7 @@ def build_chain(catalog: Catalog, config: CommonConnectorConfig, worker: Mapping
 def _find(catalog: Catalog, kind: PluginKind, key: str, name: str) -> Plugin:
     plugin = catalog.find(name, kind)
     if plugin is None:
-        raise ConfigError(f"Invalid value {name} for configuration {key}: Class {name} could not be found.", key=key)
+        raise ConfigError(not_found(name, key), key=key)
     return plugin
 
 
