@@ -1,7 +1,7 @@
 """Looks at dead letters and replays them in a process of its own: `python -m connect.dlq.job`.
 
 It is a child of `connect.lib.answering_child`: a worker that is asked for letters runs no converter and no transform of
-theirs in its own process. What it tells last has `answer`, or `error`.
+theirs in its own process. What it tells last has `answer`, `conflict` (another replay took over) or `error`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from connect.api.errors import ConnectError
 from connect.dlq.letter import Letter
 from connect.dlq.letters import LetterTopic
 from connect.dlq.replay import Outcome, errors_of
-from connect.dlq.run import run_replay
+from connect.dlq.run import ReplayConflictError, run_replay
 from connect.dlq.selection import Selection, parse_error, parse_place
 from connect.dlq.text import as_json, moment
 from connect.lib.answering_child import Answers
@@ -85,6 +85,9 @@ def main() -> int:
     answers = Answers()
     try:
         answers.tell(answer=answer(answers.request()))
+    except ReplayConflictError as error:
+        answers.tell(conflict=str(error))
+        return 1
     except ConnectError as error:
         answers.tell(error=str(error))
         return 1

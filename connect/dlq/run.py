@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from connect.api.errors import ConnectError
 from connect.dlq.current import CurrentConnectors
 from connect.dlq.letters import LetterTopic
 from connect.dlq.replay import Connectors, FixedTopic, Outcome, Replay, transactional_id
 from connect.dlq.selection import Selection
+from connect.kafka.client.errors import FencedError
 from connect.kafka.client.settings import producer_settings
 from connect.kafka.produce.producer import BatchProducer
 from connect.lib.deadline import Deadline
+from connect.lib.printable import counted
 from connect.plugins.catalog import Catalog
 from connect.runtime.settings.topic_inspector import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
+
+
+class ReplayConflictError(ConnectError):
+    """Another replay of the same dead-letter topic was started; this one has written nothing since."""
 
 
 def run_replay(
@@ -28,8 +35,8 @@ def run_replay(
 ) -> Outcome:
     """Return what became of the selected letters, or with `is_trial` what would become of them.
 
-    `to`: the topic that takes all of them as they are. `hear` is called after each transaction. FencedError: another
-    replay of this topic was started.
+    `to`: the topic that takes all of them as they are. `hear` is called after each transaction.
+    ReplayConflictError: another replay of this topic was started.
     """
     connectors: Connectors = FixedTopic(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
     work = Replay(topic, selection, connectors, reserved_topics(worker, {"name": "dlq-replay"}))
@@ -41,5 +48,11 @@ def run_replay(
     producer = BatchProducer(settings.properties)
     try:
         return work.run(producer, deadline, hear)
+    except FencedError as error:
+        raise ReplayConflictError(
+            f"Another replay of dead-letter topic {topic.name} was started, and took over from this one, which had "
+            f"replayed {counted(work.outcome.replayed, 'letter')}.",
+            fix="Wait until it has ended, and replay once more: what was replayed is left out.",
+        ) from error
     finally:
         producer.close()

@@ -26,7 +26,8 @@ class LetterJobs:
         self._free = asyncio.Semaphore(_AT_ONCE)
 
     async def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Return the child's answer. ConnectError: its own error. HttpError 500: it did not answer in time.
+        """Return the child's answer. ConnectError: its own error. HttpError 409: another replay of the topic took
+        over; 500: it did not answer in time.
 
         What is killed replays nothing by halves: a transaction that was begun is never read.
         """
@@ -34,7 +35,9 @@ class LetterJobs:
             answered: Future[dict[str, Any]] = Future()
 
             def hear(told: Mapping[str, Any]) -> None:
-                if "error" in told:
+                if "conflict" in told:
+                    answered.set_exception(HttpError(409, str(told["conflict"])))
+                elif "error" in told:
                     answered.set_exception(ConnectError(str(told["error"])))
                 else:
                     answered.set_result(told["answer"])

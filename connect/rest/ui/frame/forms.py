@@ -14,7 +14,7 @@ import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 from aiohttp import web
@@ -26,6 +26,7 @@ from connect.rest.server.request_body import body_of
 from connect.rest.server.rights import require
 from connect.rest.ui.frame.links import ROOT
 
+T = TypeVar("T")
 FORM: Final = "application/x-www-form-urlencoded"
 FIELD: Final = "token"
 ONCE: Final = "once"
@@ -99,21 +100,24 @@ class OnceOnly:
     """Carries out each form once: a second click gets the outcome of the first one. Owned by the event loop."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, asyncio.Future[None]] = OrderedDict()
+        self._known: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
 
-    async def run(self, once: str, act: Callable[[], Awaitable[None]]) -> None:
-        """Do it, or wait for the one that does it now; raises what that raised. `once` empty: do it anyhow."""
+    async def run(self, once: str, act: Callable[[], Awaitable[T]]) -> T:
+        """Do it, or wait for the one that does it now; return what it returned, or raise what it raised.
+
+        `once` empty: do it anyhow.
+        """
         if not once:
-            await act()
-            return
+            return await act()
         known = self._known.get(once)
         if known is None:
             known = self._known[once] = asyncio.ensure_future(act())
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         try:
-            await asyncio.shield(known)
+            done: T = await asyncio.shield(known)
         except Exception:
             # What failed, or was sent on to the leader, may be tried again.
             self._known.pop(once, None)
             raise
+        return done
