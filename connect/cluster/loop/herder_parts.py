@@ -99,7 +99,7 @@ class HerderParts:
         snapshot = self.configs.snapshot
         config = connector_config(snapshot, name)
         tasks = [TaskId(name, number) for number in snapshot.tasks.get(name, {})]
-        return ConnectorInfo(name, config, tasks, self.catalog.kind(config))
+        return ConnectorInfo(name, config, tasks, self.catalog.kind(config), snapshot.target(name))
 
 
 def connector_config(snapshot: ConfigSnapshot, name: str) -> Mapping[str, str]:

@@ -19,12 +19,16 @@ class TargetState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectorInfo:
-    """Holds a connector as REST shows it; `config` is raw and always holds `name`. `type`: source, sink or unknown."""
+    """Holds a connector as REST shows it; `config` is raw and always holds `name`. `type`: source, sink or unknown.
+
+    `target`: what somebody asked it to be, whatever its tasks do now.
+    """
 
     name: str
     config: Mapping[str, str]
     tasks: Sequence[TaskId]
     type: str
+    target: TargetState
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class Cluster:
     levels: list[tuple[str, str]] = field(default_factory=list)
     restarts: list[str] = field(default_factory=list)
     leader_url: str | None = None
+    stored: int = 0
+    """Counts the configurations that were written, each a millisecond behind the one before."""
 
 
 class MemoryOperations:
@@ -122,7 +124,9 @@ class MemoryOperations:
         created = name not in self.cluster.configs
         self.cluster.configs[name] = dict(config)
         versions = self.cluster.versions.setdefault(name, [])
-        versions.append(ConfigVersion(len(versions) + 1, dict(config), Author(who, 1_700_000_000_000)))
+        self.cluster.stored += 1
+        author = Author(who, 1_700_000_000_000 + self.cluster.stored)
+        versions.append(ConfigVersion(len(versions) + 1, dict(config), author))
         info = self.connectors.info(name)
         return self.done(Saved(created, replace(info, tasks=[]) if created else info))
 
@@ -158,7 +162,8 @@ class MemoryConnectors:
     def info(self, name: str) -> ConnectorInfo:
         config = self._whole.config(name)
         kind = "sink" if "Sink" in config["connector.class"] else "source"
-        return ConnectorInfo(name, config, [TaskId(name, n) for n in range(self._whole.task_count(name))], kind)
+        tasks = [TaskId(name, n) for n in range(self._whole.task_count(name))]
+        return ConnectorInfo(name, config, tasks, kind, self._whole.cluster.targets[name])
 
     def status(self, name: str) -> ConnectorStatus:
         if name not in self._whole.cluster.configs:

@@ -19,7 +19,7 @@ from connect.rest.server.waiting import finished
 from connect.rest.ui.frame.forms import FORM, OnceOnly, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML
-from connect.rest.ui.screens.seen import check_seen
+from connect.rest.ui.screens.seen import check_seen, check_target
 from connect.rest.ui.views.numbers import cut
 from connect.runtime.task.task_id import TaskId
 
@@ -52,7 +52,8 @@ async def act(request: web.Request) -> web.Response:
     context = context_of(request)
 
     async def do() -> None:
-        check_seen(context.operations, context.secrets, name, form.get("seen", ""))
+        check_seen(context.operations, context.secrets, name, form)
+        check_target(context.operations, name, form)
         if verb in _TARGETS:
             tell_target(request, name, _TARGETS[verb])
         await finished(request, _asked(context.operations, name, verb, task), f"asking for a {verb} of {name}")

@@ -41,7 +41,8 @@ async def show(request: web.Request) -> web.Response:
         "name": name, "nav": "", "tab": "now", "class": info.config.get("connector.class", ""),
         "settings": settings(context.secrets.mask(info.config)),
         "topics": None if topics is None else topics[:TOPICS], "more_topics": max(0, len(topics or ()) - TOPICS),
-        "seen": version_of(context.operations, name), "done": DONE.get(request.query.get("done", ""), ""),
+        "seen": version_of(context.operations, context.secrets, name),
+        "done": DONE.get(request.query.get("done", ""), ""),
     }  # fmt: skip
     return page(request, "connector.html.j2", values)
 
@@ -70,8 +71,10 @@ async def _draw(request: web.Request, look: SampleWindow) -> str:
 
 async def _values(request: web.Request, look: SampleWindow) -> dict[str, Any]:
     found = await _standing(request, look)
+    target = context_of(request).operations.connectors.info(named(request)).target
     return {
-        "found": found, "sign": sign, "rate_plot": plot(found.rates), "lag_plot": plot(found.lags),
+        "found": found, "target": str(target), "sign": sign,
+        "rate_plot": plot(found.rates), "lag_plot": plot(found.lags),
         "may_operate": may_change(request, Role.OPERATOR, named(request)),
     }  # fmt: skip
 

@@ -47,7 +47,7 @@ async def show(request: web.Request) -> web.Response:
     context, name = context_of(request), request.query.get("name", "")
     if name:
         config = context.secrets.mask(context.operations.connectors.info(name).config)
-        wanted = _Wanted(name, _text(config), version_of(context.operations, name))
+        wanted = _Wanted(name, _text(config), version_of(context.operations, context.secrets, name))
     else:
         wanted = _Wanted("", _text(_first_keys(request)), NEW)
     return _page(request, wanted, None)
@@ -87,7 +87,7 @@ def _page(request: web.Request, wanted: _Wanted, preview: Preview | None) -> web
 def _check(request: web.Request, wanted: _Wanted) -> None:
     context = context_of(request)
     if wanted.seen != NEW:
-        check_seen(context.operations, context.secrets, wanted.name, wanted.seen or "none")
+        check_seen(context.operations, context.secrets, wanted.name, {"seen": wanted.seen})
         return
     if wanted.name in context.operations.connectors.names():
         raise HttpError(409, f"Connector {wanted.name} already exists. Nothing was done.")

@@ -49,7 +49,8 @@ async def show(request: web.Request) -> web.Response:
     values = {
         "name": name, "nav": "", "tab": "history", "sign": sign, "states": states, "rebalances": rebalances,
         "versions": _versions(operations.history.config_versions(name), context.secrets),
-        "seen": version_of(operations, name), "done": done if done.isascii() and done.isdigit() else "",
+        "seen": version_of(operations, context.secrets, name),
+        "done": done if done.isascii() and done.isdigit() else "",
     }  # fmt: skip
     return page(request, "history.html.j2", values)
 
@@ -64,7 +65,7 @@ async def roll_back(request: web.Request) -> web.Response:
     context.operations.worker.require_leader()
 
     async def act() -> None:
-        check_seen(context.operations, context.secrets, name, form.get("seen", ""))
+        check_seen(context.operations, context.secrets, name, form)
         config = version_called(context.operations.history.config_versions(name), name, number).config
         wanted = await ready(request, name, dict(config))
         await finished(request, context.operations.connectors.save(name, wanted, who(request)))

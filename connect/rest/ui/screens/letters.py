@@ -14,13 +14,17 @@ from connect.rest.jobs.letter_jobs import LetterJobs
 from connect.rest.server.context import context_of, remaining_s
 from connect.rest.server.routing import Route
 from connect.rest.server.state_changes import tell_change
-from connect.rest.ui.frame.forms import FORM, form_of
+from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.pages import HTML, page
+from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.rest.ui.screens.named import named
+from connect.rest.ui.screens.seen import check_seen, version_of
+from connect.rest.ui.views.numbers import cut
 
 _TOPIC_KEY: Final = "errors.deadletterqueue.topic.name"
 _READ_S: Final = 30.0
 _PLACE: Final = re.compile(r"(\d{1,10}:\d{1,19})?", re.ASCII)
+WHY_CHARS: Final = 600
 LETTER_JOBS: Final = web.AppKey("letter_jobs", LetterJobs)
 
 
@@ -30,7 +34,10 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def replay(request: web.Request) -> web.Response:
-    """Say what a replay would do, or replay; a letter that was replayed is left out, however often this is asked."""
+    """Say what a replay would do, or replay: each letter once, and a second click shows what the first one did.
+
+    409: the connector was changed after the page was loaded, or another replay has begun.
+    """
     form = await form_of(request)
     name, (do, _, place) = form.get("name", ""), form.get("do", "").partition(" ")
     if do not in {"try", "replay"} or not _PLACE.fullmatch(place):
@@ -39,11 +46,21 @@ async def replay(request: web.Request) -> web.Response:
     if not topic:
         raise HttpError(409, f"Connector {name} has no {_TOPIC_KEY} any more. Nothing was done.")
     asked = _asked(name, topic, do) | ({"places": [place]} if place else {})
-    outcome = await request.app[LETTER_JOBS].ask(asked, remaining_s(request))
-    if do == "replay":
-        told = {"replayed": outcome["before"]}, {"replayed": outcome["before"] + outcome["replayed"]}
-        tell_change(request, name, "letters", *told)
+    if do == "try":
+        outcome = await request.app[LETTER_JOBS].ask(asked, remaining_s(request))
+    else:
+        context = context_of(request)
+        check_seen(context.operations, context.secrets, name, form)
+        outcome = await request.app[ONCE_ONLY].run(once_of(form), lambda: _replayed(request, asked))
     return await _page(request, name, {"is_trial": do == "try", **outcome})
+
+
+async def _replayed(request: web.Request, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    outcome = await request.app[LETTER_JOBS].ask(asked, remaining_s(request))
+    told = {"replayed": outcome["before"]}, {"replayed": outcome["before"] + outcome["replayed"]}
+    tell_change(request, asked["connector"], "letters", *told)
+    shown = [one | {"why": cut(one["why"], WHY_CHARS)} for one in outcome["refused"]]
+    return {**outcome, "refused": shown}  # what is kept for a second click is as short as what is shown
 
 
 async def _page(request: web.Request, name: str, outcome: Mapping[str, Any] | None) -> web.Response:
@@ -51,7 +68,11 @@ async def _page(request: web.Request, name: str, outcome: Mapping[str, Any] | No
     found: Mapping[str, Any] = {"summary": [], "letters": [], "count": 0}
     if topic:
         found = await request.app[LETTER_JOBS].ask(_asked(name, topic, "list"), min(_READ_S, remaining_s(request)))
-    values = {"name": name, "nav": "", "tab": "letters", "topic": topic, "found": found, "outcome": outcome}
+    context = context_of(request)
+    values = {
+        "name": name, "nav": "", "tab": "letters", "topic": topic, "found": found, "outcome": outcome,
+        "seen": version_of(context.operations, context.secrets, name), "why_chars": WHY_CHARS,
+    }  # fmt: skip
     return page(request, "letters.html.j2", values)
 
 

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from connect.cluster.model.connector_values import PartitionOffset
-from connect.cluster.model.operations import Operations
-from connect.cluster.model.request_errors import NotFoundError, RequestError
+from connect.cluster.model.connector_values import PartitionOffset, TargetState
+from connect.cluster.model.request_errors import RequestError
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.resources.offsets import outcome, sink_offsets, source_offsets
@@ -23,8 +22,8 @@ from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.rest.ui.screens.named import named
+from connect.rest.ui.screens.seen import RESTS, check_seen, required, version_of
 from connect.rest.ui.views.offsets import ROWS, OffsetChange, as_text, mark, offset_changes, shown
-from connect.runtime.task.state import State
 
 _DONE: Final[Mapping[str, str]] = {
     f"{done}{suffix}": outcome(whole=not suffix, done=done) for done in ("altered", "reset") for suffix in ("", "-own")
@@ -43,17 +42,15 @@ async def change(request: web.Request) -> web.Response:
     context_of(request).operations.worker.require_leader()
     if do == "preview":
         stored = await _stored(request, name)
-        _check_seen(name, stored, form)
+        _check(request, name, stored, form)
         found = offset_changes(stored, _given(request, name, form))
         return await _page(request, name, text=form.get("offsets", ""), changes=found)
-    done = ""
 
-    async def act() -> None:
-        nonlocal done
-        _check_seen(name, await _stored(request, name), form)
-        done = await _act(request, name, do, form)
+    async def act() -> str:
+        _check(request, name, await _stored(request, name), form)
+        return await _act(request, name, do, form)
 
-    await request.app[ONCE_ONLY].run(once_of(form), act)
+    done = await request.app[ONCE_ONLY].run(once_of(form), act)
     raise web.HTTPSeeOther(link("/offsets", name=name, done=done))
 
 
@@ -82,7 +79,8 @@ async def _page(
     rows = [(shown(one.partition), "–" if one.offset is None else shown(one.offset)) for one in stored[:ROWS]]
     values: dict[str, Any] = {
         "name": name, "nav": "", "tab": "offsets", "rows": rows, "count": len(stored), "changes": changes,
-        "is_stopped": _is_stopped(operations, name), "seen": mark(stored),
+        "is_stopped": operations.connectors.info(name).target is TargetState.STOPPED, "seen_offsets": mark(stored),
+        "seen": version_of(operations, context_of(request).secrets, name),
         "text": as_text(stored[:ROWS]) if text is None else text,
         "done": _DONE.get(request.query.get("done", ""), ""),
     }  # fmt: skip
@@ -103,20 +101,23 @@ def _given(request: web.Request, name: str, form: Mapping[str, str]) -> list[Par
         raise HttpError(400 if status_of(error) == 500 else status_of(error), error.message) from None
 
 
-def _check_seen(name: str, stored: Sequence[PartitionOffset], form: Mapping[str, str]) -> None:
-    if form.get("seen", "") != mark(stored):
+def _check(request: web.Request, name: str, stored: Sequence[PartitionOffset], form: Mapping[str, str]) -> None:
+    """Raise HttpError 409 where the connector runs, is another one, or stands elsewhere than the form's page showed."""
+    context = context_of(request)
+    check_seen(context.operations, context.secrets, name, form)
+    target = context.operations.connectors.info(name).target
+    if target is not TargetState.STOPPED:
+        raise HttpError(
+            409,
+            f"Connector {name} is {RESTS[target]}, and offsets can be changed while it is STOPPED. Nothing was done. "
+            f"Stop it on its page, or by `connect connectors stop {name}`, and load this page again.",
+        )
+    if required(form, "seen_offsets") != mark(stored):
         raise HttpError(
             409,
             f"The offsets of connector {name} have moved since this page was loaded. Nothing was done. "
             "Load the page again and decide anew.",
         )
-
-
-def _is_stopped(operations: Operations, name: str) -> bool:
-    try:
-        return operations.connectors.status(name).connector.state is State.STOPPED
-    except NotFoundError:
-        return False
 
 
 ROUTES = (

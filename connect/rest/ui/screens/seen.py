@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import ConfigVersion
 from connect.cluster.model.operations import Operations
 from connect.rest.errors.http_error import HttpError
@@ -13,30 +16,54 @@ from connect.rest.ui.views.numbers import cut
 
 _SHOWN: Final = 20
 _VALUE_CHARS: Final = 200
+_ANEW: Final = "Nothing was done. Load the page again and decide anew."
+_WAS: Final = {TargetState.STARTED: "resumed", TargetState.PAUSED: "paused", TargetState.STOPPED: "stopped"}
+RESTS: Final = _WAS | {TargetState.STARTED: "running"}
+"""Says of each target state how a connector is that has it."""
 
 
-def version_of(operations: Operations, name: str) -> str:
-    """Return what tells a connector's configuration from every other that it had. NotFoundError."""
-    return _mark(operations.history.config_versions(name)[-1])
+def version_of(operations: Operations, secrets: Secrets, name: str) -> str:
+    """Return what tells a connector's configuration from every other under its name. NotFoundError."""
+    return _mark(operations.history.config_versions(name)[-1], secrets)
 
 
-def check_seen(operations: Operations, secrets: Secrets, name: str, seen: str) -> None:
-    """Raise HttpError 409, which says what has changed since a page showed version `seen`; empty: nothing was shown.
+def check_seen(operations: Operations, secrets: Secrets, name: str, form: Mapping[str, str]) -> None:
+    """Raise HttpError 409, which says what has changed since the page of the form showed the connector's version.
 
-    NotFoundError: the connector was deleted.
+    400: the form does not say which that was. NotFoundError: the connector was deleted.
     """
-    versions = operations.history.config_versions(name)
-    if not seen or _mark(versions[-1]) == seen:
+    versions, seen = operations.history.config_versions(name), required(form, "seen")
+    if _mark(versions[-1], secrets) == seen:
         return
     now = versions[-1]
-    shown = next((version for version in versions if _mark(version) == seen), None)
+    shown = next((version for version in versions if _mark(version, secrets) == seen), None)
     by = f", by {now.author.who}" if now.author is not None else ""
     said = [f"Connector {name} was changed after this page was loaded (now version {now.version}{by})."]
     if shown is None:
         said.append("The version that the page showed is no longer kept, or another connector has taken its name.")
     else:
         said += change_lines(changes(shown.config, now.config, secrets))
-    raise HttpError(409, "\n".join([*said, "Nothing was done. Load the page again and decide anew."]))
+    raise HttpError(409, "\n".join([*said, _ANEW]))
+
+
+def check_target(operations: Operations, name: str, form: Mapping[str, str]) -> None:
+    """Raise HttpError 409 where somebody has paused, resumed or stopped the connector since the form's page was loaded.
+
+    400: the form does not say what the page showed. NotFoundError: the connector was deleted.
+    """
+    seen, now = required(form, "target"), operations.connectors.info(name).target
+    if seen not in {*TargetState}:
+        raise HttpError(400, f"The form says that its page showed {cut(seen, 40)!r}, which is no state of a connector.")
+    if seen != now:
+        shown = f"after this page was loaded, which showed it {RESTS[TargetState(seen)]}"
+        raise HttpError(409, f"Connector {name} was {_WAS[now]} {shown}. {_ANEW}")
+
+
+def required(form: Mapping[str, str], field: str) -> str:
+    """Return the field by which a form says what its page showed. HttpError 400: it has none."""
+    if not form.get(field):
+        raise HttpError(400, f"The form does not say what its page showed (field {field}). {_ANEW}")
+    return form[field]
 
 
 def change_lines(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -52,6 +79,9 @@ def change_lines(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [*lines[:_SHOWN], *([f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])]
 
 
-def _mark(version: ConfigVersion) -> str:
-    changed_ms = "" if version.author is None else version.author.changed_ms
-    return f"{version.version}.{changed_ms}"
+def _mark(version: ConfigVersion, secrets: Secrets) -> str:
+    if version.author is not None:
+        return f"{version.version}.{version.author.changed_ms}"
+    # A configuration of a worker without a history has its number from this one alone, and so has its next one.
+    masked = json.dumps(secrets.mask(version.config), sort_keys=True)
+    return f"{version.version}.{hashlib.sha256(masked.encode()).hexdigest()[:32]}"
