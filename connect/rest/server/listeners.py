@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from connect.api.errors import ConfigError
 from connect.rest.server.tls import ADMIN_LISTENERS, LISTENERS, server_context
+from connect.runtime.host.listening import cannot_listen
 from connect.runtime.settings.worker_config import WorkerConfig
 
 BACKLOG = 1024
@@ -109,11 +109,7 @@ def _socket(address: str, key: str) -> socket.socket:
         bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
-        raise ConfigError(
-            f"Cannot listen on {address}: {error.strerror}.",
-            key=key,
-            fix="Free the port, or name another; port 0 takes a free one.",
-        ) from error
+        raise cannot_listen(error, f"Cannot listen on {address}", host, port, key) from error
     return bound
 
 

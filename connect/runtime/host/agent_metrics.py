@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from connect.api.errors import ConfigError
+from connect.runtime.host.listening import cannot_listen
 from connect.telemetry.metric_families import ConnectorStates, WorkerFigures, families
+
+KEY: Final = "--metrics"
 
 
 class MetricsAddress(NamedTuple):
@@ -61,9 +64,8 @@ class AgentMetrics(Collector):
         try:
             server, thread = start_http_server(address.port, address.host, registry)
         except OSError as error:
-            raise ConfigError(
-                f"Metrics cannot be served at {address.host}:{address.port}: {error.strerror or error}.", key="metrics"
-            ) from error
+            doing = f"Metrics cannot be served at {address.host}:{address.port}"
+            raise cannot_listen(error, doing, address.host, address.port, KEY) from error
 
         def close() -> None:
             server.shutdown()

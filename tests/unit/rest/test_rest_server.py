@@ -59,9 +59,19 @@ def test_a_port_that_is_taken() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        listener = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(ConfigError, match="Cannot listen on"):
-            bind(worker_config(listeners=listener))
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            ConfigError, match=rf"Cannot listen on http://127.0.0.1:{port}: port {port} is taken"
+        ) as told:
+            bind(worker_config(listeners=f"http://127.0.0.1:{port}"))
+    assert f"`ss -ltnp 'sport = :{port}'`" in str(told.value)
+    assert "give listeners another port" in str(told.value)
+
+
+def test_an_address_of_another_machine() -> None:
+    for host in ("192.0.2.7", "no-such-host.invalid"):
+        with pytest.raises(ConfigError, match=f"{host} is no address of this machine. Let admin.listeners name one"):
+            bind(worker_config(**{"listeners": "http://127.0.0.1:0", "admin.listeners": f"http://{host}:1"}))
 
 
 def test_several_listeners_serve_the_same() -> None:

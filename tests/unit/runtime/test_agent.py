@@ -93,7 +93,9 @@ def test_an_agent_tells_its_figures_under_a_workers_names() -> None:
         figures["polled_rows_total"] = 4.0
         assert "polled_rows_total{" in scraped(port)
         assert 'task="0"} 4.0' in scraped(port)
-        with pytest.raises(ConfigError, match=f"cannot be served at 127.0.0.1:{port}"):
+        with pytest.raises(
+            ConfigError, match=f"cannot be served at 127.0.0.1:{port}: port {port} is taken.*give --metrics"
+        ):
             AgentMetrics(lambda: AgentFigures("n", "running", {}), {}).serve(MetricsAddress("127.0.0.1", port))
     finally:
         metrics.close()
