@@ -16,6 +16,7 @@ from connect.api.config import ConnectorConfig
 from connect.api.connector import SourceContext
 from connect.api.errors import ConnectError
 from connect.api.optional.bulk import BulkPlan, Split, SplitSize
+from connect.api.optional.given_offsets import PARTITION, require_usable, whole_number
 from connect.api.records import Batch, Column, SourcePosition
 from connect.api.time_types import TimePrecision
 from connect.lib.deadline import Deadline
@@ -58,6 +59,11 @@ class DataFilesSourceConnector:
         """Return a task that is not open yet."""
         number, _, count = config.get(_TASK, "0/1").partition("/")
         return DataFilesSourceTask(DataFilesSourceConfig.parse(config), int(number), int(count))
+
+    def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
+        """Refuse offsets that are no places in files. All offsets are the framework's."""
+        require_usable(positions, _broken)
+        return False
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
         """Plan every file that is there now, in pieces. ConnectError: there is none, or one is broken."""
@@ -243,6 +249,13 @@ def format_of(config: DataFilesSourceConfig, page_rows: int) -> DataFormat:
 
 def _position(file: DataFile, place: int, *, is_read: bool) -> SourcePosition:
     return SourcePosition({"file": file.path}, {"place": place, "size": file.size_bytes, "is_read": is_read})
+
+
+def _broken(partition: Mapping[str, object], offset: Mapping[str, object]) -> dict[str, str]:
+    """Return what keeps an offset that a person gives from being a place in a file, as ends of sentences."""
+    if not isinstance(partition.get("file"), str):
+        return {PARTITION: 'names no "file"'}
+    return {name: whole_number(offset.get(name)) for name in ("place", *(["size"] if offset.get("is_read") else []))}
 
 
 def _number(value: object) -> int:

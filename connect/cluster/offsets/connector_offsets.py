@@ -162,11 +162,14 @@ class ConnectorOffsets:
         *,
         refused: type[BadRequestError | FailedRequestError],
     ) -> bool:
-        """Let the connector have its say before anything is written. `refused` with its text when it refuses."""
+        """Let the connector have its say before anything is written.
+
+        BadRequestError: it names what is wrong; `refused`: it refuses as Java's connectors do, by a text alone.
+        """
         asked = self._ask("alter_offsets", config, ASK_S, [(p.partition, p.offset) for p in wanted])
         said = asked.result(deadline.remaining_s)
         if said.error is not None:
-            raise refused(said.error)
+            raise BadRequestError(said.error) if said.problems else refused(said.error)
         return bool(said.value) or self._catalog.keeps_no_offsets(config)
 
     def _replace(self, name: str, config: Mapping[str, str], offsets: Sequence[PartitionOffset]) -> bool:

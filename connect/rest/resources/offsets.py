@@ -76,14 +76,29 @@ def initial_offsets(given: Sequence[GivenOffset], catalog: Catalog, config: Mapp
 def source_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
     """Return offsets of any maps; what they must hold is the connector's to say.
 
-    HttpError 500 for a missing partition.
+    HttpError 500 for a missing partition, 400 for a value that no offset can hold.
     """
     offsets = []
-    for entry in given:
+    for number, entry in enumerate(given):
         if entry.partition is None:
             raise HttpError(500, "Partition objects cannot be null")
+        _require_primitives(entry.partition, f"offsets[{number}].partition")
+        _require_primitives(entry.offset, f"offsets[{number}].offset")
         offsets.append(PartitionOffset(entry.partition, entry.offset))
     return offsets
+
+
+def _require_primitives(members: Mapping[str, object] | None, place: str) -> None:
+    """Raise HttpError 400, with the place of a value that no stored partition or offset can hold."""
+    for key, value in (members or {}).items():
+        if isinstance(value, Mapping | list):
+            kind = "array" if isinstance(value, list) else "object"
+            raise HttpError(
+                400, f"{place}.{key} has an {kind}: partitions and offsets hold texts, numbers, true, false and null."
+            )
+        if isinstance(value, int) and not -_LONG_MAX - 1 <= value <= _LONG_MAX:
+            bounds = f"{-_LONG_MAX - 1} - {_LONG_MAX}"
+            raise HttpError(400, f"{place}.{key}: Numeric value ({str(value)[:40]}) out of range of long ({bounds})")
 
 
 def sink_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from connect.api.errors import ConnectError
+from connect.api.optional.given_offsets import PARTITION, whole_number
 from connect.api.records import SourcePosition
 from connectors.cassandra.cql.tables import Table
 
@@ -110,6 +111,25 @@ def progress_of(split: Split, stored: Mapping[str, object] | None) -> SplitProgr
     return SplitProgress(token, key, clustering, finished is True)
 
 
+def broken_place(partition: Mapping[str, object], offset: Mapping[str, object]) -> dict[str, str]:
+    """Return what keeps an offset that a person gives from being a place in its split, as ends of sentences."""
+    after, upto = partition.get("after"), partition.get("upto")
+    if whole_number(after, LEAST_TOKEN) or whole_number(upto, LEAST_TOKEN):
+        return {PARTITION: 'has no whole numbers "after" and "upto", the tokens that bound its range'}
+    assert isinstance(after, int)
+    assert isinstance(upto, int)
+    keys = {name: _broken_key(offset[name]) for name in ("partition_key", "clustering") if offset.get(name) is not None}
+    return {"token": whole_number(offset.get("token"), after, upto), **keys}
+
+
+def _broken_key(value: object) -> str:
+    try:
+        _decoded(value)
+    except ValueError as error:
+        return f"cannot be read as values in base64 with commas between them ({error})"
+    return ""
+
+
 def stored_key(table: Table, values: Sequence[bytes]) -> bytes:
     """Return a partition key in the form by whose bytes partitions of one token are ordered."""
     if len(table.partition_key) == 1:
@@ -122,12 +142,17 @@ def _values(split: Split, stored: Mapping[str, object], name: str, count: int) -
     if text is None:
         return None
     try:
-        values = tuple(base64.b64decode(part, validate=True) for part in str(text).split(","))
+        values = _decoded(text)
     except ValueError as error:
         raise _no_place(split, f"a {name} that cannot be read ({error})") from error
     if len(values) != count:
         raise _no_place(split, f"a {name} of {len(values)} columns, the table has {count}")
     return values
+
+
+def _decoded(text: object) -> tuple[bytes, ...]:
+    """Return the values of a key as it is stored. ValueError: they are not in base64."""
+    return tuple(base64.b64decode(part, validate=True) for part in str(text).split(","))
 
 
 def _as_text(values: Sequence[bytes]) -> str:

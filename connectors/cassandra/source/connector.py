@@ -9,16 +9,18 @@ from contextlib import closing
 from connect.api.config import ConnectorConfig
 from connect.api.optional.bulk import BulkPlan, SplitSize
 from connect.api.optional.findings import Aspect, Finding, Weight
+from connect.api.optional.given_offsets import require_usable
 from connect.api.optional.origins import OriginColumn
 from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.cassandra.cql.schema_reader import read_schemas
 from connectors.cassandra.cql.session import Database
-from connectors.cassandra.cql.splits import count_in
+from connectors.cassandra.cql.splits import broken_place, count_in
 from connectors.cassandra.source.bulk import CassandraBulkReader, plan_tables
 from connectors.cassandra.source.config import CassandraSourceConfig, CassandraTaskConfig
 from connectors.cassandra.source.origins import origin_columns
 from connectors.cassandra.source.read_rights import missing_read_rights, require_some_right
+from connectors.cassandra.source.sweeps import broken_window
 from connectors.cassandra.source.table_choice import chosen_tables
 from connectors.cassandra.source.task import CassandraSourceTask
 
@@ -46,6 +48,11 @@ class CassandraSourceConnector:
                 self._splits,
                 self._config.table_splits,
             )
+
+    def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
+        """Refuse offsets that are no places in ranges of tokens. All offsets are the framework's."""
+        require_usable(positions, lambda partition, at: broken_place(partition, at) | broken_window(at))
+        return False
 
     def check(self, deadline: Deadline) -> Sequence[str]:
         """Connect, find the named tables, and ask for the right to read them; notes on those that may not be read.

@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from connect.api.errors import ConnectError
+from connect.api.optional.given_offsets import whole_number
 
+_WINDOW: Final = ("after_ms", "upto_ms")
 MODES: Final = ("snapshot", "bulk", "timestamp", "timeuuid")
 
 
@@ -110,6 +112,13 @@ def sweep_of(stored: Mapping[str, object] | None) -> Sweep | None:
             fix="Reset the connector's offsets to read the tables again.",
         )
     return Sweep(given, Window(after_ms, upto_ms))
+
+
+def broken_window(offset: Mapping[str, object]) -> dict[str, str]:
+    """Return what keeps an offset that a person gives from telling its sweep, as ends of sentences."""
+    is_window = any(offset.get(name) is not None for name in _WINDOW)
+    given = ["sweep", *_WINDOW] if is_window else ["sweep"]
+    return {name: whole_number(offset.get(name, 0 if name == "sweep" else None), -(2**63)) for name in given}
 
 
 def moment_ms(text: str) -> int:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from connect.api.optional.given_offsets import OFFSET, PARTITION
 from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.offsets import Offset
 
@@ -46,6 +47,17 @@ class StoredOffsets:
                     why,
                 )
         return {name: value for name, value in found.items() if name not in broken} or None
+
+
+def unusable(partition: Offset, offset: Offset) -> dict[str, str]:
+    """Return what of an offset that a person gives would be taken as absent, as ends of sentences."""
+    if not any(isinstance(partition.get(name), str) for name in ("table", "query")):
+        return {PARTITION: 'names neither a "table" nor a "query"'}
+    known = [*_CHECKS, offsets.RANGE_FINISHED]
+    if not any(name in known for name in offset):
+        return {OFFSET: f"has none of {', '.join(known[:3])}, so that everything would be read once more"}
+    broken = broken_members(offset, of_range="range" in partition)
+    return {name: f"has a value {why}" for name, why in broken.items()}
 
 
 def broken_members(offset: Offset, *, of_range: bool = False) -> dict[str, str]:

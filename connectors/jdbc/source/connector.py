@@ -18,12 +18,14 @@ from connect.api.optional.bulk import (
     SplitSize,
 )
 from connect.api.optional.findings import Finding
+from connect.api.optional.given_offsets import require_usable
 from connect.api.optional.origins import OriginColumn
 from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
 from connectors.jdbc.dialects.known import dialect_of
+from connectors.jdbc.follow.stored_offsets import unusable
 from connectors.jdbc.settings.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.settings.table_choice import parts_to_text, share_out, to_text
 from connectors.jdbc.source.bulk import BulkPlanning, JdbcBulkReader
@@ -144,6 +146,14 @@ class JdbcSourceConnector:
         from connectors.jdbc.log.bulk.log_bulk import LogBulk  # as above
 
         return LogBulk(self._config)
+
+    def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
+        """Refuse offsets that reading could not go on from. What the server keeps of its log stays as it is."""
+        if self._config.mode == "log":
+            self._log_bulk.require_usable(positions)
+        else:
+            require_usable(positions, unusable)
+        return False
 
     @property
     def kept_at_source(self) -> str | None:

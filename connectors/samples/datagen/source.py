@@ -10,6 +10,7 @@ from typing import Final
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SourceContext
 from connect.api.errors import ConfigError, ConnectError
+from connect.api.optional.given_offsets import require_usable, whole_number
 from connect.api.records import Batch, SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.samples.datagen.config import SCHEMAS, DatagenConfig
@@ -20,6 +21,7 @@ TASK: Final = "task.id"
 _GENERATION: Final = "task.generation"
 _ITERATION: Final = "current.iteration"
 _SEED: Final = "random.seed"
+_MEMBERS: Final = (_ITERATION, _GENERATION, _SEED)
 
 
 class DatagenConnector:
@@ -43,9 +45,8 @@ class DatagenConnector:
         return DatagenTask(DatagenConfig.parse(config), int(config[TASK]))
 
     def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
-        """Refuse offsets that name no iteration. ConnectError."""
-        for position in positions:
-            _place(position.offset)
+        """Refuse offsets that name no iteration."""
+        require_usable(positions, lambda _, offset: {name: whole_number(offset.get(name, 0)) for name in _MEMBERS})
         return True
 
 
@@ -112,7 +113,7 @@ def _rows(config: DatagenConfig) -> QuickStart:
 
 def _place(offset: Mapping[str, object] | None) -> tuple[int, int, int | None]:
     """Return iteration, generation and seed of an offset. ConnectError: they are no whole numbers."""
-    found = [None if offset is None else offset.get(name) for name in (_ITERATION, _GENERATION, _SEED)]
+    found = [None if offset is None else offset.get(name) for name in _MEMBERS]
     wrong = next((one for one in found if one is not None and (not isinstance(one, int) or one < 0)), None)
     if wrong is not None:
         raise ConnectError(

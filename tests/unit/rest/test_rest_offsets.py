@@ -118,8 +118,10 @@ def test_alter_unknown_comes_after_the_body(rest: Rest) -> None:
         ({"x": 1}, 500, 'Unrecognized field "x"'),
         ({"offsets": [ENTRY | {"z": 1}]}, 500, 'Unrecognized field "z"'),
         ({"offsets": [{"partition": "x"}]}, 500, "Cannot construct instance"),
-        ({"offsets": [ENTRY | {"offset": {"position": 2**63}}]}, 500, "out of range of long"),
-        ({"offsets": [ENTRY | {"offset": {"position": 10**25}}]}, 500, "out of range"),
+        ({"offsets": [ENTRY | {"offset": {"position": 2**63}}]}, 400, "offsets[0].offset.position: Numeric value"),
+        ({"offsets": [ENTRY, {"partition": {"n": 10**30}}]}, 400, "offsets[1].partition.n: Numeric value"),
+        ({"offsets": [ENTRY | {"offset": {"position": [1]}}]}, 400, "offsets[0].offset.position has an array"),
+        ({"offsets": [{"partition": {"filename": {"a": "b"}}}]}, 400, "offsets[0].partition.filename has an object"),
         ({"offsets": [{"offset": {}}]}, 500, "Partition objects cannot be null"),
     ],
 )
@@ -152,6 +154,12 @@ def test_offsets_of_a_sink_are_read_as_numbers(rest: Rest) -> None:
         ),
         ({"kafka_topic": "t", "kafka_partition": -1}, None, "may not be negative: found -1"),
         ({"kafka_topic": "t", "kafka_partition": 2**31}, None, "need to be integers."),
+        ({"kafka_topic": "t", "kafka_partition": 10**30}, None, "need to be integers."),
+        (
+            {"kafka_topic": "t", "kafka_partition": 1},
+            {"kafka_offset": 10**30},
+            "Offset values for sink connectors need",
+        ),
         ({"kafka_topic": "t", "kafka_partition": 1}, {"kafka_offset": -5}, "may not be negative: found -5"),
         ({"kafka_topic": "t", "kafka_partition": 1}, {"kafka_offset": str(2**63)}, "Offset values for sink"),
         (

@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 from connect.api.optional.bulk import BulkPlan, ReadSplit, Split, SplitSize
+from connect.api.optional.given_offsets import require_usable
 from connect.api.records import Batch, SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
@@ -23,6 +24,7 @@ from connectors.jdbc.database.query import table_source
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.follow.first_read import key_span
 from connectors.jdbc.follow.splits import TableSize, TableSplit, cut, divided, table_size
+from connectors.jdbc.log.bulk.given_offsets import broken_members
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, KeyRange, other_order
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
@@ -121,6 +123,11 @@ class LogBulk:
     def __init__(self, config: JdbcSourceConfig) -> None:
         """Connects to nothing."""
         self._config = config
+
+    def require_usable(self, positions: Sequence[SourcePosition]) -> None:
+        """Raise ConfigError where an offset is no place of this server's log. Connect to nothing."""
+        with closing(server_of(self._config)) as server:
+            require_usable(positions, broken_members(self._config.topic_prefix, server.position))
 
     def plan(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
         """Plan splits of all tables that the connector selects; every key is in one.

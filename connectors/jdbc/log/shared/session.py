@@ -121,7 +121,7 @@ def resumed(offset: Mapping[str, Any] | None, read: Callable[[Mapping[str, Any]]
         return None
     try:
         return read(offset)
-    except (ValueError, TypeError, IndexError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise ConnectError(
             f"The stored offset cannot be used with mode=log: {error}.", fix="Reset the connector's offsets."
         ) from error
