@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Literal
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.backfill.job.job import JobStateError
+from connect.backfill.job.states import JobStateError
 from connect.lib.answering_child import AnsweringChild, Answers
 from connect.lib.deadline import Deadline
 from connect.runtime.host.parent_death import die_with_parent

@@ -11,18 +11,20 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import Final, Self
+from typing import Any, Self
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.bulk import Split
 from connect.backfill.engines import Engine, engine_of
 from connect.backfill.job.chunk import LaneReport, Signal
-from connect.backfill.job.job import Job, JobPace, JobSignal, JobState, JobStateError
+from connect.backfill.job.job import Job, JobPace, JobSignal
 from connect.backfill.job.job_store import JobStore, StateTopics
 from connect.backfill.job.kinds import job_connectors
+from connect.backfill.job.limits import limited
 from connect.backfill.job.markers import plan_records, stored_positions
-from connect.backfill.job.pace import RemainingLanes
+from connect.backfill.job.pace import Pace, RemainingLanes
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobAction, JobState
 from connect.backfill.lane.run_snapshot import RunSnapshot
 from connect.backfill.lane_rounds import LaneRounds
 from connect.backfill.ownership import KAFKA_S, JobOwnership, taken_over
@@ -30,8 +32,6 @@ from connect.backfill.planner import JobPlanner
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.connector_settings import ConnectorSettings
 from connect.runtime.settings.worker_config import WorkerConfig
-
-_ENDED: Final = {JobState.COPIED, JobState.DONE}
 
 
 def state_topics(spec: BackfillSpec) -> StateTopics:
@@ -101,7 +101,7 @@ class Driver:
         """
         self._engine = engine or self._engine
         job = self._job or self.begin()
-        if job.state in _ENDED:
+        if job.state.is_copied:
             return job
         assert self._engine is not None
         run = secrets.token_hex(6)
@@ -121,11 +121,31 @@ class Driver:
             raise
         return self._ended(job, reports)
 
+    def pause(self) -> Job:
+        """Let each lane end behind the chunk that it is writing. Return the job as it is now. JobStateError."""
+        job = self.ownership.require_known()
+        job.require_allowed(JobAction.PAUSE)
+        if job.state is not JobState.PAUSED:
+            self.store.say(JobSignal(job.name, Signal.PAUSE), Deadline.after(KAFKA_S))
+        return job
+
+    def limit(self, given: Mapping[str, Any]) -> Pace:
+        """Let the job go faster or slower from now on. Return its new limits. ConfigError, JobStateError."""
+        job = self.ownership.require_known()
+        job.require_allowed(JobAction.LIMIT)
+        pace = limited(self.spec.limits, given).pace
+        self.store.say(JobPace(job.name, pace), Deadline.after(KAFKA_S))
+        return pace
+
     def cancel(self) -> Job:
-        """End the job for good: its lanes are fenced, so that nothing is written any more when this returns."""
-        self.ownership.require_known()
+        """End the job for good: its lanes are fenced, so that nothing is written any more when this returns.
+
+        JobStateError: every chunk is in Kafka.
+        """
+        self.ownership.require_known().require_allowed(JobAction.CANCEL)
         self.store.say(JobSignal(self.spec.name, Signal.CANCEL), Deadline.after(KAFKA_S))
         job = self.ownership.known(self.ownership.take_over())
+        job.require_allowed(JobAction.CANCEL)  # it may have come to its end meanwhile
         self.store.fence_lanes(self.spec.name, Deadline.after(KAFKA_S))
         return self.ownership.say(replace(job, run=""), JobState.CANCELLED)
 
@@ -167,10 +187,7 @@ class Driver:
         return self.ownership.say(replace(job, warnings=told), JobState.RUNNING)
 
     def _resumed(self, job: Job) -> tuple[Job, Sequence[Split]]:
-        if job.state is JobState.CANCELLED:
-            raise JobStateError(
-                f"Backfill {job.name} was cancelled.", fix="Begin again under another name, into a new topic."
-            )
+        job.require_allowed(JobAction.RUN)
         given, planned = self.spec.fixed, job.settings.fixed
         changed = sorted(key for key in given if given[key] != planned[key])
         if changed:

@@ -12,7 +12,7 @@ from connect.api.errors import ConnectError
 from connect.api.optional.bulk import BulkPlan
 from connect.backfill.driver import Driver, state_topics
 from connect.backfill.job.core_speed import core_speed
-from connect.backfill.job.job import Job, JobState
+from connect.backfill.job.job import Job
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import Marker
 from connect.backfill.job.pace import Pace, RemainingLanes
@@ -26,7 +26,6 @@ _LEAST_S: Final = 2.0
 """A shorter job tells of its start alone."""
 COMMAND_S: Final = 2.0
 """What a command loads and plans before its job is there, about."""
-_ENDED: Final = {JobState.COPIED, JobState.DONE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ def like(spec: BackfillSpec, rows: int, jobs: Sequence[Job]) -> list[Job]:
     """Return the jobs that ended and tell most of so many rows: of the same engine and kind, first of the same
     connector, then those of as many rows or else the most, as a small job is mostly start; newest first.
     """
-    ended = [job for job in jobs if job.state in _ENDED and job.name != spec.name]
+    ended = [job for job in jobs if job.state.is_copied and job.name != spec.name]
     alike = [job for job in ended if (job.settings.kind, job.settings.engine.type) == (spec.kind, spec.engine.type)]
     connectors = (spec.source.connector, spec.target.connector)
 

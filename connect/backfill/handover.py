@@ -11,8 +11,9 @@ from typing import Final, Protocol
 from connect.api.errors import ConfigError
 from connect.api.records import SourcePosition
 from connect.backfill.driver import Driver
-from connect.backfill.job.job import Job, JobState, JobStateError
+from connect.backfill.job.job import Job
 from connect.backfill.job.markers import HandoverMarker
+from connect.backfill.job.states import JobAction, JobState, JobStateError
 from connect.backfill.job.topic_source import topic_offset, topic_position
 from connect.client.rest import ConnectClient
 from connect.kafka.raw import RawBatch
@@ -24,7 +25,6 @@ from connect.runtime.source.exactly_once import writes_in_transactions
 from connect.runtime.source.ledger import partition_key
 
 _KAFKA_S: Final = 60.0
-_READY: Final = {JobState.COPIED, JobState.DONE}
 _BROKERS: Final = "bootstrap.servers"
 
 
@@ -91,14 +91,7 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
     Nothing is asked once the offsets of the handover are written.
     """
     job = driver.ownership.require_known()
-    if job.state not in _READY:
-        raise JobStateError(
-            f"Backfill {job.name} is {job.state}: its connector can go on once every chunk is in Kafka.",
-            fix="Begin again under another name, into a new topic."
-            if job.state is JobState.CANCELLED
-            else f"Run it to its end by `connect backfill resume {job.name}`, over REST by PUT "
-            f"/backfills/{job.name}/resume, and verify it.",
-        )
+    job.require_allowed(JobAction.HAND_OVER)
     if job.state is JobState.DONE:
         return
     name = driver.settings.name
@@ -120,8 +113,8 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
 
 def write_offsets(driver: Driver, deadline: Deadline) -> Job:
     """Do the part of `hand_over` that is in Kafka; nothing when it was done before. ConnectError: markers are lost."""
-    driver.ownership.take_over()
-    job = driver.ownership.require_known()
+    job = driver.ownership.known(driver.ownership.take_over())
+    job.require_allowed(JobAction.HAND_OVER)
     if driver.store.driver_state(Deadline.after(_KAFKA_S)).handover is not None:
         return job
     driver.store.fence_lanes(job.name, Deadline.after(_KAFKA_S))

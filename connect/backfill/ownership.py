@@ -13,10 +13,11 @@ from typing import Final
 from connect.api.errors import ConnectError
 from connect.api.optional.bulk import Split
 from connect.backfill.job.division import placed_chunks
-from connect.backfill.job.job import Job, JobState
+from connect.backfill.job.job import Job
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import require_done
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobState, JobStateError
 from connect.backfill.job.stored_spec import told_to_requests
 from connect.kafka.client.errors import FencedError
 from connect.kafka.produce.producer import BatchProducer
@@ -27,7 +28,7 @@ KAFKA_S: Final = 60.0
 """Kafka gets this long for one answer."""
 
 
-class TakenOverError(ConnectError):
+class TakenOverError(JobStateError):
     """Another run owns the job now; this one has written nothing since."""
 
 
@@ -50,16 +51,16 @@ class JobOwnership:
         """Become the driver of the job, whoever was it before, and return the job; None: it was never planned."""
         self._store.make_topics(Deadline.after(KAFKA_S))
         # First: another cluster's driver of a job of this name would be shut out.
-        self._read()
+        self.look()
         self._store.require_markers_of(self._spec.name, Deadline.after(KAFKA_S))
         self._producer = self._store.driver_producer(self._spec.name)
         self._stack.callback(self._producer.close)
         self._producer.init_transactions(Deadline.after(KAFKA_S))
-        return self._read()
+        return self.look()
 
     def require_known(self) -> Job:
         """Return the job as it is now. ConnectError: it was never run, or belongs to another cluster."""
-        return self.known(self._read())
+        return self.known(self.look())
 
     def planned_splits(self, job: Job) -> Sequence[Split]:
         """Return the chunks of a job as they were planned. ConnectError: they are lost."""
@@ -100,7 +101,7 @@ class JobOwnership:
         """Let the job's record say what it failed with, in words for whoever began it: a request or a command."""
         self.say(job, JobState.FAILED, told_to_requests(error) if self._by_worker else error)
 
-    def _read(self) -> Job | None:
+    def look(self) -> Job | None:
         """Return the job; None: there is none.
 
         JobStateError: it belongs to another cluster, or nobody can read its record.

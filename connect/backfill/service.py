@@ -15,13 +15,13 @@ from connect.backfill.driver import Driver, state_topics
 from connect.backfill.handover import Connectors, require_no_bad_verdict, require_stopped
 from connect.backfill.job.chunk import Signal
 from connect.backfill.job.division import placed_chunks
-from connect.backfill.job.job import Job, JobPace, Jobs, JobSignal
+from connect.backfill.job.job import Job, Jobs
 from connect.backfill.job.job_store import JobStore, StateTopics
-from connect.backfill.job.limits import limited
 from connect.backfill.job.markers import ChunkState, chunk_states
 from connect.backfill.job.progress import Watch
 from connect.backfill.job.request_bounds import check_bounds, within_bounds
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobAction
 from connect.backfill.job.stored_spec import checked, runnable, without_choices, without_secrets
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import JOBS_TOPIC
@@ -55,6 +55,10 @@ class BackfillService:
         unreadable = sorted(found.unreadable_to(self._worker.group_id).items())
         return [*(self._shown(job) for job in own), *({"name": name, "unreadable": why} for name, why in unreadable)]
 
+    def job(self, name: str) -> dict[str, Any]:
+        """Return a job as `backfills` has it. NoSuchBackfillError."""
+        return self._shown(self._job(name))
+
     def backfill(self, name: str) -> dict[str, Any]:
         """Return a job, how far it is and the limits that count now. NoSuchBackfillError."""
         job = self._job(name)
@@ -80,6 +84,7 @@ class BackfillService:
 
     def resume(self, name: str, timeout_s: float, *, is_asked_for: bool = True) -> None:
         """Go on with it in a process of this worker, which takes it over where another one runs it."""
+        self._job(name).require_allowed(JobAction.RESUME)
         spec = runnable(self._spec(name), by=f"`connect backfill resume {name}` with")
         spec = within_bounds(spec, self._worker)
         self._children.answer("run", _as_json(spec), timeout_s, is_asked_for=is_asked_for)
@@ -133,14 +138,13 @@ class BackfillService:
 
     def pause(self, name: str) -> None:
         """Pause a job: its lanes end behind their chunks."""
-        self._store(self._job(name)).say(JobSignal(name, Signal.PAUSE), _soon())
+        with self._driver(name) as driver:
+            driver.pause()
 
     def limit(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Let a job go faster or slower from now on. Return the new limits. ConfigError: a wrong key or value."""
-        job, spec = self._job(name), self._spec(name)
-        limits = limited(spec.limits, given)
-        self._store(job).say(JobPace(name, limits.pace), _soon())
-        return asdict(limits.pace)
+        with self._driver(name) as driver:
+            return asdict(driver.limit(given))
 
     def cancel(self, name: str) -> None:
         """End a job for good; nothing more is written when this returns."""
@@ -194,7 +198,7 @@ class BackfillService:
 
     def _driver(self, name: str) -> Driver:
         # A driver of its own needs no connector as long as it neither plans nor runs.
-        spec = without_choices(self._job(name).settings)
+        spec = without_choices(self._spec(name))
         state = spec.state.model_copy(update={"jobs_topic": JOBS_TOPIC})
         return Driver(spec.model_copy(update={"state": state}), self._worker, {})
 

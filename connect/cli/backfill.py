@@ -115,19 +115,21 @@ def run(  # noqa: PLR0917 - click calls it by name
 @_command(_ENGINE)
 def resume(job: str, worker: Path, jobs_topic: str | None, engine: str | None) -> None:
     """Go on with a job that was paused, has failed or whose driver died."""
-    _run(_driver(job, worker, jobs_topic, runs_by="connect backfill resume", engine=engine))
+    from connect.backfill.job.states import JobAction
+
+    driver = _driver(job, worker, jobs_topic, runs_by="connect backfill resume", engine=engine)
+    known = driver.ownership.look()
+    if known is not None:
+        known.require_allowed(JobAction.RESUME)
+    _run(driver)
 
 
 @_command()
 def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
     """Let every lane end behind the chunk it is writing."""
-    from connect.backfill.job.chunk import Signal
-    from connect.backfill.job.job import JobSignal
-    from connect.lib.deadline import Deadline
-
-    driver = _looking_on(job, worker, jobs_topic)
-    driver.store.say(JobSignal(driver.ownership.require_known().name, Signal.PAUSE), Deadline.after(_READ_S))
-    echo(f"backfill {driver.spec.name}: lanes end behind their chunks; go on by `connect backfill resume`")
+    paused = _looking_on(job, worker, jobs_topic).pause()
+    ending = ": lanes end behind their chunks" if paused.state.is_running else f" is {paused.state}"
+    echo(f"backfill {paused.name}{ending}; go on by `connect backfill resume {paused.name}`")
 
 
 @_command(
@@ -151,15 +153,9 @@ def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
 )
 def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
     """Let a job that runs go faster or slower from now on. What is not given stays as it is."""
-    from connect.backfill.job.job import JobPace
-    from connect.backfill.job.limits import limited
-    from connect.lib.deadline import Deadline
-
     driver = _looking_on(job, worker, jobs_topic)
-    name = driver.ownership.require_known().name
-    pace = limited(driver.spec.limits, {key: value for key, value in given.items() if value is not None}).pace
-    driver.store.say(JobPace(name, pace), Deadline.after(_READ_S))
-    echo(f"limits of backfill {name} from now on: {pace.line()}")
+    pace = driver.limit({key: value for key, value in given.items() if value is not None})
+    echo(f"limits of backfill {driver.spec.name} from now on: {pace.line()}")
 
 
 @_command()
@@ -276,7 +272,6 @@ def _time(duration_s: float) -> str:
 
 
 def _run(driver: Driver) -> None:
-    from connect.backfill.job.job import JobState
     from connect.cli.shared.backfill_screen import shown_beside
 
     try:
@@ -292,7 +287,7 @@ def _run(driver: Driver) -> None:
         echo(f"\nbackfill {driver.spec.name} was interrupted. {stays}", err=True)
         sys.exit(130)
     echo(f"backfill {job.name} is {job.state}")
-    sys.exit(0 if job.state in {JobState.COPIED, JobState.DONE} else 3)
+    sys.exit(0 if job.state.is_copied else 3)
 
 
 def _driver(

@@ -89,17 +89,15 @@ def restore(  # noqa: PLR0917 - click calls it by name
 
 def _is_done(driver: Driver) -> bool:
     """Run the job to its end; False: it failed or was paused."""
-    from connect.backfill.job.job import JobState
-
     begun = driver.begin()
     echo(f"restore {begun.name}: {begun.chunks} ranges of about {begun.rows:,} partitions")
-    if begun.state in {JobState.COPIED, JobState.DONE}:
+    if begun.state.is_copied:
         echo("It was done before. To bring the tables again name another one by --job.")
     for warning in begun.warnings:
         echo(warning)
     done = driver.run()
     echo(f"restore {done.name} is {done.state}")
-    return done.state in {JobState.COPIED, JobState.DONE}
+    return done.state.is_copied
 
 
 def _is_good(driver: Driver) -> bool:

@@ -12,8 +12,9 @@ import pytest
 
 from connect.api.errors import ConnectError
 from connect.api.state import FORMAT_MEMBER, NewerFormatError, StateEntry
-from connect.backfill.job.job import Jobs, JobSignal, JobStateError
+from connect.backfill.job.job import Jobs, JobSignal
 from connect.backfill.job.markers import HandoverMarker, driver_state, markers
+from connect.backfill.job.states import JobStateError
 from connect.cluster.model import config_records, status_records
 from connect.cluster.model.cluster_claim import ClusterClaim
 from connect.runtime.source.offset_records import OffsetTable, decode_key, encode_value

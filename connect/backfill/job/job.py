@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -16,24 +15,7 @@ from connect.backfill.job.chunk import Signal
 from connect.backfill.job.markers import compact, parsed
 from connect.backfill.job.pace import Pace
 from connect.backfill.job.spec import BackfillSpec
-
-
-class JobStateError(ConnectError):
-    """Says that what is asked of a job does not fit its state, or that of its connector."""
-
-
-class JobState(StrEnum):
-    """Where a job stands."""
-
-    PLANNED = "PLANNED"
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    FAILED = "FAILED"
-    CANCELLED = "CANCELLED"
-    COPIED = "COPIED"
-    """Every chunk is in Kafka; the connector does not go on yet."""
-    DONE = "DONE"
-    """The connector's offsets are written."""
+from connect.backfill.job.states import JobAction, JobState, JobStateError, require_allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +55,11 @@ class Job:
     @property
     def is_running(self) -> bool:
         """Return True if somebody runs it, or did until he died."""
-        return self.state in {JobState.PLANNED, JobState.RUNNING}
+        return self.state.is_running
+
+    def require_allowed(self, action: JobAction) -> None:
+        """Raise JobStateError where the job stands in a way that does not allow the action."""
+        require_allowed(action, self.name, self.state)
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.backfill.job.job import Job, JobPace, Jobs, JobSignal, JobStateError
+from connect.backfill.job.job import Job, JobPace, Jobs, JobSignal
 from connect.backfill.job.markers import (
     DriverState,
     Marker,
@@ -21,6 +21,7 @@ from connect.backfill.job.markers import (
     undone,
 )
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobStateError
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
 from connect.kafka.consume.log_reader import OffsetRange, read_spans

@@ -9,10 +9,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from connect.backfill.job.job import Job, Jobs, JobState, JobStateError
+from connect.backfill.job.job import Job, Jobs
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import Marker, markers, parsed
 from connect.backfill.job.pace import Pace
+from connect.backfill.job.states import JobState, JobStateError
 from connect.lib.deadline import Deadline
 from connect.lib.printable import counted
 
@@ -46,7 +47,7 @@ class JobProgress:
     @property
     def is_over(self) -> bool:
         """Return True if nothing runs, and nothing will unless somebody starts it."""
-        return self.state is not None and self.state not in {JobState.PLANNED, JobState.RUNNING}
+        return self.state is not None and not self.state.is_running
 
     def line(self) -> str:
         """Return the progress in a line for people."""

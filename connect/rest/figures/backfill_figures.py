@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from connect.backfill.job.states import JobState
 from connect.telemetry.metric_families import BackfillFigures
 from connect.telemetry.metrics import BACKFILL_METRICS
 
 Job = Mapping[str, Any]
-_OVER: Final = frozenset({"DONE", "CANCELLED"})
 _SHOWN_MS: Final = 600_000
 """A job that is over is shown for so long, so that a scrape sees its end."""
 
 
 def shown_jobs(jobs: Iterable[Job], now_ms: int) -> Sequence[Job]:
     """Return those of `GET /backfills` that metrics tell of: all that are not over, and those that ended of late."""
-    return [job for job in jobs if "spec" in job and (job["state"] not in _OVER or _is_new(job, now_ms))]
+    return [job for job in jobs if "spec" in job and (not JobState(job["state"]).is_over or _is_new(job, now_ms))]
 
 
 def backfill_figures(jobs: Iterable[Job]) -> Mapping[str, BackfillFigures]:

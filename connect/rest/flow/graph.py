@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from connect.backfill.job.states import JobState
 from connect.client.overview import Line
 from connect.rest.figures.sample_window import Pace
 
-_OVER: Final = {"CANCELLED", "DONE"}
 _STILL: Final = Pace()
 
 
@@ -96,7 +96,7 @@ def flow(
     edges = [edge for one in connectors for edge in _edges(one)]
     by_name = {one.line.name: one for one in connectors}
     for job in jobs:
-        if "spec" in job and job["state"] not in _OVER:
+        if "spec" in job and not JobState(job["state"]).is_over:
             node = _backfill(job)
             nodes[node.id] = node
             edges += _of_job(node, job["spec"], by_name)
@@ -131,7 +131,7 @@ def _topics(one: ConnectorFlow) -> list[str]:
 
 
 def _backfill(job: Mapping[str, Any]) -> Node:
-    pace = Pace(job.get("progress", {}).get("rows_per_second")) if job["state"] == "RUNNING" else _STILL
+    pace = Pace(job.get("progress", {}).get("rows_per_second")) if job["state"] == JobState.RUNNING else _STILL
     return Node(Kind.BACKFILL, job["name"], str(job["state"]), pace=pace)
 
 

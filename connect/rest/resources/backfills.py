@@ -142,7 +142,7 @@ class _Service:
 
     def answer(self, ask: Callable[[BackfillService], T]) -> T:
         """Return what the service answers. HttpError 404: there is no such job; 409: its state does not allow it."""
-        from connect.backfill.job.job import JobStateError
+        from connect.backfill.job.states import JobStateError
         from connect.backfill.service import NoSuchBackfillError
 
         try:

@@ -8,8 +8,8 @@ import pytest
 from backfill_job import OneAfterTheOther, Table
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.backfill.job.job import JobState
 from connect.backfill.job.markers import HEADER_CHUNK, HEADER_JOB
+from connect.backfill.job.states import JobState
 from connect.kafka.admin.topics import TopicAdmin
 from connect.lib.deadline import Deadline
 

@@ -13,8 +13,9 @@ from e2e_worker import wait_for
 
 from connect.api.errors import ConfigError
 from connect.backfill.driver import Driver
-from connect.backfill.job.job import Job, JobPace, JobState
+from connect.backfill.job.job import Job, JobPace
 from connect.backfill.job.pace import Pace
+from connect.backfill.job.states import JobState
 from connect.lib.deadline import Deadline
 
 ROWS = 4000

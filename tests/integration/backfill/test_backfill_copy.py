@@ -13,8 +13,8 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.job.chunk import Step
-from connect.backfill.job.job import JobState
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobState
 from connect.backfill.verify.verify import verify
 from connect.tools.services import S3Endpoint
 

@@ -19,8 +19,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from replay_job import Bucket
 
 from connect.backfill.driver import Driver
-from connect.backfill.job.job import JobState
 from connect.backfill.job.spec_file import read_spec
+from connect.backfill.job.states import JobState
 from connect.backfill.verify.verify import verify
 from connect.client.manifests import read_manifests
 from connect.runtime.settings.worker_config import WorkerConfig

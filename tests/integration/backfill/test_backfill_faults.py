@@ -20,7 +20,7 @@ from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.backfill.handover import write_offsets
 from connect.backfill.job.chunk import LaneReport, Step
-from connect.backfill.job.job import JobState
+from connect.backfill.job.states import JobState
 from connect.backfill.lane.lane import LaneTask, run_lane
 from connect.backfill.verify.verify import verify
 from connect.kafka.admin.topics import TopicAdmin

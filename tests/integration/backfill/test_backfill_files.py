@@ -18,8 +18,8 @@ from botocore.config import Config
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.job.chunk import Step
-from connect.backfill.job.job import JobState
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobState
 from connect.backfill.verify.verify import verify
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.tools.services import KafkaEndpoint, S3Endpoint

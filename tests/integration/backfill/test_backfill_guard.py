@@ -16,9 +16,10 @@ from connect.api.errors import ConfigError
 from connect.api.optional.bulk import SourceLoad
 from connect.backfill.driver import Driver
 from connect.backfill.job import pace
-from connect.backfill.job.job import JobPace, JobState
+from connect.backfill.job.job import JobPace
 from connect.backfill.job.kinds import load_of
 from connect.backfill.job.pace import Pace
+from connect.backfill.job.states import JobState
 from connect.backfill.lane import lane
 from connect.lib.deadline import Deadline
 

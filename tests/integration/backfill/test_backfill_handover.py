@@ -12,7 +12,7 @@ from e2e_worker import WorkerProcess, wait_for
 from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.driver import Driver
 from connect.backfill.handover import ConnectorsByRest, hand_over
-from connect.backfill.job.job import JobState
+from connect.backfill.job.states import JobState
 from connect.client.rest import Access, ConnectClient
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig

@@ -17,7 +17,7 @@ from replay_job import JSON, PARTITIONS, Replay
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.handover import ConnectorsByRest, hand_over
 from connect.backfill.job.chunk import Step
-from connect.backfill.job.job import JobState
+from connect.backfill.job.states import JobState
 from connect.backfill.verify.verify import verify
 from connect.client.rest import Access, ConnectClient
 from connect.lib.deadline import Deadline

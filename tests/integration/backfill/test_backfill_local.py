@@ -14,9 +14,10 @@ from backfill_job import KillEachStepOnce, OneAfterTheOther, Table
 from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.job.chunk import LaneReport, Signal, Step
-from connect.backfill.job.job import JobPace, JobSignal, JobState
+from connect.backfill.job.job import JobPace, JobSignal
 from connect.backfill.job.job_store import JobStore, known_spec
 from connect.backfill.job.pace import Pace
+from connect.backfill.job.states import JobState, JobStateError
 from connect.backfill.lane.lane import LaneTask, run_lane
 from connect.backfill.ownership import TakenOverError
 from connect.backfill.verify.export import exported
@@ -113,7 +114,7 @@ def test_of_two_runs_at_once_the_later_one_goes_on_alone(table: Table):
     assert Counter(table.ids()) == EVERY_ROW
 
 
-def test_a_paused_job_is_resumed_by_its_name_and_a_cancelled_one_stays_ended(table: Table):
+def test_a_paused_job_is_resumed_by_its_name_and_a_copied_one_is_not_cancelled(table: Table):
     table.fill(ROWS)
     store: JobStore = table.driver().store
 
@@ -131,9 +132,18 @@ def test_a_paused_job_is_resumed_by_its_name_and_a_cancelled_one_stays_ended(tab
     assert state["job"]["state"] == "COPIED"
     assert sum(marker["rows"] for marker in state["markers"]) == ROWS
     assert "password" not in str(state)
+    with table.driver() as owner, pytest.raises(JobStateError, match=r"is COPIED: .* It cannot be cancelled"):
+        owner.cancel()
+
+
+def test_a_cancelled_job_stays_ended(table: Table):
+    table.fill(10)
+    with table.driver() as driver:
+        driver.begin()
     with table.driver() as owner:
         assert owner.cancel().state is JobState.CANCELLED
-    with table.driver() as again, pytest.raises(ConnectError, match="was cancelled"):
+        assert owner.cancel().state is JobState.CANCELLED, "who asks again is told the same"
+    with table.driver() as again, pytest.raises(JobStateError, match="was cancelled"):
         again.run(InThisProcess())
 
 

@@ -22,7 +22,7 @@ from connect.backfill.engines.local import LocalEngine
 from connect.backfill.engines.spark import SparkEngine
 from connect.backfill.handover import ConnectorsByRest, hand_over
 from connect.backfill.job.chunk import Step
-from connect.backfill.job.job import JobState
+from connect.backfill.job.states import JobState
 from connect.backfill.lane.lane import LaneTask, run_lane
 from connect.backfill.verify.verify import verify
 from connect.client.rest import Access, ConnectClient

@@ -10,7 +10,7 @@ import pytest
 from backfill_job import OneAfterTheOther, Table
 
 from connect.backfill.job.chunk import LaneReport, Step
-from connect.backfill.job.job import JobState
+from connect.backfill.job.states import JobState
 from connect.backfill.lane.lane import LaneTask, run_lane
 from connect.tools.services import KafkaService
 from connect.tools.services.postgres import PostgresService

@@ -14,8 +14,9 @@ from click.testing import CliRunner, Result
 from connect.api.errors import ConnectError
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.job.job import Job, JobState, JobStateError
+from connect.backfill.job.job import Job
 from connect.backfill.job.job_store import JobStore, StateTopics
+from connect.backfill.job.states import JobState, JobStateError
 from connect.cli.backfill import backfill
 from connect.kafka.client.settings import producer_settings
 from connect.kafka.produce.producer import BatchProducer

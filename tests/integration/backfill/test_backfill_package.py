@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from spark_cluster import SPARK
 
 from connect.backfill.engines.spark import SparkEngine
-from connect.backfill.job.job import JobState
+from connect.backfill.job.states import JobState
 from connect.cli.backfill import backfill
 from connect.tools.services import KafkaEndpoint
 

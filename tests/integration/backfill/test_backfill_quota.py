@@ -10,7 +10,7 @@ import pytest
 from backfill_job import Table
 from e2e_worker import wait_for
 
-from connect.backfill.job.job import JobState
+from connect.backfill.job.states import JobState
 from connect.lib.deadline import Deadline
 from connect.tools.services.ivy import fetch
 from connect.tools.services.java import find_java

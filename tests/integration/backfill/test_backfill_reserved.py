@@ -9,8 +9,9 @@ from backfill_job import OneAfterTheOther, Table, messages
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.job.chunk import Signal
-from connect.backfill.job.job import JobSignal, JobState
+from connect.backfill.job.job import JobSignal
 from connect.backfill.job.job_store import JobStore, StateTopics
+from connect.backfill.job.states import JobState
 from connect.kafka.admin.topics import TopicAdmin
 from connect.lib.deadline import Deadline
 

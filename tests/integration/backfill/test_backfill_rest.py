@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -52,11 +53,36 @@ def test_a_backfill_is_run_and_handed_over_by_requests(table: Table, worker: Wor
     everything = Counter(range(1, ROWS + 11))
     wait_for(lambda: Counter(table.ids()) == everything, 60, "the rows of the connector")
     assert call(worker, "GET", path).json()["state"] == "DONE"
-    assert call(worker, "PUT", f"{path}/cancel").status_code == 202
-    refused = call(worker, "PUT", f"{path}/resume")
-    assert (refused.status_code, "was cancelled" in refused.json()["message"]) == (409, True)
-    early = call(worker, "POST", f"{path}/handover")
-    assert (early.status_code, "is CANCELLED" in early.json()["message"]) == (409, True)
+    for act in ("cancel", "pause", "resume"):
+        refused = call(worker, "PUT", f"{path}/{act}")
+        assert (refused.status_code, f"Backfill {name} is DONE" in refused.json()["message"]) == (409, True)
+    assert call(worker, "PATCH", f"{path}/limits", {"max_rows_per_second": 1}).status_code == 409
+    assert call(worker, "POST", f"{path}/handover").status_code == 202, "as it was"
+    assert call(worker, "GET", path).json()["state"] == "DONE"
+
+
+def test_a_job_that_two_requests_begin_at_once_is_one_job_and_a_copied_one_can_still_be_handed_over(
+    table: Table, worker: WorkerProcess
+):
+    table.fill(ROWS)
+    stopped = {"name": table.name, "config": table.connector(), "initial_state": "STOPPED"}
+    assert call(worker, "POST", "/connectors", stopped).status_code == 201
+    name, path = table.name, f"/backfills/{table.name}"
+    spec = {
+        "apiVersion": "backfill/v1", "name": name, "source": {"connector": name}, "engine": {"type": "local"},
+        "chunking": {"rows": 500, "lanes": 1},
+    }  # fmt: skip
+    with ThreadPoolExecutor(2) as posts:
+        answers = list(posts.map(lambda _: call(worker, "POST", "/backfills", spec), range(2)))
+    assert {answer.status_code for answer in answers} <= {201, 409}, [answer.text for answer in answers]
+    wait_for(lambda: call(worker, "GET", path).json()["state"] == "COPIED", 120, "the job's end")
+    assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
+    for act in ("cancel", "pause", "resume"):
+        refused = call(worker, "PUT", f"{path}/{act}")
+        assert (refused.status_code, f"POST {path}/handover" in refused.json()["message"]) == (409, True)
+    assert call(worker, "POST", "/backfills", spec).status_code == 201, "once more, which does nothing"
+    assert call(worker, "POST", f"{path}/handover").status_code == 202
+    assert call(worker, "GET", path).json()["state"] == "DONE"
 
 
 def test_a_request_may_not_choose_what_runs_on_the_worker_and_every_mistake_is_told(worker: WorkerProcess):

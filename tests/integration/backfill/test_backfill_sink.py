@@ -14,7 +14,7 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.handover import ConnectorsByRest, hand_over
 from connect.backfill.job.chunk import LaneReport, Step
-from connect.backfill.job.job import JobState
+from connect.backfill.job.states import JobState
 from connect.backfill.lane.lane import LaneTask, run_lane
 from connect.backfill.verify.verify import verify
 from connect.client.rest import Access, ConnectClient

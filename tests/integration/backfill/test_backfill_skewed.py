@@ -11,8 +11,8 @@ from backfill_job import KillEachStepOnce, Table
 
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.job.chunk import Step
-from connect.backfill.job.job import JobState
 from connect.backfill.job.progress import Watch
+from connect.backfill.job.states import JobState
 from connect.backfill.verify.verify import verify
 from connect.lib.deadline import Deadline
 

@@ -18,8 +18,8 @@ from connect.backfill.driver import Driver
 from connect.backfill.engines import spark_errors
 from connect.backfill.engines.spark import SparkEngine, spark_settings
 from connect.backfill.job.chunk import Step
-from connect.backfill.job.job import JobState
 from connect.backfill.job.spec import BackfillSpec, Engine
+from connect.backfill.job.states import JobState
 from connect.backfill.verify.verify import verify
 from connect.runtime.settings.worker_config import WorkerConfig
 

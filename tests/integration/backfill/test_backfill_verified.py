@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from confluent_kafka import Producer
 
 from connect.api.records import Batch
-from connect.backfill.job.job import JobState
+from connect.backfill.job.states import JobState
 from connect.backfill.verify.verdict import Verdict
 from connect.backfill.verify.verify import verify
 from connect.cli.backfill import backfill

@@ -21,9 +21,9 @@ from confluent_kafka import Producer
 from e2e_worker import wait_for
 
 from connect.api.errors import ConfigError, RetriableError
-from connect.backfill.job.job import JobState
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import Marker
+from connect.backfill.job.states import JobState
 from connect.cli.backfill import backfill
 from connect.lib.deadline import Deadline
 

@@ -21,9 +21,9 @@ from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.handover import ConnectorsByRest, hand_over
 from connect.backfill.job.chunk import LaneReport, Step
-from connect.backfill.job.job import JobState
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.job.spec_file import read_spec
+from connect.backfill.job.states import JobState
 from connect.backfill.lane.lane import LaneTask, run_lane
 from connect.backfill.verify.verify import verify
 from connect.client.manifests import read_manifests

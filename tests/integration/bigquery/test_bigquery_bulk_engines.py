@@ -17,8 +17,8 @@ from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.engines.spark import SparkEngine
 from connect.backfill.job.chunk import Step
-from connect.backfill.job.job import JobState
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobState
 from connect.backfill.verify.verify import verify
 from connect.runtime.settings.worker_config import WorkerConfig
 

@@ -9,7 +9,7 @@ from cassandra_node import Node
 from test_cassandra_sink import copy
 
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.job.job import JobState
+from connect.backfill.job.states import JobState
 from connect.backfill.verify.verify import verify
 from connect.tools.services import KafkaEndpoint
 

@@ -20,8 +20,8 @@ from topic_reading import json_records
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.job.chunk import LaneReport, Step
-from connect.backfill.job.job import JobState
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobState
 from connect.backfill.lane.lane import LaneTask, run_lane
 from connect.backfill.verify.verify import verify
 from connect.runtime.settings.worker_config import WorkerConfig

@@ -8,10 +8,11 @@ import pytest
 
 from connect.backfill.estimate import Estimate, Speed, cores_at_work, first_estimate, like, within_limits
 from connect.backfill.job.core_speed import core_speed
-from connect.backfill.job.job import Job, JobState
+from connect.backfill.job.job import Job
 from connect.backfill.job.markers import Marker
 from connect.backfill.job.pace import Pace
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobState
 
 
 def job(name="orders-1", *, connector="orders", engine="local", state=JobState.COPIED, updated_ms=0, rows=1000):

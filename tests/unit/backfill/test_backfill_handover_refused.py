@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from connect.backfill.handover import require_stopped
-from connect.backfill.job.job import JobState, JobStateError
+from connect.backfill.job.job import Job
+from connect.backfill.job.states import JobState, JobStateError
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,8 @@ from connect.backfill.job.job import JobState, JobStateError
     ],
 )
 def test_a_job_or_connector_in_another_state_is_told_with_what_to_do(state, standing, fix):
-    job = SimpleNamespace(name="orders", state=state)
+    spec = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "shop"}}
+    job = Job(spec, state, "", 1, 1, 1, (), (), (), 0, 0)
     connectors = SimpleNamespace(source=object())
     ownership = SimpleNamespace(require_known=lambda: job)
     driver = SimpleNamespace(ownership=ownership, settings=SimpleNamespace(name="shop"), connectors=connectors)

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from connect.api.errors import ConnectError
-from connect.backfill.job.job import Job, Jobs, JobState, JobStateError, job_key
+from connect.backfill.job.job import Job, Jobs, job_key
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobState, JobStateError
 
 SPEC = BackfillSpec.model_validate(
     {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "orders-source"}}

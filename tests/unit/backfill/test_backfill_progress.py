@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from connect.backfill.job.job import Job, JobState
+from connect.backfill.job.job import Job
 from connect.backfill.job.markers import Marker
 from connect.backfill.job.pace import Pace
 from connect.backfill.job.progress import JobProgress, MarkerTotals
+from connect.backfill.job.states import JobState
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "orders"}}
 RUNNING = Job(SPEC, JobState.RUNNING, "run", 10, 10_000, 0, (), (), (), created_ms=0, updated_ms=0)

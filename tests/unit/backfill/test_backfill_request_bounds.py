@@ -7,9 +7,9 @@ import pytest
 from connect.api.errors import ConfigError
 from connect.backfill.child import BackfillChildren, _FirstAnswer
 from connect.backfill.job import request_bounds
-from connect.backfill.job.job import JobStateError
 from connect.backfill.job.request_bounds import check_bounds, within_bounds
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobStateError
 from connect.runtime.settings.worker_config import WorkerConfig
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"

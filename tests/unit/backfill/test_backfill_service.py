@@ -12,8 +12,9 @@ import pytest
 from connect.api.errors import ConfigError, RetriableError
 from connect.backfill import service
 from connect.backfill.job.chunk import Signal
-from connect.backfill.job.job import Job, Jobs, JobSignal, JobState, JobStateError
+from connect.backfill.job.job import Job, Jobs, JobSignal
 from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.states import JobState, JobStateError
 from connect.backfill.job.stored_spec import checked, runnable, told_to_requests
 from connect.backfill.service import BackfillService
 from connect.runtime.settings.worker_config import WorkerConfig

@@ -9,7 +9,7 @@ import pyarrow as pa
 from connect.api.optional.bulk import Split
 from connect.api.records import SourcePosition
 from connect.backfill.job.chunk import Signal
-from connect.backfill.job.job import Job, Jobs, JobSignal, JobState
+from connect.backfill.job.job import Job, Jobs, JobSignal
 from connect.backfill.job.markers import (
     SPLITS_PER_RECORD,
     ChunkState,
@@ -22,6 +22,7 @@ from connect.backfill.job.markers import (
     plan_records,
     with_headers,
 )
+from connect.backfill.job.states import JobState
 from connect.backfill.verify.report import html_report
 from connect.backfill.verify.topic_records import KeySet, RecordTally, digests
 from connect.backfill.verify.value_sample import sampled_chunks

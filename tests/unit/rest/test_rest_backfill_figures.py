@@ -7,8 +7,8 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from connect.backfill.job.job import JobState
 from connect.backfill.job.progress import JobProgress
+from connect.backfill.job.states import JobState
 from connect.rest.figures.backfill_figures import backfill_figures, shown_jobs
 from connect.telemetry.exposition import exposition
 from connect.telemetry.metric_families import WorkerFigures, families

@@ -17,7 +17,8 @@ from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, may_change, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
-from connect.rest.ui.views.backfills import job_line, job_page
+from connect.rest.ui.screens.seen import ANEW, required
+from connect.rest.ui.views.backfills import change_of, job_line, job_page
 from connect.rest.ui.views.numbers import cut
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ async def act(request: web.Request) -> web.Response:
         raise HttpError(400, "To end a job for good, type its name as it is. Nothing was done.")
 
     async def run() -> None:
+        change = change_of(await asked(request, lambda service: service.job(name), name), required(form, "seen"))
+        if change:
+            raise HttpError(409, f"{change} {ANEW}")
         await asked(request, lambda service: _ACTS[do](service, name, remaining_s(request)), name)
 
     await request.app[ONCE_ONLY].run(once_of(form), run)

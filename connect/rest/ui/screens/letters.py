@@ -46,6 +46,7 @@ async def replay(request: web.Request) -> web.Response:
     if not topic:
         raise HttpError(409, f"Connector {name} has no {_TOPIC_KEY} any more. Nothing was done.")
     asked = _asked(name, topic, do) | ({"places": [place]} if place else {})
+    outcome: Mapping[str, Any]
     if do == "try":
         outcome = await request.app[LETTER_JOBS].ask(asked, remaining_s(request))
     else:

@@ -16,7 +16,7 @@ from connect.rest.ui.views.numbers import cut
 
 _SHOWN: Final = 20
 _VALUE_CHARS: Final = 200
-_ANEW: Final = "Nothing was done. Load the page again and decide anew."
+ANEW: Final = "Nothing was done. Load the page again and decide anew."
 _WAS: Final = {TargetState.STARTED: "resumed", TargetState.PAUSED: "paused", TargetState.STOPPED: "stopped"}
 RESTS: Final = _WAS | {TargetState.STARTED: "running"}
 """Says of each target state how a connector is that has it."""
@@ -43,7 +43,7 @@ def check_seen(operations: Operations, secrets: Secrets, name: str, form: Mappin
         said.append("The version that the page showed is no longer kept, or another connector has taken its name.")
     else:
         said += change_lines(changes(shown.config, now.config, secrets))
-    raise HttpError(409, "\n".join([*said, _ANEW]))
+    raise HttpError(409, "\n".join([*said, ANEW]))
 
 
 def check_target(operations: Operations, name: str, form: Mapping[str, str]) -> None:
@@ -56,13 +56,13 @@ def check_target(operations: Operations, name: str, form: Mapping[str, str]) -> 
         raise HttpError(400, f"The form says that its page showed {cut(seen, 40)!r}, which is no state of a connector.")
     if seen != now:
         shown = f"after this page was loaded, which showed it {RESTS[TargetState(seen)]}"
-        raise HttpError(409, f"Connector {name} was {_WAS[now]} {shown}. {_ANEW}")
+        raise HttpError(409, f"Connector {name} was {_WAS[now]} {shown}. {ANEW}")
 
 
 def required(form: Mapping[str, str], field: str) -> str:
     """Return the field by which a form says what its page showed. HttpError 400: it has none."""
     if not form.get(field):
-        raise HttpError(400, f"The form does not say what its page showed (field {field}). {_ANEW}")
+        raise HttpError(400, f"The form does not say what its page showed (field {field}). {ANEW}")
     return form[field]
 
 

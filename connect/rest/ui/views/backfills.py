@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from connect.backfill.job.states import JobAction, JobState, changes
 from connect.rest.ui.views.numbers import cut, moment
 
 CHUNKS: Final = 200
@@ -39,15 +40,10 @@ class JobPage:
     chunks: Sequence[Mapping[str, Any]]
     chunk_count: int
 
-    @property
-    def can_pause(self) -> bool:
-        """Return True while it runs."""
-        return self.line.state in {"PLANNED", "RUNNING"}
-
-    @property
-    def can_resume(self) -> bool:
-        """Return True where it rests or has failed."""
-        return self.line.state in {"PAUSED", "FAILED"}
+    actions: Collection[JobAction]
+    """These may be asked of the job as it stands."""
+    seen: str
+    """Tells the job as it stands from every other, and from itself at other times."""
 
 
 def job_line(job: Mapping[str, Any]) -> JobLine:
@@ -70,4 +66,18 @@ def job_page(job: Mapping[str, Any], chunks: Sequence[Mapping[str, Any]]) -> Job
         job_line(job), progress, 100 * progress["chunks_done"] // whole if whole else 0, limits,
         [cut(text, _CHARS) for text in job["warnings"]],
         sorted(chunks, key=lambda chunk: bool(chunk["done"]))[:CHUNKS], len(chunks),
+        [action for action in JobAction if changes(action, JobState(job["state"]))], mark(job),
     )  # fmt: skip
+
+
+def mark(job: Mapping[str, Any]) -> str:
+    """Return what tells a job as it stands from every other, and from itself at other times."""
+    return f"{job['created_ms']} {job['state']}"
+
+
+def change_of(job: Mapping[str, Any], seen: str) -> str:
+    """Return what has become of a job since a page showed it as `seen`; empty: nothing."""
+    created_ms, _, state = seen.partition(" ")
+    if created_ms != str(job["created_ms"]):
+        return f"Backfill {job['name']} is another one than that of the page, under the same name."
+    return "" if state == job["state"] else f"Backfill {job['name']} was {cut(state, 40)}, and is {job['state']} now."
