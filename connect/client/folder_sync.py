@@ -23,6 +23,11 @@ from connect.client.rest import ConnectClient, RefusedError
 from connect.lib.printable import counted
 
 Status = Literal["True", "False", "Unknown"]
+_EMPTY: Final = (
+    "No file names a connector, so none is deleted: the folder may not be mounted. Delete the last one by "
+    "`connect connectors delete`."
+)
+_NOT_WANTED: Final = "No file wants it: it is deleted if the next look finds so, too."
 _DONE: Final = {"create": "Created", "update": "Updated", "delete": "Deleted"}
 
 
@@ -53,7 +58,10 @@ class FolderSync:
         prune: bool = False,
         clock_s: Callable[[], float] = time.time,
     ) -> None:
-        """`prune`: connectors that no file wants are deleted, but not while a file cannot be used."""
+        """`prune`: connectors that no file wants are deleted, in the second pass in a row that finds so.
+
+        None is deleted while a file cannot be used, or while no file wants any connector.
+        """
         self._client = client
         self._paths = paths
         self._prune = prune
@@ -61,6 +69,8 @@ class FolderSync:
         self._conditions: dict[str, Condition] = {}
         self._sent: dict[str, Manifest] = {}
         """What was sent last: the cluster does not show a secret, so that it cannot tell whether it has the new one."""
+        self._unwanted: frozenset[str] = frozenset()
+        """Holds what no file wanted in the last pass: a checkout takes files away before it writes them anew."""
 
     @property
     def conditions(self) -> Sequence[Condition]:
@@ -75,20 +85,30 @@ class FolderSync:
         return news
 
     def _pass(self) -> Iterator[Condition]:
+        unwanted_before, self._unwanted = self._unwanted, frozenset()
         try:
             wanted, problems = read_usable(self._paths)
         except ConfigError as error:  # the folder is not there, for instance while a checkout is replaced
             wanted, problems = [], [ConfigProblem(str(self._paths[0]), str(error))]
         for problem in problems:
             yield Condition(str(problem.key), "False", "FileNotUsable", problem.message)
+        is_pruned = self._prune and not problems
+        if is_pruned and not wanted:
+            is_pruned = False
+            yield Condition(str(self._paths[0]), "False", "NoConnectors", _EMPTY)
         try:
             present = self._client.connectors()
         except ConnectError as error:
             for manifest in wanted:
                 yield Condition(manifest.name, "Unknown", "ClusterDoesNotAnswer", str(error))
             return
-        for change in changes(wanted, present, prune=self._prune and not problems):
-            yield from self._made(change, present)
+        found = changes(wanted, present, prune=is_pruned)
+        self._unwanted = frozenset(change.name for change in found if change.verb == "delete")
+        for change in found:
+            if change.name in self._unwanted - unwanted_before:
+                yield Condition(change.name, "Unknown", "NotWanted", _NOT_WANTED)
+            else:
+                yield from self._made(change, present)
 
     def _made(self, change: Change, present: Mapping[str, Any]) -> Iterator[Condition]:
         if not self._is_due(change):

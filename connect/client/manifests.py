@@ -47,7 +47,9 @@ def read_usable(paths: Iterable[Path]) -> tuple[list[Manifest], list[ConfigProbl
     for file in [file for path in paths for file in _files(path)]:
         try:
             found.extend(_manifests(file))
-        except (OSError, ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
+        except OSError as error:
+            problems.append(ConfigProblem(str(file), f"it cannot be read: {error.strerror}"))
+        except (ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
             problems.append(ConfigProblem(str(file), " ".join(str(error).split())))
     by_name: dict[str, Manifest] = {}
     for manifest in found:
@@ -64,9 +66,14 @@ def _files(path: Path) -> Iterator[Path]:
     if path.is_dir():
         # A mounted ConfigMap has its files once more in folders that begin with a dot, and a checkout its history.
         shown = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
-        yield from sorted(file for file in shown if file.is_file() and file.suffix in SUFFIXES)
+        yield from sorted(file for file in shown if file.suffix in SUFFIXES and _is_to_be_read(file))
     else:
         yield path
+
+
+def _is_to_be_read(file: Path) -> bool:
+    """Return True for a file, and for a link that leads nowhere: a ConfigMap's folder has such while it is replaced."""
+    return file.is_file() or (file.is_symlink() and not file.exists())
 
 
 def _manifests(file: Path) -> Iterator[Manifest]:

@@ -38,6 +38,7 @@ class Watch:
 
     def __init__(self, process: subprocess.Popen[str], conditions) -> None:
         self.process = process
+        self.said = ""
         self._conditions = conditions
 
     def reason(self, about: str) -> str | None:
@@ -58,10 +59,11 @@ def watching(url, folder, conditions, *options):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "CONNECT_URL": url},
     )  # fmt: skip
     try:
-        yield Watch(process, conditions)
+        watch = Watch(process, conditions)
+        yield watch
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, said
+        watch.said, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, watch.said
     finally:
         process.kill()
         process.wait()
@@ -119,6 +121,48 @@ def test_a_folder_stays_the_truth(url, tmp_path, unique):
         (folder / "second.json").write_text(json.dumps(source(tmp_path, second)))
         wait_for(lambda: first not in requests.get(f"{url}/connectors", timeout=60).json(), 120, "the first one gone")
         watch.wait_for(second, "Running")
+
+
+def test_a_configmap_is_replaced_and_its_connector_runs_on(url, tmp_path, unique):
+    """The steps are those of a kubelet whose ConfigMap got another name for the same file."""
+    folder = tmp_path / "mounted"
+    wanted = json.dumps(source(tmp_path, unique))
+    for version, file in (("..1", "old.json"), ("..2", "new.json")):
+        (folder / version).mkdir(parents=True)
+        (folder / version / file).write_text(wanted)
+    (folder / "..data").symlink_to("..1")
+    (folder / "old.json").symlink_to("..data/old.json")
+    with watching(url, folder, tmp_path / "conditions.json", "--prune") as watch:
+        watch.wait_for(unique, "Running")
+        (folder / "..data_tmp").symlink_to("..2")
+        (folder / "..data_tmp").replace(folder / "..data")
+        watch.wait_for(str(folder / "old.json"), "FileNotUsable")
+        (folder / "new.json").symlink_to("..data/new.json")
+        (folder / "old.json").unlink()
+        watch.wait_for(str(folder / "old.json"), None)
+        watch.wait_for(unique, "Running")
+    assert f"{unique}: Deleted" not in watch.said
+    assert watch.said.count(f"{unique}: Created") == 1
+
+
+def test_a_worker_that_comes_back_gets_what_changed_meanwhile(kafka, tmp_path, unique):
+    folder = tmp_path / "connectors"
+    folder.mkdir()
+    (folder / "one.json").write_text(json.dumps(source(tmp_path, unique)))
+    worker = WorkerProcess(tmp_path / "worker", kafka.bootstrap_servers, unique)
+    worker.start()
+    try:
+        with watching(worker.url, folder, tmp_path / "conditions.json") as watch:
+            watch.wait_for(unique, "Running")
+            worker.kill()
+            watch.wait_for(unique, "ClusterDoesNotAnswer")
+            (folder / "one.json").write_text(json.dumps(source(tmp_path, unique, **{"batch.size": "7"})))
+            worker.start()
+            watch.wait_for(unique, "Running")
+        config = requests.get(f"{worker.url}/connectors/{unique}/config", timeout=60).json()
+        assert config["batch.size"] == "7"
+    finally:
+        worker.stop()
 
 
 def test_a_secret_that_the_cluster_does_not_show_is_sent_once(url, tmp_path, unique):

@@ -1,0 +1,86 @@
+"""A folder that is the truth for a cluster: what is deleted, and what is not while its files are being replaced."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rest_client import FILE_SOURCE, Rest
+
+from connect.client.folder_sync import FolderSync
+from connect.client.rest import Access, ConnectClient
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    found = tmp_path / "connectors"
+    found.mkdir()
+    return found
+
+
+@pytest.fixture
+def sync(rest: Rest, folder: Path) -> FolderSync:
+    return FolderSync(ConnectClient(Access(rest.url)), [folder], prune=True)
+
+
+def wants(name: str) -> str:
+    return json.dumps({"name": name, "config": {"connector.class": FILE_SOURCE, "topic": "t", "file": "/tmp/f"}})
+
+
+def reasons(sync: FolderSync) -> dict[str, str]:
+    sync.run_once()
+    return {Path(condition.about).name: condition.reason for condition in sync.conditions}
+
+
+def test_what_no_file_wants_is_deleted_when_the_next_pass_finds_so_too(
+    sync: FolderSync, rest: Rest, folder: Path
+) -> None:
+    for name in ("kept", "moved"):
+        (folder / f"{name}.json").write_text(wants(name))
+    assert reasons(sync) == {"kept": "Created", "moved": "Created"}
+    # A checkout takes a file away before it writes it elsewhere.
+    (folder / "moved.json").unlink()
+    assert reasons(sync)["moved"] == "NotWanted"
+    (folder / "elsewhere.json").write_text(wants("moved"))
+    assert reasons(sync)["moved"] != "NotWanted"
+    (folder / "elsewhere.json").unlink()
+    assert reasons(sync)["moved"] == "NotWanted"
+    (folder / "broken.json").write_text("{")
+    assert "moved" not in reasons(sync)
+    (folder / "broken.json").unlink()
+    assert reasons(sync)["moved"] == "NotWanted"
+    assert sorted(rest.get("/connectors")) == ["kept", "moved"]
+    assert reasons(sync)["moved"] == "Deleted"
+    assert rest.get("/connectors") == ["kept"]
+
+
+def test_a_link_that_leads_nowhere_is_a_file_that_cannot_be_used(sync: FolderSync, rest: Rest, folder: Path) -> None:
+    """Kubernetes replaces a ConfigMap's folder first, then makes links to new files, and removes those of old ones."""
+    for number, file in ((1, "first.json"), (2, "second.json")):
+        (folder / f"..{number}").mkdir()
+        (folder / f"..{number}" / file).write_text(wants("orders"))
+    (folder / "..data").symlink_to("..1")
+    (folder / "first.json").symlink_to("..data/first.json")
+    assert reasons(sync) == {"orders": "Created"}
+    (folder / "..new").symlink_to("..2")
+    (folder / "..new").replace(folder / "..data")
+    for _ in range(3):
+        assert reasons(sync) == {"first.json": "FileNotUsable"}
+    (folder / "second.json").symlink_to("..data/second.json")
+    (folder / "first.json").unlink()
+    assert "FileNotUsable" not in reasons(sync).values()
+    assert rest.get("/connectors") == ["orders"]
+
+
+def test_a_folder_without_any_connector_deletes_none(sync: FolderSync, rest: Rest, folder: Path) -> None:
+    """So an empty folder in the place of one that is not mounted does not cost the cluster all it has."""
+    (folder / "orders.json").write_text(wants("orders"))
+    assert reasons(sync) == {"orders": "Created"}
+    (folder / "orders.json").unlink()
+    for _ in range(3):
+        assert reasons(sync) == {"connectors": "NoConnectors"}
+    (condition,) = sync.conditions
+    assert condition.status == "False"
+    assert "connect connectors delete" in condition.message
+    assert rest.get("/connectors") == ["orders"]
