@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from string import Template
 
@@ -74,6 +76,21 @@ def test_an_agents_file_is_valid_and_its_keys_are_known(file, tmp_path):
     (tmp_path / "cassandra.yaml").write_text("cdc_enabled: true\ncdc_raw_directory: /var/lib/cassandra/cdc_raw\n")
     plugin.config.parse({**given, **EVERYWHERE})
     assert [name for name, _ in plugin.config.unknown_keys(set(config) - {"name"})] == []
+
+
+def test_systemd_knows_all_that_the_unit_says(tmp_path):
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("THE UNIT IS NOT READ BY SYSTEMD: systemd-analyze is not installed.")
+    program, unit = tmp_path / "connect", tmp_path / "agent.service"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    text = (FOLDER / "agents/connect-agent-cassandra.service").read_text()
+    for given, said in ((text, ""), (text.replace("MemoryMax=", "MemoryMost="), "Unknown key 'MemoryMost'")):
+        unit.write_text(given.replace("/opt/connect/bin/connect", str(program)))
+        ran = subprocess.run([analyze, "verify", unit], capture_output=True, text=True, timeout=60, check=True)
+        # Of a key that it does not know it says so, and calls the unit right.
+        assert (said in ran.stderr, bool(ran.stderr)) == (True, bool(said)), ran.stderr
 
 
 def test_the_unit_of_systemd_starts_the_agent_with_limits(monkeypatch):
