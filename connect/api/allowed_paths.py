@@ -16,6 +16,8 @@ from connect.lib.setting_text import parse_list
 
 ALLOWED_PATHS: Final = "allowed.paths"
 """This key of the worker lists files, and folders with all in them."""
+PATH_CHARS_MAX: Final = 4096
+"""No system that is known takes a longer path."""
 CLOSED: Final = "!"
 """An entry that begins so is not allowed, with all in it, also where another entry has a folder above it."""
 EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType({ALLOWED_PATHS: "/", ALLOWED_HOSTS: ANY_HOST})
@@ -80,7 +82,7 @@ class AllowedPaths:
 
     def refusal(self, path: str) -> str:
         """Return the sentences that tell what is not allowed, and the line to add."""
-        if "\0" not in path and _is_below(Path(os.path.realpath(path)), self._closed):
+        if _may_be_one(path) and _is_below(Path(os.path.realpath(path)), self._closed):
             return f"{ALLOWED_PATHS} of this worker lets no configuration name what is in that folder. Use another one."
         line = f"{ALLOWED_PATHS}={'…,' if self.paths else ''}{path}"
         return (
@@ -117,10 +119,15 @@ class AllowedPaths:
             return file.read()
 
     def _real(self, path: str | Path) -> Path | None:
-        if not self._open or "\0" in str(path):
+        if not self._open or not _may_be_one(str(path)):
             return None
         real = Path(os.path.realpath(path))
         return real if _is_below(real, self._open) and not _is_below(real, self._closed) else None
+
+
+def _may_be_one(path: str) -> bool:
+    """Tell if a text can be a path at all: each folder of one that is too long would be looked up."""
+    return "\0" not in path and len(path) <= PATH_CHARS_MAX
 
 
 def _is_below(real: Path, roots: Iterable[str]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import SecretStr
 
@@ -15,6 +16,8 @@ from connect.lib.secrets import HIDDEN
 
 _BLANK: Final = "".join(map(chr, range(33)))
 """What Java's `String.trim` takes away: controls and space, and no space of other scripts."""
+ZONE_CHARS_MAX: Final = 100
+"""No zone has a longer name. Python looks for one also as a module, with a package for each part, without a limit."""
 _SPACE: Final = " \t\n\r\f\v"
 
 
@@ -81,3 +84,13 @@ def text_of(value: object) -> str | None:
             return HIDDEN
         case _:
             return str(value)
+
+
+def named_zone(name: str) -> ZoneInfo:
+    """Return the time zone of an IANA name. ValueError: there is none."""
+    if len(name) > ZONE_CHARS_MAX:
+        raise ValueError(f"A time zone's name has at most {ZONE_CHARS_MAX} characters")
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError) as error:
+        raise ValueError(f"There is no time zone {name}") from error

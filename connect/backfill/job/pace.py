@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from connect.api.errors import RetriableError
 from connect.api.optional.bulk import SourceLoad
+from connect.lib.setting_text import named_zone
 
 _ASK_S: Final = 5.0
 _WINDOW: Final = re.compile(r"(\d{2}:\d{2})-(\d{2}:\d{2})(?: +(\S+))?")
@@ -30,9 +31,9 @@ class Window:
         match = _WINDOW.fullmatch(text.strip())
         try:
             if match is not None:
-                zone = ZoneInfo(match[3] or "UTC")
+                zone = named_zone(match[3] or "UTC")
                 return cls(time.fromisoformat(match[1]), time.fromisoformat(match[2]), zone)
-        except (ValueError, ZoneInfoNotFoundError):
+        except ValueError:
             pass
         raise ValueError('write hours and a zone, as "22:00-06:00 Europe/Berlin"')
 

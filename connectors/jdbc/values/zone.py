@@ -9,7 +9,9 @@ import io
 import re
 import struct
 from datetime import UTC, datetime, time, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
+
+from connect.lib.setting_text import named_zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -41,8 +43,8 @@ def zone(name: str) -> ZoneInfo:
         # POSIX counts west of Greenwich as positive.
         name = f"Etc/GMT{'-' if offset[1] == '+' else '+'}{hours}" if hours else "UTC"
     try:
-        return ZoneInfo(_SHORT_IDS.get(name, name))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return named_zone(_SHORT_IDS.get(name, name))
+    except ValueError:
         raise ValueError("Unknown time zone; use a name as Europe/Berlin or an offset as +05:30") from None
 
 

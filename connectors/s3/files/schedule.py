@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import zoneinfo
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Schedule:
         """Return the first multiple of the interval, counted from local midnight, after files were opened."""
         if self.interval_ms is None:
             return None
-        local = datetime.fromtimestamp(opened_ms / 1000, UTC).astimezone(zoneinfo.ZoneInfo(self.timezone))
+        local = datetime.fromtimestamp(opened_ms / 1000, UTC).astimezone(ZoneInfo(self.timezone))
         offset = local.utcoffset()
         shift_ms = 0 if offset is None else int(offset.total_seconds() * 1000)
         return ((opened_ms + shift_ms) // self.interval_ms + 1) * self.interval_ms - shift_ms

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 
 from connect.api.allowed import OneOf
 from connect.api.config import (
@@ -42,14 +42,10 @@ from connectors.s3.settings.limits import (
     key_part,
     off_or_positive,
     one_class,
+    path_pattern,
     timezone_name,
 )
 from connectors.s3.settings.notes import waiting_records, weaknesses
-
-
-def _check_path_format(value: str) -> str:
-    PathFormat(value)
-    return value
 
 
 class S3SinkConfig(IcebergConfig):
@@ -125,7 +121,7 @@ class S3SinkConfig(IcebergConfig):
         "partition.duration.ms", -1, doc="TimeBasedPartitioner: times are rounded down to multiples of this.",
         group="Partitioner",
     )  # fmt: skip
-    path_format: Annotated[String, AfterValidator(_check_path_format)] = key(
+    path_format: Annotated[String, path_pattern] = key(
         "path.format",
         "",
         harmless="a part of an object's key",

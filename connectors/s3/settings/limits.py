@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
 from pydantic import AfterValidator
 
+from connect.lib.setting_text import named_zone
+from connectors.s3.paths.path_format import PathFormat
 from connectors.s3.settings.classes import known_class, simple_name
 from connectors.s3.settings.credentials import KNOWN
 
+_PATH_FORMAT_CHARS_MAX: Final = 1024
 WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "s3.part.size": "An object is finished by one conditional PUT of up to 5 GiB, so there are no parts.",
     "s3.http.send.expect.continue": "The S3 client sends no Expect header; a refused upload is small and sent once.",
@@ -57,9 +59,16 @@ def _check_credentials(value: str) -> str:
 
 def _check_timezone(value: str) -> str:
     try:
-        zoneinfo.ZoneInfo(value or "UTC")
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        named_zone(value or "UTC")
+    except ValueError:
         raise ValueError("Not a time zone; give an IANA name such as UTC or Europe/Berlin") from None
+    return value
+
+
+def _check_path_format(value: str) -> str:
+    if len(value) > _PATH_FORMAT_CHARS_MAX:
+        raise ValueError(f"It has {len(value)} characters; at most {_PATH_FORMAT_CHARS_MAX} are taken, as of keys")
+    PathFormat(value)
     return value
 
 
@@ -80,6 +89,7 @@ credentials_class: Final = AfterValidator(_check_credentials)
 key_part: Final = AfterValidator(_check_key_part)
 """Accept what can begin an object key, and nothing at all."""
 timezone_name: Final = AfterValidator(_check_timezone)
+path_pattern: Final = AfterValidator(_check_path_format)
 """Accept IANA names, and an empty text for UTC."""
 off_or_positive: Final = AfterValidator(_check_off_or_positive)
 """Accept -1 for off, and whole numbers from 1."""

@@ -48,6 +48,15 @@ def test_what_is_below_a_listed_folder_is_allowed_and_nothing_else(folders: tupl
         assert not allowed.allow(path), path
 
 
+def test_a_text_that_is_too_long_for_a_path_is_looked_up_nowhere(folders: tuple[Path, Path]) -> None:
+    inside, _ = folders
+    allowed = AllowedPaths([str(inside)])
+    assert allowed.allow(f"{inside}/{'./' * 1000}one")
+    longer = f"{inside}/{'./' * 2100}one"
+    assert not allowed.allow(longer)
+    assert "lets no configuration name that file" in allowed.refusal(longer)
+
+
 def test_a_listed_link_counts_as_where_it_leads_and_a_listed_file_as_itself(folders: tuple[Path, Path]) -> None:
     inside, outside = folders
     allowed = AllowedPaths([str(inside / "folder"), str(inside / "file")])

@@ -66,6 +66,7 @@ def test_three_keys_are_required_and_all_are_named_at_once():
         ("behavior_on_null_values", "write", "set store.kafka.keys=true"),
         ("timezone", "Mars/Olympus", "Not a time zone"),
         ("path_format", "'year=YYYY", "A quote is not closed"),
+        ("path_format", "/d" * 600, "It has 1200 characters; at most 1024 are taken"),
         ("topics_dir", "/topics", "Give directories without a / at either end"),
         ("rotate_schedule_interval_ms", "0", "Value must be at least 1, or -1 for off"),
         ("s3_compression_type", "gzip", "is for text and byte files"),
