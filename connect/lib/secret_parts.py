@@ -7,8 +7,9 @@ and nowhere inside of it, and what they repeat is bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -31,6 +32,7 @@ _SOUNDS_SECRET: Final = re.compile(
 _MAY_HOLD_PARTS: Final = re.compile(r"[=:%]|--|bearer", re.IGNORECASE)
 PARTS_MAX: Final = 1000
 """A text with more secrets than that is hidden from the last of them on."""
+_LONG_CHARS: Final = 16_384
 _LAYERS: Final = 2
 """A URL in a parameter of another one has its escapes escaped, `%253A`; nobody writes more."""
 _SCHEME_CHARS: Final = 40
@@ -94,9 +96,19 @@ def url_parts(text: str) -> list[SecretPart]:
     return [part for part in found if not is_reference(text[part.start : part.end])]
 
 
-def _all_parts(text: str) -> list[SecretPart]:
+def _all_parts(text: str) -> Sequence[SecretPart]:
+    return _found_parts(text) if len(text) <= _LONG_CHARS else _long_parts(text)
+
+
+@lru_cache(maxsize=16)
+def _long_parts(text: str) -> Sequence[SecretPart]:
+    """Return the parts of a long text. It is cached: a request asks thrice for what it shows, hides and keeps."""
+    return tuple(_found_parts(text))
+
+
+def _found_parts(text: str) -> Sequence[SecretPart]:
     if not _MAY_HOLD_PARTS.search(text):
-        return []
+        return ()
     finders = (_url_parts, _bare_users, _named_parts, _spoken_parts)
     return _apart(len(text), *_with_escapes(without_placeholders(text), *finders))
 

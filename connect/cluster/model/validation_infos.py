@@ -6,7 +6,7 @@ The order of the members is the order of the JSON; see org.apache.kafka.connect.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 WHERE_ELSE: Final = (
@@ -83,7 +83,7 @@ class ConfigInfos:
 
     def as_json(self) -> dict[str, Any]:
         """Return the members in the order of the JSON answer."""
-        configs = [asdict(info) for info in self.configs]
+        configs = [{part: _members(getattr(info, part)) for part in _PARTS} for info in self.configs]
         members = {"name": self.name, "error_count": self.error_count, "groups": self.groups, "configs": configs}
         return members | ({"notes": self.notes} if self.notes else {})
 
@@ -101,6 +101,15 @@ class ConfigInfos:
         # A password that nobody has put in its place is often why the target refuses; a key's own error shows it.
         causes = [f"Note: {n}" for n in self.notes if NO_PROVIDER in n and n.partition(":")[0] not in broken]
         return "\n".join((head, *errors, *causes, WHERE_ELSE))
+
+
+_PARTS: Final = tuple(field.name for field in fields(Info))
+_NAMES: Final = {kind: tuple(field.name for field in fields(kind)) for kind in (Definition, Value)}
+
+
+def _members(part: Definition | Value | None) -> dict[str, Any] | None:
+    """Return the members of a part of an Info. `asdict` copies each text and takes ten times as long."""
+    return None if part is None else {name: getattr(part, name) for name in _NAMES[type(part)]}
 
 
 def _info(members: Mapping[str, Any]) -> Info:
