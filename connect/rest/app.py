@@ -37,6 +37,7 @@ from connect.rest.resources import (
     why,
 )
 from connect.rest.resources import poc as evaluations
+from connect.rest.resources.checking import MASKING
 from connect.rest.resources.notes import NOTED
 from connect.rest.sample import resource as sample
 from connect.rest.server.authentication import authentication
@@ -90,6 +91,7 @@ def rest_app(context: RestContext) -> web.Application:
     app = _application(context)
     app[connectors.PATCHING] = WeakValueDictionary()
     app[NOTED] = {}
+    app[MASKING] = asyncio.Semaphore(1)
     app.cleanup_ctx.append(_forward_client)
     app.cleanup_ctx.append(_sampled)
     app.cleanup_ctx.append(backfills.backfill_service)

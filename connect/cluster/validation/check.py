@@ -31,6 +31,7 @@ from connect.cluster.validation.plugins import (
     version_error,
 )
 from connect.cluster.validation.rules import broken_rules, comma_separated, takes_a_match
+from connect.cluster.validation.size import is_large
 from connect.lib.secrets import HIDDEN, KnownSecrets
 from connect.plugins.catalog import Catalog
 from connect.runtime.settings.config_providers import placeholders
@@ -79,9 +80,14 @@ class Validator:
         except ConnectError as error:
             raise BadRequestError(str(error)) from error
 
+    def unjudged(self, config: Mapping[str, str | None]) -> ConfigInfos:
+        """Return the infos of a configuration of which nothing is known but its class. BadRequestError as `plugin`."""
+        self.plugin(config)
+        return ConfigInfos(config["connector.class"] or "", (), ())
+
     def needs_host(self, config: Mapping[str, str | None]) -> bool:
-        """Tell if only a task host can judge it: a value comes from a config provider, or a pattern must be matched."""
-        if takes_a_match(config):
+        """Tell if a task host has to judge it: it is large, a pattern must be matched, or a config provider asked."""
+        if is_large(config) or takes_a_match(config):
             return True
         return next(iter(self._unresolved({key: value for key, value in config.items() if value})), None) is not None
 

@@ -13,6 +13,8 @@ from connect.rest.errors.http_error import HttpError
 KEYS_MAX: Final = 5000
 KEY_CHARS_MAX: Final = 1000
 VALUE_CHARS_MAX: Final = 256 * 1024
+CHARS_MAX: Final = 256 * 1024
+"""All keys and values of a configuration together may have so many characters."""
 ALIASES_MAX: Final = 200
 NAME_CHARS_MAX: Final = 500
 """A longer name, each of its characters encoded, would not fit into a path."""
@@ -20,7 +22,7 @@ _SHOWN_CHARS: Final = 60
 
 
 def check_config(config: Mapping[str, str | None]) -> None:
-    """Raise HttpError 400 if it has too many keys, or one of them or its value is too long."""
+    """Raise HttpError 400 if it has too many keys, or one of them, its value or all of it is too long."""
     if len(config) > KEYS_MAX:
         raise HttpError(400, f"The configuration has {len(config)} keys. At most {KEYS_MAX} are taken.")
     for key in ("transforms", "predicates", "topic.creation.groups"):
@@ -33,6 +35,8 @@ def check_config(config: Mapping[str, str | None]) -> None:
         if value is not None and len(value) > VALUE_CHARS_MAX:
             text = f"The value of {_shown(key)} has {len(value)} characters. At most {VALUE_CHARS_MAX} are taken."
             raise HttpError(400, text)
+    if (count := sum(len(key) + len(value or "") for key, value in config.items())) > CHARS_MAX:
+        raise HttpError(400, f"The configuration has {count} characters. At most {CHARS_MAX} are taken.")
 
 
 def check_new_name(name: str) -> None:

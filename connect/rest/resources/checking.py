@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from aiohttp import web
 
@@ -12,6 +14,7 @@ from connect.api.errors import ConfigProblem, ConnectError
 from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import with_nulls
+from connect.cluster.validation.size import is_large
 from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.server.author import asker_of
 from connect.rest.server.context import context_of, remaining_s
@@ -19,9 +22,11 @@ from connect.rest.server.waiting import WaitTimeoutError, apart, finished, withi
 
 log = logging.getLogger(__name__)
 GRACE_S = 2.0
+MASKING: Final = web.AppKey("masking", asyncio.Semaphore)
+"""One large configuration at a time has its secrets masked."""
 CLASS = "connector.class"
 """The key that carries what concerns no key in particular."""
-_IN_HOST = "The check in a task host (values of config providers, matches of topics.regex)"
+_IN_HOST = "The check in a task host (values of config providers, matches of topics.regex, large configurations)"
 
 
 async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
@@ -31,7 +36,12 @@ async def checked(request: web.Request, config: Mapping[str, str | None]) -> Con
     """
     secrets = context_of(request).secrets
     try:
-        return secrets.mask_infos(await _checked(request, config), config)
+        infos = await _checked(request, config)
+        if not is_large(config):
+            return secrets.mask_infos(infos, config)
+        # Each takes its time, and nobody else waits for it.
+        async with request.app[MASKING]:
+            return await finished(request, apart(secrets.mask_infos, infos, config), "masking secrets")
     except RequestError as error:
         raise HttpError(status_of(error), secrets.hide(error.message, config)) from error
 
@@ -58,7 +68,8 @@ async def _declared(
 ) -> ConfigInfos:
     """Return what declarations say of a configuration.
 
-    Values of config providers are looked up in a task host; the worker never holds them. Patterns are matched there.
+    Values of config providers are looked up in a task host; the worker never holds them. Patterns are matched there,
+    and large configurations judged.
     """
     context = context_of(request)
     if not context.validator.needs_host(config):
@@ -73,7 +84,10 @@ async def _declared(
         why = f"could not be run: {error}"
     else:
         return with_nulls(found, config)
-    infos = await finished(request, apart(context.validator.validate, config), "validating the configuration")
+    if is_large(config):
+        infos = context.validator.unjudged(config)
+    else:
+        infos = await finished(request, apart(context.validator.validate, config), "validating the configuration")
     return infos.with_errors({CLASS: (f"{_IN_HOST} {why.rstrip('.')}.",)})
 
 

@@ -45,7 +45,10 @@ async def list_connectors(request: web.Request) -> web.Response:
     wanted = set(request.query.getall("expand"))
     names = visible(request, operations.connectors.names())
     notes = await notes_of_each(request, names) if _wants_notes(request, wanted) else {}
-    found = {name: _expanded(request, name, wanted, notes.get(name, ())) for name in names}
+    found = {}
+    for name in names:
+        found[name] = _expanded(request, name, wanted, notes.get(name, ()))
+        await asyncio.sleep(0)  # others are answered meanwhile
     return json_answer({name: entry for name, entry in found.items() if entry is not None})
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from aiohttp import web
 
+from connect.api.errors import ConnectError
 from connect.cluster.model.request_errors import NotFoundError, RequestError
+from connect.cluster.validation.size import is_large
 from connect.rest.server.answers import task_notes
+from connect.rest.server.author import asker_of
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.waiting import WaitTimeoutError, apart, finished, within
 
 LOOK_S: Final = 2.0
 _MOST: Final = 10_000
+_LARGE_AT_ONCE: Final = 4
 
 
 class ConnectorNotes(NamedTuple):
@@ -36,10 +41,14 @@ async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
     noted = request.app[NOTED]
     known = noted.get(name)
     if known is None or known.config != config:
-        found = await finished(request, apart(_notes, context_of(request), config), f"looking at connector {name}")
         if len(noted) >= _MOST:
             noted.clear()  # connectors that were deleted leave theirs behind
-        known = noted[name] = ConnectorNotes(dict(config), found)
+        if is_large(config):
+            await _note_in_host(request, name, config)
+        else:
+            found = await finished(request, apart(_notes, context_of(request), config), f"looking at connector {name}")
+            noted[name] = ConnectorNotes(dict(config), found)
+        known = noted.get(name, ConnectorNotes(config, ()))
     try:
         status = context_of(request).operations.connectors.status(name)
     except NotFoundError:  # it is so new that nobody has said anything of it
@@ -50,8 +59,8 @@ async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
 async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the notes of several connectors by name, without secrets.
 
-    A configuration that was not looked at within `LOOK_S` is left out: a cluster of a thousand connectors answers all
-    the same, and has the rest the next time.
+    A configuration that was not looked at within `LOOK_S` is left out, and so are large ones but for the first few: a
+    cluster of a thousand connectors answers all the same, and has the rest the next time.
     """
     operations, noted = context_of(request).operations, request.app[NOTED]
     configs = {}
@@ -60,8 +69,12 @@ async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[s
             configs[name] = operations.connectors.info(name).config
     unknown = {name: c for name, c in configs.items() if name not in noted or noted[name].config != c}
     if unknown:
+        large = [name for name, config in unknown.items() if is_large(config)]
+        asked = asyncio.gather(*(_note_in_host(request, name, unknown[name]) for name in large[:_LARGE_AT_ONCE]))
+        small = {name: config for name, config in unknown.items() if name not in large}
         with suppress(WaitTimeoutError):
-            await within(apart(_note_each, context_of(request), unknown, noted), LOOK_S)
+            await within(apart(_note_each, context_of(request), small, noted), LOOK_S)
+        await asked
     found = {}
     for name, config in configs.items():
         known = noted.get(name)
@@ -69,6 +82,19 @@ async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[s
             with suppress(NotFoundError):
                 found[name] = (*known.notes, *task_notes(operations.connectors.status(name)))
     return found
+
+
+async def _note_in_host(request: web.Request, name: str, config: Mapping[str, str]) -> None:
+    """Look up the notes of a large configuration in a task host; they stay unknown where it does not answer in time."""
+    context = context_of(request)
+    try:
+        infos = await within(context.operations.trials.validate(config, LOOK_S, asker_of(request)), LOOK_S)
+        found = context.secrets.mask_infos(infos, config).notes
+    except RequestError:
+        found = ()  # its class is not here any more, which its tasks say
+    except (WaitTimeoutError, TimeoutError, ConnectError):
+        return
+    request.app[NOTED][name] = ConnectorNotes(dict(config), found)
 
 
 def _note_each(

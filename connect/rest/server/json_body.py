@@ -23,10 +23,13 @@ from connect.rest.server.request_body import body_of
 
 NESTING_MAX: Final = 100
 """How deep objects and lists may stand in each other."""
+MEMBERS_MAX: Final = 30_000
+"""How many commas there may be between members, as each makes a value of its own."""
 _INITIAL_STATES: Final = {
     "RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED,
 }  # fmt: skip
 _TOKEN: Final = re.compile(r"[A-Za-z_$][\w$]*")
+_TEXT: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
@@ -133,6 +136,7 @@ def json_of(data: bytes) -> Any:
         raise _refusal(f"Invalid {name} {place} byte 0x{byte} at offset {error.start}") from None
     if not text.strip():
         return None
+    _check_members(text)
     try:
         value = json.loads(text, parse_int=NumberText, parse_float=NumberText, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -248,6 +252,12 @@ def _syntax_text(text: str, error: json.JSONDecodeError) -> str:
 def _inside_object(text: str, position: int) -> bool:
     before = text[:position].rstrip()
     return before.endswith(("{", ","))
+
+
+def _check_members(text: str) -> None:
+    # What is left out here takes time that grows with the text, so it is looked for where there are many commas alone.
+    if text.count(",") > MEMBERS_MAX and (count := _TEXT.sub("", text).count(",")) > MEMBERS_MAX:
+        raise HttpError(400, f"The body has {count} values. At most {MEMBERS_MAX} are taken: send them in several.")
 
 
 def _check_nesting(value: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "cluster_validation"))  # sample_plugins
 
+from apart_trials import ApartTrials, answer_of_host
 from memory_cluster import Cluster, MemoryOperations
 from rest_client import Rest, ServerMaker
 from sample_plugins import catalog, worker_config
@@ -66,3 +69,18 @@ def two(serve: ServerMaker) -> tuple[Rest, Rest]:
     follower = serve(MemoryOperations(cluster, leads=False))
     cluster.leader_url = leader.url
     return leader, follower
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as made:
+        made.submit(answer_of_host, {"connector.class": "FileStreamSource"}).result(120)
+        yield made
+
+
+@pytest.fixture
+def hosted(pool: ProcessPoolExecutor) -> MemoryOperations:
+    """A cluster whose configurations are judged by another process, with all plug-ins."""
+    operations = MemoryOperations()
+    operations.trials = ApartTrials(operations, pool)
+    return operations

@@ -82,6 +82,7 @@ def test_resources_that_java_lacks_answer_400_to_what_is_no_json(rest: Rest, pat
         ({f"k{number}": "x" for number in range(5001)}, "has 5003 keys. At most 5000"),
         ({"x" * 1001: "x"}, "has 1001 characters. At most 1000"),
         ({"topic": "x" * (256 * 1024 + 1)}, "The value of topic has 262145 characters. At most 262144"),
+        ({"topic": "x" * 200_000, "file": "x" * 100_000}, "The configuration has 3000"),
         ({"transforms": "a," * 1000}, "transforms lists 1001 aliases. At most 200"),
     ],
 )
@@ -95,6 +96,13 @@ def test_a_configuration_has_an_end(rest: Rest, config: dict[str, str], said: st
         assert said in refused(rest(method, path, body), 400)
     rest.create("a")
     assert said in refused(rest("PATCH", "/connectors/a/config", config), 400) or "keys" in said
+
+
+def test_a_body_has_so_many_values_and_commas_of_texts_are_none(rest: Rest) -> None:
+    many = [{"partition": {"p": "x"}, "offset": {"o": n}} for n in range(20_000)]
+    told = refused(rest("PATCH", "/connectors/a/offsets", {"offsets": many}), 400)
+    assert told == "The body has 39999 values. At most 30000 are taken: send them in several."
+    assert rest("POST", "/connectors", {"name": "a", "config": CONFIG | {"x": '",\\"' * 40_000}}).status_code == 201
 
 
 def test_a_name_of_8_kb_is_400(rest: Rest) -> None:
@@ -136,9 +144,9 @@ def asked_meanwhile(rest: Rest) -> Iterator[list[float]]:
 
 
 @pytest.mark.parametrize("piece", ["a", "${a:", "password=a;", "://", "x:y@z,", '{"token":"'])
-def test_a_long_value_holds_up_nobody(serve: ServerMaker, piece: str) -> None:
-    rest = serve(plugins=Catalog.installed())
-    value = piece * (200_000 // len(piece))
+def test_a_long_value_holds_up_nobody(serve: ServerMaker, hosted: MemoryOperations, piece: str) -> None:
+    rest = serve(hosted, plugins=Catalog.installed(), check_timeout_s=60)
+    value = piece * (85_000 // len(piece))
     config = {
         "connector.class": "JdbcSource",
         "name": "j",

@@ -11,6 +11,7 @@ from memory_cluster import MemoryConnectors, MemoryOperations
 from rest_client import Rest, ServerMaker
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 
+from connect.api.errors import ConnectError
 from connect.cluster.model.statuses import ConnectorStatus, Status
 from connect.lib.deadline import Deadline
 from connect.rest.resources import notes
@@ -122,3 +123,15 @@ def test_what_a_connector_finds_to_work_in_part_is_a_note_too(
     assert rest("PUT", "/connectors/a/config?dry_run=true", config).json()["notes"] == ["Table a is left aside."]
     assert rest("PUT", "/connectors/a/config", CONFIG).status_code == 201
     assert "The configuration of connector a: Table a is left aside." in caplog.text
+
+
+def test_those_of_a_large_configuration_come_from_a_task_host(rest: Rest) -> None:
+    config = CONFIG | {"batch.sise": "1", "file": "f" * 9000}
+    assert rest("PUT", "/connectors/a/config", config).status_code == 201
+    rest.operations.validate_error = ConnectError("It is gone.")
+    assert "notes" not in rest.get("/connectors/a/status")
+    assert rest.get("/connectors?expand=status&notes=true") == {"a": {"status": rest.get("/connectors/a/status")}}
+    rest.operations.validate_error = None
+    assert NOTE in rest.get("/connectors?expand=status&notes=true")["a"]["status"]["notes"]
+    rest.operations.validate_error = ConnectError("It is gone.")
+    assert NOTE in rest.get("/connectors/a/status")["notes"], "they are known"

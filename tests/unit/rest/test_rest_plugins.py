@@ -174,11 +174,8 @@ def test_a_provider_that_cannot_be_asked_is_an_error_of_the_class_and_nothing_is
     rest.operations.validate_error = ConnectError("The process that ran the connector's validate (pid 7) died.")
     config = {"connector.class": FILE_SOURCE, "topic": "${file:/s:pw}", "batch.size": "${file:/s:n}"}
     text = refused(rest("POST", "/connectors", {"name": "n", "config": config}), 400)
-    assert (
-        "1 error(s):\nThe check in a task host (values of config providers, matches of topics.regex) could not be"
-        in text
-    )
-    assert "could not be run: The process that ran" in text
+    assert "1 error(s):\nThe check in a task host (values of config providers, matches of topics.regex, large" in text
+    assert "configurations) could not be run: The process that ran" in text
     assert rest.get("/connectors") == []
     found = rest("PUT", "/connector-plugins/FileStreamSource/config/validate",
                  {**config, "connector.class": "FileStreamSource", "name": "n", "none": None})  # fmt: skip
@@ -191,4 +188,18 @@ def test_a_provider_that_does_not_answer_in_time_is_an_error_of_the_class(serve:
     rest.operations.validate_is_stuck = True
     config = {"connector.class": FILE_SOURCE, "topic": "${file:/s:pw}"}
     text = refused(rest("PUT", "/connectors/n/config", config), 400)
-    assert "(values of config providers, matches of topics.regex) did not end in 0 s." in text
+    assert "(values of config providers, matches of topics.regex, large configurations) did not end in 0 s." in text
+
+
+def test_a_worker_judges_no_large_configuration_itself(rest: Rest) -> None:
+    large = {"connector.class": FILE_SOURCE, "topic": "t", "file": "f" * 9000, "batch.size": "x"}
+    path = "/connector-plugins/FileStreamSource/config/validate"
+    found = rest("PUT", path, large | {"name": "n"}).json()
+    assert [c["value"]["name"] for c in found["configs"] if c["value"]["errors"]] == ["batch.size"]
+    rest.operations.validate_error = ConnectError("It is gone.")
+    found = rest("PUT", path, large | {"name": "n"}).json()
+    assert [c["value"]["name"] for c in found["configs"]] == ["connector.class"], "nothing else is known"
+    assert found["configs"][0]["value"]["errors"][0].endswith("large configurations) could not be run: It is gone.")
+    assert "NoSuch" in refused(
+        rest("POST", "/connectors", {"name": "n", "config": large | {"connector.class": "NoSuch"}}), 400
+    )
