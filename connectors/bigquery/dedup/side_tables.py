@@ -9,9 +9,11 @@ LOG_BATCH: Final = "_dedup_batch"
 LOG_BOUND: Final = "_dedup_bound"
 """Column of logs: SQL of the least partition that is searched for the row; NULL: all are."""
 MODE_LABEL: Final = "kafka-connect-dedup-mode"
+"""The label of a table that says which mode dedup.mode=auto has chosen for it."""
 REASON_LABEL: Final = "kafka-connect-dedup-reason"
 """Why the mode was chosen, as a code: a label takes no sentence."""
-"""The label of a table that says which mode dedup.mode=auto has chosen for it."""
+KEYS_LABEL: Final = "kafka-connect-dedup-keys"
+"""The label of a table that says, as a hash, which columns tell its rows apart, and of which fields they are."""
 
 
 def merges_table(target: str) -> str:

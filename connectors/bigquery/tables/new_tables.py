@@ -12,6 +12,7 @@ from connectors.bigquery.modes.auto import EMPTY, Choice
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.key_changes import key_labels
 from connectors.bigquery.tables.table_columns import cleared_columns, clustering, deletes_columns, log_columns
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
@@ -46,7 +47,12 @@ def new_table(
         partition_by=config.partition_field or None,
         expiration_ms=None if config.partition_expiration_ms == -1 else config.partition_expiration_ms,
         cluster_by=clustering(config.clustering, keys, columns),
-        labels={**config.table_labels, **(_MADE_FOR_DELETES if for_deletes else {}), **_mode_label(config)},
+        labels={
+            **config.table_labels,
+            **(_MADE_FOR_DELETES if for_deletes else {}),
+            **_mode_label(config),
+            **key_labels(config, dedup),
+        },
         primary_key=config.primary_key or config.mode.primary_key(dedup),
         max_staleness_s=config.mode.max_staleness_s,
     )

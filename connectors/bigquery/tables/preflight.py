@@ -7,11 +7,12 @@ from functools import partial
 
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.api.optional.findings import Aspect, Finding, Weight
-from connectors.bigquery.dedup.rules import key_column_problem
+from connectors.bigquery.dedup.rules import key_column_problem, placed
 from connectors.bigquery.dedup.window import PARTITIONABLE
 from connectors.bigquery.rows.paths import Path, Root
 from connectors.bigquery.rows.table_schema import REPEATED, Columns, ColumnType, by_name
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.key_changes import check_keys
 from connectors.bigquery.tables.mode_changes import check_change
 from connectors.bigquery.warehouse.errors import RefusedAccessError
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -67,6 +68,8 @@ def _of_topic(config: BigQuerySinkConfig, warehouse: Warehouse, topic: str) -> I
         return
     try:
         check_change(config, warehouse, table)
+        if Path(Root.KEY) not in config.dedup.fields:  # the first records show what keys are like
+            check_keys(config, warehouse, table, placed(config.dedup, config.field_names, None, config.key_column))
     except ConfigError as error:
         yield from error.problems
         return

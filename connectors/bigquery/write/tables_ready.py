@@ -26,6 +26,7 @@ from connectors.bigquery.rows.paths import Root, schema_of
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, by_name
 from connectors.bigquery.rows.types import TypeRules, column_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.key_changes import check_keys, key_labels
 from connectors.bigquery.tables.mode_changes import check_change
 from connectors.bigquery.tables.new_tables import (
     made_for_deletes,
@@ -283,6 +284,7 @@ class TargetTables:
             check_change(self._config, self._warehouse, table)
             self._config.mode.check_table(path, table.primary_key, dedup)
             self._check_log(target)
+            check_keys(self._config, self._warehouse, table, dedup)
         self.modes.settle(target, table)
         if needed.values:
             self._without_values.discard(target)
@@ -292,6 +294,9 @@ class TargetTables:
         if widened(path, columns, needed, allowed) is not columns:
             columns = self._warehouse.change_columns(target, lambda now: widened(path, now, needed, allowed))
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
+        labels = key_labels(self._config, dedup)
+        if not labels.items() <= table.labels.items():
+            self._warehouse.label(target, labels)
         self._ready_beside(target, columns, dedup)
         # A view shows the columns that its table had when it was created, so it is created again for new ones.
         mode = self.modes.of(target)

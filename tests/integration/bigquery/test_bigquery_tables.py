@@ -18,6 +18,10 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import ConfigError, ConnectError, SchemaError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
+from connectors.bigquery.dedup.side_tables import KEYS_LABEL
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.sink import BigQuerySinkConnector
 
 PLACE = TopicPartition(TOPIC, 0)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -69,6 +73,7 @@ def test_columns_have_the_types_that_are_chosen_for_them(dataset):
     assert table.labels == {
         "team": "shop", "stage": "test",
         "kafka-connect-dedup-mode": "merge", "kafka-connect-dedup-reason": "no-rows",
+        KEYS_LABEL: table.labels[KEYS_LABEL],
     }  # fmt: skip
     assert table.table_constraints.primary_key.columns == ["id"]
     assert table.time_partitioning.field == "seen"
@@ -118,6 +123,23 @@ def test_a_column_that_somebody_drops_meanwhile_is_named_and_a_restart_goes_on(d
         again.put([Message(0, 1, 2, 0, text="back")])
         again.settle()
     assert [(row["id"], row["text"]) for row in dataset.rows("orders")] == [(1, None), (2, "back")]
+
+
+def test_rows_do_not_become_doubles_when_other_fields_tell_them_apart(dataset):
+    nested = s.struct({"id": s.INT64, "place": s.struct({"number": s.INT64})})
+    rows = [{"id": 1, "place": {"number": 7}}, {"id": 2, "place": {"number": 8}}]
+    for settings in ({}, {"dedup__fields": "place.number"}, {"dedup__mode": "view", "dedup__fields": "place.number"}):
+        with Life(dataset.settings(**settings)) as life:
+            if not settings:
+                put(life, rows, nested)
+                life.settle()
+                continue
+            with pytest.raises(ConfigError, match=r"would become doubles|a double of it"):
+                put(life, rows, nested)
+        validated = BigQuerySinkConnector(BigQuerySinkConfig.parse(dataset.settings(topics=TOPIC, **settings)))
+        with pytest.raises(ConfigError, match=r"would become doubles|a double of it"):
+            validated.check(Deadline.after(60))
+    assert len(dataset.rows("orders")) == 2
 
 
 def test_a_new_column_leaves_what_somebody_says_of_the_others(dataset):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -43,6 +43,9 @@ class Tables:
 
     def relabel(self, name: str, change: Any) -> bool:
         return change({}) is not None
+
+    def label(self, name: str, labels: Mapping[str, str]) -> None:
+        self.tables[name] = replace(self.tables[name], labels={**self.tables[name].labels, **labels})
 
     def table(self, name: str) -> TableFacts | None:
         return self.tables.get(name)

@@ -1,0 +1,109 @@
+"""Decides whether a table whose rows were told apart by some fields takes records that are told apart by others.
+
+Labels of the table say by what its rows were told apart, and which field each column has that dedup added. They hold
+hashes, as a label takes no names of fields.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+
+from connect.api.errors import ConfigError
+from connectors.bigquery.dedup.rules import DedupColumns, PathColumn
+from connectors.bigquery.dedup.side_tables import KEYS_LABEL, log_table
+from connectors.bigquery.rows.paths import COORDINATES, Root
+from connectors.bigquery.rows.table_schema import by_name
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.table_facts import TableFacts
+from connectors.bigquery.warehouse.warehouse import Warehouse
+
+
+def key_labels(config: BigQuerySinkConfig, dedup: DedupColumns) -> Mapping[str, str]:
+    """Return the labels of a table whose rows have these keys and orders."""
+    found = {_label_of(placed): _hash(str(placed.path)) for placed in _added(dedup)}
+    if config.mode.merges_rows and dedup.keys:
+        found[KEYS_LABEL] = _hash(*sorted(f"{key.column}={key.path}" for key in dedup.keys))
+    return found
+
+
+def check_keys(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableFacts, dedup: DedupColumns) -> None:
+    """Raise ConfigError where rows of the table would not be found by the keys of records, or by wrong ones."""
+    wanted = key_labels(config, dedup)
+    differs = [label for label, value in wanted.items() if table.labels.get(label, value) != value]
+    known = by_name(table.columns)
+    lacking = [
+        key for key in _added(dedup) if key in dedup.keys and key.column.lower() not in known and config.mode.is_keyed
+    ]
+    if not (differs or lacking) or not _has_rows(warehouse, table):
+        return
+    if KEYS_LABEL in differs:
+        raise _told_apart_otherwise(config, table.name)
+    for placed in _added(dedup):
+        if _label_of(placed) in differs:
+            is_key = placed in dedup.keys
+            key, named = (
+                ("dedup.fields", _named(config)) if is_key else ("dedup.order.by", ",".join(config.dedup_order))
+            )
+            raise _of_other_field(config, table.name, placed, key, named)
+    if lacking:
+        raise _without_keys(config, table.name, lacking)
+
+
+def _added(dedup: DedupColumns) -> Iterator[PathColumn]:
+    """Yield the keys and orders whose columns dedup adds, but for a record's place in Kafka."""
+    return (placed for placed in dedup.own if placed.path.root not in COORDINATES)
+
+
+def _label_of(placed: PathColumn) -> str:
+    return f"kafka-connect{placed.column.replace('_', '-')}"
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:24]
+
+
+def _has_rows(warehouse: Warehouse, table: TableFacts) -> bool:
+    if table.rows:
+        return True
+    log = warehouse.table(log_table(table.name))
+    return log is not None and log.rows > 0
+
+
+def _told_apart_otherwise(config: BigQuerySinkConfig, target: str) -> ConfigError:
+    return ConfigError(
+        f"The rows of table {config.table_path(target)} were told apart by other fields than "
+        f"dedup.fields={_named(config)}: records would become doubles of them, or take the place of others.",
+        key="dedup.fields",
+        fix="Name the fields that were named before, or another table in topic2TableMap, and reset the connector's "
+        "offsets. Where the table's rows are as the fields of now would have them, take the label off: "
+        f"bq update --clear_label {KEYS_LABEL} {config.project}:{config.dataset}.{target}",
+    )
+
+
+def _of_other_field(config: BigQuerySinkConfig, target: str, placed: PathColumn, key: str, named: str) -> ConfigError:
+    path = config.table_path(target)
+    return ConfigError(
+        f"Column {placed.column} of table {path} has the values of another field than {key}={named} says, and these "
+        "would be compared with those of a field that means something else.",
+        key=key,
+        fix="Name the fields that were named before, or a new table in topic2TableMap, and reset the connector's "
+        f"offsets. Where the column's values are those of {placed.path}, take the label off: "
+        f"bq update --clear_label {_label_of(placed)} {config.project}:{config.dataset}.{target}",
+    )
+
+
+def _without_keys(config: BigQuerySinkConfig, target: str, lacking: Sequence[PathColumn]) -> ConfigError:
+    path, column = config.table_path(target), lacking[0].column
+    source = str(lacking[0].path) if lacking[0].path.root is Root.VALUE else "..."
+    return ConfigError(
+        f"Table {path} has rows and no column {column}, in which rows have {lacking[0].path} of dedup.fields: no "
+        "record would find its row, and each would become a double of it.",
+        key="dedup.fields",
+        fix=f"Fill it, by its type: ALTER TABLE `{path}` ADD COLUMN {column} INT64; UPDATE `{path}` SET {column} = "  # noqa: S608 - the text advises a person, and is not run
+        f"{source} WHERE TRUE. Or name columns of the table in dedup.fields, or a new table in topic2TableMap.",
+    )
+
+
+def _named(config: BigQuerySinkConfig) -> str:
+    return ",".join(map(str, config.dedup.fields))

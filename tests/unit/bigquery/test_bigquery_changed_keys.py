@@ -1,0 +1,105 @@
+"""A table whose rows were told apart by other fields, or by none, takes no records that would become doubles."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pytest
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery, sql_of
+from plain_bigquery_client import PlainClient
+
+from connect.api import schema as s
+from connect.api.arrow import arrow_type
+from connect.api.errors import ConfigError
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connectors.bigquery.dedup.side_tables import KEYS_LABEL
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.tables_ready import TargetTables
+
+VALUE = s.struct({"id": s.INT64, "region": s.STRING, "place": s.struct({"a": s.INT64, "b": s.INT64})})
+OTHER_FIELDS = [
+    ("id", "id,region"),
+    ("id,region", "region"),
+    ("id", "place.a"),
+    ("place.a", "place.b"),
+    ("place.a,place.b", "place.b,place.a"),
+    ("__key.id", "__key.region"),
+]
+
+
+def _batch() -> Batch:
+    """Return one record."""
+    row = {"id": 1, "region": "eu", "place": {"a": 2, "b": 3}}
+    column = Column.from_arrow(pa.array([row], arrow_type(VALUE)), VALUE)
+    consumed = Consumed(TopicPartition("orders", 0), pa.array([0]), 1)
+    return Batch("orders", column, keys=column, timestamps_ms=pa.array([0]), partition=0, consumed=consumed)
+
+
+class Tables:
+    """The table that a task finds, and makes ready for a record."""
+
+    def __init__(self) -> None:
+        self.service = PlainBigQuery(random.Random(1))
+        self.warehouse = Warehouse(PlainClient(self.service), PROJECT, DATASET, timeout_s=1)
+
+    def prepare(self, fields: str, settings: Mapping[str, str] | None = None) -> None:
+        """Make the table ready as a new task does that has these dedup fields."""
+        given = {
+            "project": PROJECT, "defaultDataset": DATASET, "dedup.fields": fields, "dedup.mode": "merge",
+            **(settings or {}),
+        }  # fmt: skip
+        TargetTables(BigQuerySinkConfig.parse(given), self.warehouse).prepare(_batch())
+
+    def add_row(self) -> None:
+        """Add a row, as a merge does."""
+        self.service.database.execute(f"INSERT INTO {sql_of('orders')} (id) VALUES (1)")
+        self.service.tables["orders"].version += 1
+
+
+@pytest.fixture
+def tables() -> Tables:
+    return Tables()
+
+
+@pytest.mark.parametrize(("before", "now"), OTHER_FIELDS)
+def test_rows_that_were_told_apart_by_other_fields_are_not_doubled(tables, before, now):
+    tables.prepare(before)
+    tables.add_row()
+    tables.prepare(before)
+    with pytest.raises(ConfigError, match=rf"(?s)orders.*other fields than dedup.fields={now}.*{KEYS_LABEL}"):
+        tables.prepare(now)
+
+
+def test_fields_may_change_while_a_table_has_no_rows(tables):
+    for fields in ("id", "place.a", "place.b"):
+        tables.prepare(fields)
+    tables.add_row()
+    tables.prepare("place.b")
+    with pytest.raises(ConfigError):
+        tables.prepare("place.a")
+
+
+def test_the_order_in_which_columns_are_named_says_nothing(tables):
+    tables.prepare("id,region")
+    tables.add_row()
+    tables.prepare("region,id")
+
+
+@pytest.mark.parametrize("fields", ["place.a", "__key.id"])
+def test_rows_of_somebody_else_that_lack_the_column_of_a_key_are_not_doubled(tables, fields):
+    tables.prepare("", {"dedup.mode": "none"})
+    tables.add_row()
+    with pytest.raises(ConfigError, match=r"(?s)orders.*has rows and no column _dedup_key_1.*ALTER TABLE.*UPDATE"):
+        tables.prepare(fields)
+    assert "_dedup_key_1" not in {column.name for column in tables.warehouse.table("orders").columns}
+
+
+def test_an_order_that_stands_in_a_column_of_its_own_is_not_compared_with_another_field(tables):
+    tables.prepare("id", {"dedup.order.by": "place.a"})
+    tables.add_row()
+    tables.prepare("id", {"dedup.order.by": "region"})
+    with pytest.raises(ConfigError, match=r"_dedup_order_1 of table p.d.orders.*dedup.order.by=place.b"):
+        tables.prepare("id", {"dedup.order.by": "place.b"})
