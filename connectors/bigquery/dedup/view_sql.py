@@ -35,7 +35,7 @@ class Memory:
 class LatestView:
     """A view of a table to which every record is added. table: quoted. columns: those of the table.
 
-    keys, order: as of a MERGE. Records without a key are rows of their own, each once. memories: deletes that were
+    keys, order: as of a MERGE. Rows without a key are rows of their own, records among them each once. memories: deletes that were
     merged before the table got every record; they hide what is older, as if they were in the table.
     """
 
@@ -66,7 +66,8 @@ class LatestView:
             f"SELECT {shown} FROM (",  # noqa: S608 - it joins quoted names, no values of rows
             f"{rows} WHERE TRUE",
             f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {', '.join(keys)}, CASE WHEN {lacking} THEN {place} END",
-            f"  ORDER BY {order}) = 1",
+            # Rows that were there before have no place, so nothing tells those without a key apart: each is shown.
+            f"  ORDER BY {order}) = 1 OR (({lacking}) AND {offset} IS NULL)",
             f"){alive}",
         ])  # fmt: skip
 

@@ -41,11 +41,15 @@ def view_rows(table: SqlTable, messages_of_runs: Sequence[Sequence[Message]]) ->
         rows = rows_of(sealed(table, list(run)))
         table.database.execute("INSERT INTO target BY NAME SELECT * FROM rows")
         del rows
+    return table.database.sql(f"SELECT * FROM ({view_text(table)}) ORDER BY id, text").to_arrow_table().to_pylist()
+
+
+def view_text(table: SqlTable) -> str:
     view = LatestView(
         "target", [column.name for column in table.columns], [p.column for p in table.dedup.keys],
         [p.column for p in table.dedup.order], table.settings.dedup.keep, quoted,
     )  # fmt: skip
-    return table.database.sql(f"SELECT * FROM ({view.text()}) ORDER BY id, text").to_arrow_table().to_pylist()
+    return view.text()
 
 
 def sealed(table: SqlTable, run: list[Message]) -> SealedBatch:
@@ -68,6 +72,14 @@ def test_a_view_shows_the_latest_record_of_each_key_whatever_comes_again(viewed,
     assert texts([row for row in rows if row["id"] is not None]) == wanted(latest(messages))
     keyless = {(m.partition, m.offset) for m in messages if m.id is None and m.text is not None}
     assert sorted((r["_kafka_partition"], r["_kafka_offset"]) for r in rows if r["id"] is None) == sorted(keyless)
+
+
+def test_a_view_shows_all_rows_without_a_key_that_somebody_wrote_before(viewed):
+    seen = view_rows(viewed, [[Message(0, 0, 1, 0), Message(0, 1, None, 0, text="keyless")]])
+    viewed.database.execute("INSERT INTO target (id, text) VALUES (NULL, 'a'), (NULL, 'b'), (NULL, 'b'), (1, 'c')")
+    assert [row["text"] for row in seen] == ["x", "keyless"]
+    rows = viewed.database.sql(f"SELECT text FROM ({view_text(viewed)}) ORDER BY id, text").fetchall()
+    assert [text for (text,) in rows] == ["x", "a", "b", "b", "keyless"]
 
 
 @settings(max_examples=10, **SLOW)
