@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.api.optional.costs import CostQuestion, TableCost, TopicRate
+from connect.api.optional.costs import CostQuestion, ModeCost, TableCost, TopicRate
 from connectors.bigquery.cost.choosing import new_choice
-from connectors.bigquery.cost.plan import DAY_S, TableSize, Traffic, as_set, plan
+from connectors.bigquery.cost.plan import CHEAP_USD, DAY_S, TableSize, Traffic, as_set, plan
 from connectors.bigquery.cost.prices import Prices, list_prices_in, prices_in
 from connectors.bigquery.dedup.rules import Keep
 from connectors.bigquery.dedup.window import parse_window
@@ -25,6 +25,8 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _DAYS: Final = {"HOUR": 1 / 24, "DAY": 1.0, "MONTH": 30.0, "YEAR": 365.0}
 _DAY_MS: Final = DAY_S * 1000
+_AHEAD_DAYS: Final = 30
+"""What a table will cost is told for so long ahead, as a table that is new or small costs nothing today."""
 
 
 def table_costs(
@@ -63,6 +65,21 @@ def choice_for(config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices,
     return new_choice(cost.modes, has_window=parse_window(config.dedup_window) is not None)
 
 
+def told_of_dear_merges(
+    config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices, found: TableFacts, now_s: float
+) -> str:
+    """Return a sentence for a table of merges that dedup.mode=auto would not merge as it is now; else an empty text."""
+    if not found.rows:
+        return ""
+    cost = _cost_of(_Asked(config, warehouse, CostQuestion(), prices, now_s), found.name, found, None)
+    choice = new_choice(cost.modes, has_window=parse_window(config.dedup_window) is not None)
+    if choice.mode == MergeMode.name:
+        return ""
+    return (
+        f" As it has grown, {choice.why}: set dedup.mode={choice.mode}, which keeps its rows, and read its view then."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """Holds what every table is asked and priced by."""
@@ -88,13 +105,15 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
     name = config.table_path(target)
     size, told = _size(asked.warehouse, found, asked.now_s)
     rows_per_day, row_bytes = question.rows_per_day, question.row_bytes
+    got_per_day: float = math.inf
     if rate is not None and rows_per_day is None:
         rows_per_day = rate.rows_per_day
         told += f"; sampled: {_told_of(rate)}"
     if found is not None and size.rows:
         days = max(1.0, (asked.now_s * 1000 - found.created_ms) / _DAY_MS)
+        got_per_day = math.ceil(size.rows / days)
         if rows_per_day is None:
-            rows_per_day = math.ceil(size.rows / days)
+            rows_per_day = got_per_day
             told += f"; assumed: as many records a day as it got rows in each of its {days:.0f} days"
         row_bytes = math.ceil(size.total_bytes / size.rows) if row_bytes is None else row_bytes
     if row_bytes is None and rate is not None and rate.row_bytes is not None:
@@ -107,6 +126,8 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
         rows_per_day, row_bytes, interval_s=config.interval_ms / 1000, batch_rows=config.max_records,
         window_days=1.0 if window_ms is None else window_ms / _DAY_MS,
     )  # fmt: skip
+    growth = int(min(got_per_day, rows_per_day))
+    grown = size.grown(growth, row_bytes, _AHEAD_DAYS)
     told += f"; {rows_per_day:,} records of {row_bytes:,} bytes a day"
     told += f". {assumed}" if (assumed := list_prices_in(asked.prices)) else ""
     costs, mode, has_window = plan(size, traffic, asked.prices), config.mode.name, window_ms is not None
@@ -118,7 +139,25 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
         told += f". dedup.mode=auto takes {mode} for it: {choice.why}"
         told += f"; read its view {target}{config.view_suffix}" if mode == CompactMode.name else ""
     is_first = config.dedup_keep == Keep.FIRST
-    return TableCost(name, told, as_set(costs, mode, keeps_first=is_first, has_window=has_window))
+
+    def marked(costs: Sequence[ModeCost]) -> Sequence[ModeCost]:
+        return as_set(costs, mode, keeps_first=is_first, has_window=has_window)
+
+    if not is_first:
+        told += _told_of_growth(marked(plan(grown, traffic, asked.prices)), growth)
+    return TableCost(name, told, marked(costs))
+
+
+def _told_of_growth(costs: Sequence[ModeCost], rows_a_day: int) -> str:
+    """Return what a day of the mode that is set will cost, where another one will cost less; an empty text else."""
+    will_fit = next(cost for cost in costs if cost.fits)
+    is_set = next((cost for cost in costs if cost.is_set), will_fit)
+    if is_set.usd_per_day <= max(CHEAP_USD, will_fit.usd_per_day):
+        return ""
+    return (
+        f". In {_AHEAD_DAYS} days, if it gets {rows_a_day:,} rows more a day, a day of {is_set.mode} costs about "
+        f"{is_set.usd_per_day:,.2f} USD, and of {will_fit.mode} {will_fit.usd_per_day:,.2f}"
+    )
 
 
 def _told_of(rate: TopicRate) -> str:

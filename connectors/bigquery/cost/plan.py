@@ -32,6 +32,14 @@ class TableSize:
     partitions: int = 0
     partition_days: float = 1.0
 
+    def grown(self, rows: int, row_bytes: int, days: int) -> TableSize:
+        """Return the size after so many days that add these rows each, with partitions of their own."""
+        partitions = self.partitions + math.ceil(days / self.partition_days) if self.partitions else 0
+        return replace(
+            self, rows=self.rows + days * rows, total_bytes=self.total_bytes + days * rows * row_bytes,
+            partitions=partitions,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Traffic:

@@ -35,8 +35,8 @@ class Memory:
 class LatestView:
     """A view of a table to which every record is added. table: quoted. columns: those of the table.
 
-    keys, order: as of a MERGE. Rows without a key are rows of their own, records among them each once. memories: deletes that were
-    merged before the table got every record; they hide what is older, as if they were in the table.
+    keys, order: as of a MERGE. Rows without a key are rows of their own, records among them each once. memories:
+    deletes that were merged before the table got every record; they hide what is older, as if they were in the table.
     """
 
     table: str

@@ -6,9 +6,10 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from connectors.bigquery.cost.asking import choice_for
+from connectors.bigquery.cost.asking import choice_for, told_of_dear_merges
 from connectors.bigquery.dedup.side_tables import MODE_LABEL
 from connectors.bigquery.modes.auto import CHOICES, NAMED, Choice, choice_in
+from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import Mode
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.spending.budget import prices_of_config
@@ -28,6 +29,7 @@ class TableModes:
         self._warehouse = warehouse
         self._modes: dict[str, Mode] = {}
         self._choices: dict[str, Choice] = {}
+        self._dear: dict[str, str] = {}
 
     def of(self, target: str) -> Mode:
         """Return the mode of a table, that of the configuration where none was settled."""
@@ -57,7 +59,7 @@ class TableModes:
             else:  # another task has chosen meanwhile
                 now = self._warehouse.table(target)
                 kept = (None if now is None else choice_in(now.labels)) or choice
-        self._choices[target] = kept
+        self._keep(table, kept)
         self._modes[target] = mode.of_table(kept.mode)
 
     def recall(self, targets: Iterable[str]) -> None:
@@ -67,13 +69,24 @@ class TableModes:
         for target in list(targets)[:_TOLD_MOST]:
             table = self._warehouse.table(target)
             chosen = None if table is None else choice_in(table.labels)
-            if chosen is not None:
-                self._choices[target] = chosen
+            if table is not None and chosen is not None:
+                self._keep(table, chosen)
+
+    def _keep(self, table: TableFacts, choice: Choice) -> None:
+        """Hold the choice for a table, with what became of its costs. Nobody but its user changes it."""
+        self._choices[table.name], config = choice, self._config
+        is_merged = choice.mode == MergeMode.name
+        self._dear[table.name] = (
+            told_of_dear_merges(config, self._warehouse, prices_of_config(config), table, time.time())
+            if is_merged
+            else ""
+        )
 
     def told(self) -> Sequence[str]:
         """Return a sentence for each table that dedup.mode=auto has chosen for; none where a mode is named."""
         lines = [
             f"dedup.mode=auto takes {choice.mode} for table {self._config.table_path(target)}: {choice.why}."
+            f"{self._dear.get(target, '')}"
             for target, choice in sorted(self._choices.copy().items())
         ]
         more = len(lines) - _TOLD_MOST

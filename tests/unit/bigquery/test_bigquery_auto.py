@@ -218,6 +218,17 @@ def test_the_choice_for_a_table_and_its_reason_are_noted_and_after_a_restart_too
     assert noted_by(service, monkeypatch, batch, **{"dedup.mode": "merge"}) == ()
 
 
+def test_a_table_that_has_grown_is_noted_with_what_its_merges_cost_now_and_the_mode_that_costs_less(
+    service, monkeypatch
+):
+    noted_by(service, monkeypatch, batch_of([Message(0, 0, 1, 0)]), **AUTO)
+    monkeypatch.setattr(table_modes, "prices_of_config", lambda _: Prices(query_tib=10_000_000))
+    (told,) = noted_by(service, monkeypatch, **AUTO)
+    assert "nothing was known of what would come. As it has grown, a day of merges costs about" in told
+    assert told.endswith("USD, of compact 0.00: set dedup.mode=compact, which keeps its rows, and read its view then.")
+    assert mode_of(service) == "merge", "its user's word alone changes it"
+
+
 def test_a_choice_by_costs_is_noted_with_its_figures_after_a_restart_and_a_word_of_the_user_as_his(
     service, monkeypatch
 ):

@@ -131,6 +131,42 @@ def test_the_list_prices_that_stand_in_for_missing_ones_are_named_and_no_others(
     assert list_prices_in(Prices(5, 1, 1)) == ""
 
 
+class Tables:
+    """A dataset with one table, or with none."""
+
+    def __init__(self, found: TableFacts | None) -> None:
+        self._found = found
+
+    def look(self) -> None:
+        pass
+
+    def table(self, name: str) -> TableFacts | None:
+        return self._found if name == "orders" else None
+
+
+def facts_of(found: TableFacts | None, rows_per_day: int, **others: str) -> str:
+    given = {"project": "p", "defaultDataset": "d", "topics": "orders", "dedup.fields": "id", **others}
+    config, question = BigQuerySinkConfig.parse(given), CostQuestion(rows_per_day, 1000)
+    (cost,) = table_costs(config, Tables(found), question, 10 * 86_400)  # type: ignore[arg-type]
+    return cost.facts
+
+
+def test_what_a_new_table_will_cost_is_told_before_it_has_grown():
+    # 30 days of 100 M rows of 1,000 bytes are 3 TB, which 1,440 merges a day read: 24,600 USD, and 40 bytes of each
+    # row once more.
+    told = facts_of(None, 100_000_000)
+    assert "In 30 days, if it gets 100,000,000 rows more a day, a day of merge, every 1 min costs about 25," in told
+    assert "USD, and of compact, once a day 18." in told
+    assert "In 30 days" not in facts_of(None, 1000), "a table that stays small"
+    assert "In 30 days" not in facts_of(None, 100_000_000, **{"dedup.mode": "compact"}), "what is set fits"
+    assert "In 30 days" not in facts_of(None, 100_000_000, **{"dedup.keep": "first", "dedup.delete": "ignore"})
+
+
+def test_a_table_grows_as_it_has_grown_so_far_when_most_records_are_updates():
+    table = TableFacts("orders", (), {}, "", rows=10**6, total_bytes=10**9)
+    assert "if it gets 100,000 rows more a day" in facts_of(table, 100_000_000, **{"dedup.mode": "merge"})
+
+
 class UncountedPartitions:
     """A table of 30 days, whose INFORMATION_SCHEMA may not be read."""
 
