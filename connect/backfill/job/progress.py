@@ -28,7 +28,7 @@ _STARTED_S: Final = 60.0
 class JobProgress:
     """Counts so far, the rate of the last half minute, and when it would be done at that rate or the owner's limit.
 
-    The half minute ends now, and where the job runs no longer with its newest marker.
+    A job that does not run moves no rows: its rate is 0.
     """
 
     state: JobState | None = None
@@ -53,12 +53,12 @@ class JobProgress:
         """Return the progress in a line for people."""
         share = self.chunks_done / self.chunks if self.chunks else 1.0
         eta = "" if self.eta_s is None or self.chunks_done == self.chunks else f", about {self.eta_s:,.0f} s to go"
+        rate = "" if self.is_over else f", {self.rows_per_second:,.0f} rows/s"
         quiet = self._quiet(self.silent_s or 0.0) if self.state is JobState.RUNNING else ""
         return (
             f"{self.state or 'no such job'}: {share:.0%}, {self.chunks_done} of {counted(self.chunks, 'chunk')}, "
             f"{self.rows_done:,} of about {counted(self.rows, 'row')}, {self.size_bytes / 1e6:,.1f} MB, "
-            f"{counted(self.lanes, 'lane')}, "
-            f"{self.rows_per_second:,.0f} rows/s{eta}{quiet}{f'; {self.error}' if self.error else ''}"
+            f"{counted(self.lanes, 'lane')}{rate}{eta}{quiet}{f'; {self.error}' if self.error else ''}"
         )
 
     def _quiet(self, silent_s: float) -> str:
@@ -120,7 +120,7 @@ class MarkerTotals:
         """Return how far the job is; None: there is none. `pace`: what its owner allows it now."""
         if job is None:
             return JobProgress()
-        rate = self.rate(now_ms if job.is_running else 0)
+        rate = self.rate(now_ms) if job.is_running else 0.0
         rows = max(job.rows, self.rows)
         left = rows - self.rows
         return JobProgress(

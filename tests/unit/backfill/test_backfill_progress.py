@@ -31,13 +31,14 @@ def test_the_rate_is_of_the_half_minute_until_now_in_whatever_order_markers_were
     assert tally_of((10,), (20,), (70,), (80,), (90,), (100,)).rate(100_000) == by_lane.rate(100_000)
 
 
-def test_of_a_job_that_runs_time_without_a_marker_counts_and_of_others_it_does_not():
+def test_time_without_a_marker_counts_and_a_job_that_does_not_run_has_no_rate():
     tally = tally_of((90, 100))
     assert tally.progress(RUNNING, Pace(), 110_000).rows_per_second == pytest.approx(1000 / 20)
     assert tally.progress(RUNNING, Pace(), 200_000).eta_s is None, "nobody may be at work"
-    ended = replace(RUNNING, state=JobState.PAUSED)
-    told = tally.progress(ended, Pace(), 200_000)
-    assert (told.rows_per_second, told.eta_s) == (pytest.approx(1000 / 10), None)
+    for state in set(JobState) - {JobState.PLANNED, JobState.RUNNING}:
+        told = tally.progress(replace(RUNNING, state=state), Pace(), 101_000)
+        assert (told.rows_per_second, told.eta_s) == (0.0, None)
+        assert "rows/s" not in told.line()
 
 
 def test_a_clock_behind_that_of_the_lanes_divides_by_no_time():
