@@ -67,7 +67,10 @@ async def gathered(request: web.Request, look: SampleWindow) -> Found:
     topics, jobs = await told.topics.value(), await told.jobs.value()
     not_told = [name for name, value in (("topics", topics), ("backfills", jobs)) if value is None]
     shown = [job for job in jobs or () if has_role(request, Role.VIEWER, job["spec"])]
-    return Found(flow(_connectors(request, look), shown, topics), not_told)
+    found = flow(_connectors(request, look), shown, topics)
+    if any(node.is_there is False for node in found.nodes):
+        told.topics.hurry()
+    return Found(found, not_told)
 
 
 def _connectors(request: web.Request, look: SampleWindow) -> list[ConnectorFlow]:
