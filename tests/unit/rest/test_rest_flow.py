@@ -13,6 +13,7 @@ from test_rest_ui import HOSTILE
 from ui_reader import Reader
 
 from connect.cli import main
+from connect.cli.flow import show
 from connect.client.overview import Line
 from connect.rest.figures.sample_window import Pace
 from connect.rest.flow.graph import ConnectorFlow, Does, Flow, flow
@@ -213,3 +214,24 @@ def test_the_command_prints_what_rest_tells(rest: Rest, kafka: Kafka) -> None:
     assert "sink alone (RUNNING)" in printed.output
     machine = CliRunner().invoke(main, ["flow", "--json", "--once", "--url", rest.url])
     assert '"does": "writes"' in machine.output
+
+
+LONG = "inventory-production.public.customer_order_lines"
+LINES = [(f"source {LONG} (RUNNING)", "writes", f"topic {LONG}", "configuration, rows", "1,234.5", "120 rows, 1.5 s"),
+         ("sink alone (PAUSED)", "–", "–", "–", "–", "–")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "as_table"), [(None, True), (200, True), (80, False)])
+def test_long_names_are_whole_on_a_narrow_terminal(
+    width: int | None, as_table: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(LINES, width)
+    printed = capsys.readouterr().out
+    assert printed.count(LONG) == 2
+    assert printed.startswith("FROM ") == as_table
+    if not as_table:
+        assert printed == (
+            f"source {LONG} (RUNNING) writes topic {LONG}\n"
+            "    1,234.5 rows/s; lag 120 rows, 1.5 s; known by configuration, rows\n"
+            "sink alone (PAUSED)\n"
+        )
