@@ -22,7 +22,7 @@ CONNECTOR_METRICS: Final[tuple[tuple[str, tuple[Declared, ...]], ...]] = (
          "where it grows, see that the connector keeps up before the server's disk is full."),
     )),
     ("sources of Cassandra", (
-        ("splits_left", "splits", "Parts of tables that the sweeps have still to read.", ""),
+        ("splits_left", "splits", "Parts of tables that sweeps that have begun, or are due, have still to read.", ""),
     )),
     ("the one-copy connector of Cassandra", (
         ("events_total", "events", "Events of all copies that were read.", ""),

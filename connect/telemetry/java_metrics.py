@@ -83,7 +83,7 @@ JAVA_TASK_METRICS: Final = (
     *_of("task-error-metrics", "",
          ("total-record-failures", "errors_total", "Rows that failed in a converter, a transform or the sink."),
          ("total-record-errors", "errors_total", "Rows that failed for good; a retry is a retry of a batch here."),
-         ("total-records-skipped", "skipped_total", "Rows given up under errors.tolerance=all."),
+         ("total-records-skipped", "skipped_total", "Bad rows passed over, those with a dead letter among them."),
          ("total-retries", "retries_total", "Calls made again after a retriable error."),
          ("total-errors-logged", "errors_logged_total", "Failed rows that the log tells of."),
          ("deadletterqueue-produce-requests", "dead_letters_total", "Rows given to the dead-letter topic."),

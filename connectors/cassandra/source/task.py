@@ -166,7 +166,9 @@ class CassandraSourceTask:
             )  # fmt: skip
             self._readings.add(Reading(reader, sweep))
         assert self._context is not None
-        self._context.gauge("splits_left", len(self._waiting) + len(self._readings))
+        # A split that rests until its next sweep has nothing left of this one.
+        due = sum(work.due_s <= time.monotonic() for work in self._waiting)
+        self._context.gauge("splits_left", due + len(self._readings))
 
     def _tell_lag(self) -> None:
         assert self._context is not None

@@ -66,11 +66,12 @@ class Nodes:
 
 @contextmanager
 def opened(
-    nodes: Nodes, monkeypatch: pytest.MonkeyPatch, broken: Mapping[str, str] = MappingProxyType({})
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch, broken: Mapping[str, str] = MappingProxyType({}), **more: str
 ) -> Iterator[tuple[CassandraSourceTask, FakeSourceContext]]:
     monkeypatch.setattr(task_module, "Database", lambda config: nodes)
     monkeypatch.setattr(task_module, "read_schemas", lambda database: Schemas([TABLE], broken))
     settings = {"contact.points": "127.0.0.1", "keyspace": "ks", "table.splits": "1", "share": "0", "share.of": "1"}
+    settings |= more
     task, context = CassandraSourceTask(CassandraTaskConfig.parse(settings)), FakeSourceContext()
     task.open(context)
     yield task, context
@@ -99,6 +100,15 @@ def test_a_table_that_is_refused_by_nodes_that_agree_is_left_aside(monkeypatch: 
         assert context.gauges["splits_left"] == 0
         assert context.is_behind, "its rows are not in Kafka"
         assert "source_lag_rows" not in context.gauges
+
+
+def test_a_split_that_rests_until_its_next_sweep_is_not_left_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    seldom = {"mode": "bulk", "poll.interval.ms": "60000"}
+    with opened(Nodes(Page(ROW, 1, 2)), monkeypatch, **seldom) as (task, context):
+        assert keys(task) == [7]
+        assert context.gauges["splits_left"] == 1
+        assert keys(task) == []
+        assert context.gauges["splits_left"] == 0
 
 
 def test_the_source_is_behind_until_its_last_page_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
