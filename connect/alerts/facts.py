@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 from connect.client.reasons import reasons
 from connect.cluster.model.statuses import OverdueTask
 
-_AT_REST: Final = frozenset({"rows"})
-"""A task that waits for this stands still, and nothing is wrong."""
+_AT_REST: Final = frozenset({"rows", "budget"})
+"""A task that waits for one of these stands still, and nothing is wrong; a budget has an alert of its own."""
 _UNDECIDED: Final = frozenset({"UNASSIGNED", "RESTARTING"})
 
 

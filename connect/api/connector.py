@@ -29,11 +29,12 @@ class TaskContext(Protocol):
         `name` is snake_case with its unit (`source_lag_s`); it is shown with connector and task.
         """
 
-    def explain(self, reason: str | None) -> None:
+    def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         """Say that part of the task's work waits, for this reason; None: all of it goes on.
 
         `reason` is one line for people: which part (tables, topics), why, and what to do. It is shown in the task's
         status and in `/connectors/NAME/why`, of 500 characters at most, while nothing holds up the whole task.
+        `waiting_for`: as `RetriableError` has it.
         """
 
 

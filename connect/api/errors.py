@@ -29,7 +29,17 @@ class ConnectError(Exception):
 
 
 class RetriableError(ConnectError):
-    """Nothing was taken or given; the same call is made again with backoff inside `errors.retry.timeout`."""
+    """Nothing was taken or given; the same call is made again with backoff inside `errors.retry.timeout`.
+
+    `waiting_for`: `budget` where nothing is wrong and the call succeeds once a budget has room again; None: whoever
+    was called is away, or refuses for now.
+    """
+
+    def __init__(
+        self, message: str, *, key: str | None = None, fix: str | None = None, waiting_for: str | None = None
+    ) -> None:
+        super().__init__(message, key=key, fix=fix)
+        self.waiting_for = waiting_for
 
 
 class SchemaError(ConnectError):

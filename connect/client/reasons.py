@@ -14,6 +14,7 @@ _NEXT = {
     "kafka": "It waits for Kafka.",
     "converter": "It waits for what the converter needs, such as the schema registry.",
     "rows": "It waits for more rows; nothing is wrong.",
+    "budget": "It goes on by itself once the budget has room again.",
     "restart": "It restarts by itself.",
     "person": "Nothing happens by itself: mend the cause, then `connect connectors restart`.",
 }

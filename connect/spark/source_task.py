@@ -51,7 +51,7 @@ class FrameContext:
     def gauge(self, name: str, value: float | None) -> None:
         """Do nothing, as metrics are not kept: Spark has its own."""
 
-    def explain(self, reason: str | None) -> None:
+    def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         """Do nothing, as there is no status to explain."""
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:

@@ -75,7 +75,7 @@ class FrameSinkContext:
     def gauge(self, name: str, value: float | None) -> None:
         """Do nothing, as metrics are not kept: Spark has its own."""
 
-    def explain(self, reason: str | None) -> None:
+    def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         """Do nothing, as there is no status to explain."""
 
     def note(self, notes: Sequence[str]) -> None:

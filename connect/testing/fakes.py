@@ -68,12 +68,13 @@ class OffsetStore:
 
 @dataclass
 class FakeTaskContext:
-    """Answers what every task may ask. Gauges are kept by name, and why part of the work waits as it was told last."""
+    """Answers what every task may ask. Gauges are kept by name, and what was said last of work that waits."""
 
     connector: str = "under-test"
     task: int = 0
     gauges: dict[str, float] = field(default_factory=dict)
     explained: str | None = None
+    waiting_for: str | None = None
 
     def gauge(self, name: str, value: float | None) -> None:
         """Keep the last value; None: forget it."""
@@ -81,10 +82,10 @@ class FakeTaskContext:
         if value is not None:
             self.gauges[name] = value
 
-    def explain(self, reason: str | None) -> None:
+    def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         """Keep the last reason, one line or None."""
         assert reason is None or (reason.strip() and "\n" not in reason), f"{reason!r} is not one line for people."
-        self.explained = reason
+        self.explained, self.waiting_for = reason, waiting_for
 
 
 class Rejected(NamedTuple):

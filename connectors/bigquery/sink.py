@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from typing import NamedTuple
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
@@ -55,6 +56,13 @@ def _no_rates(topics: Collection[str], deadline: Deadline) -> Mapping[str, Topic
     """Return nothing, where nobody samples topics."""
     del topics, deadline
     return {}
+
+
+class _Reason(NamedTuple):
+    """Says why a batch waits, and what for, as `RetriableError` has it."""
+
+    text: str
+    waiting_for: str | None = None
 
 
 class BigQuerySinkConnector:
@@ -288,7 +296,8 @@ class BigQuerySinkTask:
     def _note(self) -> None:
         """Show in the connector's notes what was chosen for tables, and the views that somebody changed."""
         targets = self._open.targets
-        told = (*targets.views.told(), *targets.modes.told())
+        notice = self._open.spending.notice()
+        told = (*targets.views.told(), *targets.modes.told(), *([notice] if notice else ()))
         if told != self._told:
             self._open.ctx.note(told)
             self._told = told
@@ -296,11 +305,13 @@ class BigQuerySinkTask:
     def _explain(self) -> None:
         """Show in the status why batches wait, while others go on."""
         reason = self._reason_to_wait()
-        if reason is not None or self._explained:
-            self._open.ctx.explain(reason)
+        if reason is not None:
+            self._open.ctx.explain(reason.text, waiting_for=reason.waiting_for)
+        elif self._explained:
+            self._open.ctx.explain(None)
         self._explained = reason is not None
 
-    def _reason_to_wait(self) -> str | None:
+    def _reason_to_wait(self) -> _Reason | None:
         for target, failure in self._open.first_records.failures:
             return _waiting(target, failure)
         for buffer in self._buffers.values():
@@ -309,8 +320,10 @@ class BigQuerySinkTask:
         long_ago_s = self._now_s() - _LONG_S
         for buffer in self._buffers.values():
             if buffer.is_writing and buffer.failure is None and buffer.sealed_at_s < long_ago_s:
-                return f"Rows of table {buffer.target} are on their way: {self._open.writer.doing(buffer.target)}."
-        return self._open.spending.notice()
+                doing = self._open.writer.doing(buffer.target)
+                return _Reason(f"Rows of table {buffer.target} are on their way: {doing}.")
+        spent = self._open.spending.spent()
+        return None if spent is None else _Reason(f"{spent.message} {spent.fix}", spent.waiting_for)
 
     @property
     def _held_bytes(self) -> int:
@@ -319,9 +332,11 @@ class BigQuerySinkTask:
     def _wait_for_room(self, deadline: Deadline) -> None:
         while self._held_bytes >= self._config.buffer_max_bytes:
             if not deadline.wait(_FULL_LOOK_S):
+                reason = self._reason_to_wait() or _Reason("")
                 raise RetriableError(
                     f"{self._config.buffer_max_bytes} bytes of rows wait for their merge (buffer.max.bytes). "
-                    f"{self._reason_to_wait() or ''}"
+                    f"{reason.text}",
+                    waiting_for=reason.waiting_for,
                 )
             self._advance(deadline)
             if self._failure is not None:
@@ -372,7 +387,8 @@ class BigQuerySinkTask:
         self._open.ctx.gauge("buffered_bytes", self._held_bytes)
 
 
-def _waiting(target: str, failure: RetriableError) -> str:
+def _waiting(target: str, failure: RetriableError) -> _Reason:
     """Return why a table waits, in one line: what to do comes first, as BigQuery's own words can be long."""
     fix = "" if failure.fix is None else f"{failure.fix} "
-    return " ".join(f"Table {target} waits, and is tried again. {fix}{failure.message}".split())
+    text = " ".join(f"Table {target} waits, and is tried again. {fix}{failure.message}".split())
+    return _Reason(text, failure.waiting_for)

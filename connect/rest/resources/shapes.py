@@ -104,7 +104,7 @@ class _Run(TypedDict):
     version: NotRequired[str]
     reason: NotRequired[Annotated[str, Field(description="Why it does not move; not there while rows move.")]]
     since: NotRequired[Moment]
-    waiting_for: NotRequired[Literal["source", "sink", "kafka", "converter", "rows", "restart", "person"]]
+    waiting_for: NotRequired[Literal["source", "sink", "kafka", "converter", "rows", "budget", "restart", "person"]]
     retrying_since: NotRequired[Moment]
     next_attempt: NotRequired[Moment]
 

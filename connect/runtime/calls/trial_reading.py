@@ -30,7 +30,7 @@ class _Context:
     def gauge(self, name: str, value: float | None) -> None:
         """Do nothing, as metrics are not kept."""
 
-    def explain(self, reason: str | None) -> None:
+    def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         """Do nothing, as there is no status to explain."""
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:

@@ -45,9 +45,10 @@ class TaskContext:
         else:
             self.reports.figures.set(name, value)
 
-    def explain(self, reason: str | None) -> None:
+    def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         """Say why part of the work waits."""
-        self.reports.conditions.part_waits("sink" if self.offsets is None else "source", reason)
+        other_side = "sink" if self.offsets is None else "source"
+        self.reports.conditions.part_waits(waiting_for or other_side, reason)
 
     def note(self, notes: Sequence[str]) -> None:
         """Say what is worth knowing of a sink's work."""

@@ -45,7 +45,8 @@ class Condition:
     """What holds a task up. Times are epoch milliseconds.
 
     `reason` is one line for people. `waiting_for` names who has to move: source, sink, kafka, converter, rows, restart
-    (an automatic one) or person (nothing happens by itself). `NOTHING`: rows move, and `reason` is notes.
+    (an automatic one), budget (it has room again by itself) or person (nothing happens by itself). `NOTHING`: rows
+    move, and `reason` is notes.
     `retrying_since_ms` and `next_attempt_ms` are set while something is tried again.
     """
 
@@ -71,7 +72,8 @@ class Conditions:
         self._shown: Condition | None = None
 
     def retrying(self, step: Step, waiting_for: str, error: BaseException, delay_s: float) -> None:
-        """Take note that a step failed and is tried again after `delay_s`."""
+        """Take note that a step failed and is tried again after `delay_s`. The error may know better what for."""
+        waiting_for = getattr(error, "waiting_for", None) or waiting_for
         now_ms = self._clock_ms()
         next_ms = now_ms + round(delay_s * 1000)
         with self._lock:

@@ -161,12 +161,14 @@ class ConnectorSpending:
             found["budget_wait_s"] = max(0.0, max(waits_s, default=0.0))
         return found
 
-    def notice(self) -> str | None:
-        """Return why tables wait, or that the budget is nearly used up, in one line; None where neither is so."""
+    def spent(self) -> BudgetSpentError | None:
+        """Return why a table waits; None: none waits. One that waits for a person comes first."""
         now_s = self._now_s()
-        for until_s, error in list(self._waits.values()):
-            if now_s < until_s:
-                return f"{error.message} {error.fix}"
+        waits = [error for until_s, error in list(self._waits.values()) if now_s < until_s]
+        return min(waits, key=lambda error: error.waiting_for is not None, default=None)
+
+    def notice(self) -> str | None:
+        """Return in one line that the budget is nearly used up; None where it is not."""
         if self._budget_bytes is None or self._used_percent < _ALERT_PERCENT:
             return None
         return (

@@ -106,4 +106,5 @@ class LoadPace:
             f"each of {self._tasks} tasks has its part. Rows stay in Kafka, and none is lost.",
             fix="Make batches larger (dedup.merge.interval.ms, batchLoadIntervalSec, dedup.merge.max.records, "
             "buffer.max.bytes), or set tasks.max to less.",
+            waiting_for="budget",
         )

@@ -14,10 +14,14 @@ _CHEAPER: Final = (
     "Raise the budget, or let merges cost less: by dedup.mode=compact, which loads rows without one and shows them in "
     "its view, or by dedup.window."
 )
+_BUDGET: Final = "budget"
 
 
 class BudgetSpentError(RetriableError):
-    """The day's budget does not have what a statement needs. Nothing is lost, and it runs later."""
+    """The day's budget does not have what a statement needs. Nothing is lost, and most run later.
+
+    One that needs more than a whole day's budget waits for a person, and not for the budget.
+    """
 
 
 def budget_spent(target: str, wait: Wait, need_bytes: int, budget_bytes: int, now_s: float) -> BudgetSpentError:
@@ -34,6 +38,7 @@ def budget_spent(target: str, wait: Wait, need_bytes: int, budget_bytes: int, no
             f"Table {target} waits {wait.seconds:.0f} s, as so many jobs run that no more bytes can be reserved for "
             f"one ({BUDGET_BYTES_KEY}). Rows stay where they are, in Kafka or in the log, and none is lost.",
             fix="Lower tasks.max or threadPoolSize, by which fewer tables are merged at the same time.",
+            waiting_for=_BUDGET,
         )
     until = datetime.fromtimestamp(now_s + wait.seconds, UTC)
     return BudgetSpentError(
@@ -41,4 +46,5 @@ def budget_spent(target: str, wait: Wait, need_bytes: int, budget_bytes: int, no
         f"{bytes_told(wait.used_bytes)} of {budget} ({BUDGET_BYTES_KEY}) are used today. Rows stay where they are, in "
         "Kafka or in the log, and none is lost.",
         fix=_CHEAPER,
+        waiting_for=_BUDGET,
     )

@@ -119,7 +119,7 @@ class _Context:
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Tell nobody."""
 
-    def explain(self, reason: str | None) -> None:
+    def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         """Tell nobody."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:

@@ -43,7 +43,7 @@ class OffsetStore:
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         self.caught_up_s, self.is_behind = at_s, behind
 
-    def explain(self, reason: str | None) -> None:
+    def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         self.explained = reason
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:

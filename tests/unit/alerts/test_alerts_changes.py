@@ -78,11 +78,12 @@ def test_a_failed_connector_is_another_subject_than_its_task():
     assert told({}, look)[1] == [(Kind.CONNECTOR_FAILED, False), (Kind.TASK_FAILED, False)]
 
 
-def test_a_task_that_is_held_up_stands_still_after_the_threshold_and_one_that_waits_for_rows_never():
+def test_a_task_that_is_held_up_stands_still_after_the_threshold_and_one_that_waits_for_rows_or_a_budget_never():
     held = {"state": "RUNNING", "reason": "refused", "since": SINCE, "waiting_for": "sink"}
     assert told({}, facts(T0 + 59_999, held))[1] == []
     assert told({}, facts(T0 + 60_000, held))[1] == [(Kind.STALLED, False)]
-    assert told({}, facts(T0 + 90_000, {**held, "waiting_for": "rows"}))[1] == []
+    for waiting_for in ("rows", "budget"):
+        assert told({}, facts(T0 + 90_000, {**held, "waiting_for": waiting_for}))[1] == []
 
 
 def test_a_task_that_no_worker_runs_stands_still():

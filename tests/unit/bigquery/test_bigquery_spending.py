@@ -209,7 +209,8 @@ def test_a_budget_below_one_merge_is_told_and_a_larger_one_goes_on(service, cloc
     life, runs = Life(service, clock, 25 * MIB), runs_of(11)
     with pytest.raises(BudgetSpentError, match=r"not merged, as one merge needs about .*none is lost"):
         life.load(runs[0])
-    assert "bigquery.budget.bytes.per.day" in (life.spending.notice() or "")
+    assert "bigquery.budget.bytes.per.day" in str(life.spending.spent())
+    assert life.spending.notice() is None, "nothing is used of it"
     asked = len(service.jobs)
     with pytest.raises(BudgetSpentError):
         life.load(runs[0])
@@ -241,6 +242,7 @@ def test_the_status_tells_a_waiting_table_and_others_go_on(service, clock, monke
     task.flush(Deadline.after(10))
     task.close()
     assert "Table orders is not merged" in context.explained
+    assert context.waiting_for is None, "no day brings what one merge needs: somebody has to see to it"
     assert context.gauges["budget_bytes"] == 25 * MIB
     assert context.gauges["budget_wait_s"] > 0
 
@@ -260,8 +262,10 @@ def test_a_job_that_finds_the_budget_spent_waits_until_the_next_day(service, clo
     monkeypatch.setattr(life.warehouse, "scanned_bytes", lambda _: 0)
     clock.now_s += 3600
     assert life.spending.reserve("orders", "one", Kind.MERGE, "j1") == 30 * MIB
-    with pytest.raises(BudgetSpentError, match="merged again at 00:00 UTC"):
+    with pytest.raises(BudgetSpentError, match="merged again at 00:00 UTC") as waits:
         life.spending.reserve("orders", "two", Kind.MERGE, "j2")
+    assert waits.value.waiting_for == "budget", "it goes on by itself"
+    assert life.spending.spent() is waits.value
     assert life.spending.figures()["budget_wait_s"] == DAY_S - 3600
     with pytest.raises(BudgetSpentError):
         life.spending.require("orders")

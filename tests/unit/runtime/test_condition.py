@@ -21,15 +21,17 @@ def told(clock=None):
     return heard, Conditions(heard.append, clock or Clock())
 
 
-def test_retries_keep_the_time_of_the_first_and_name_the_next():
+def test_retries_keep_the_time_of_the_first_and_name_the_next_and_what_the_error_waits_for():
     clock = Clock()
     heard, conditions = told(clock)
     conditions.retrying(Step.PUT, "sink", RetriableError("refused\n  twice"), 2.0)
     clock.now_ms = 3_000
     conditions.retrying(Step.PUT, "sink", RetriableError("refused"), 4.0)
+    conditions.retrying(Step.PUT, "sink", RetriableError("spent", waiting_for="budget"), 4.0)
     assert heard == [
         Condition("refused twice", 1_000, "sink", 1_000, 3_000),
         Condition("refused", 1_000, "sink", 1_000, 7_000),
+        Condition("spent", 1_000, "budget", 1_000, 7_000),
     ]
 
 
