@@ -38,7 +38,7 @@ def table_costs(
         raise ConfigError("No table is known before records come.", key="topics", fix="Name topics in topics.")
     warehouse.look()
     asked = _Asked(config, warehouse, question, prices, now_s)
-    return [_cost(asked, topic) for topic in config.named_topics]
+    return _costs(asked)
 
 
 def costs_of_existing(
@@ -51,8 +51,7 @@ def costs_of_existing(
     if not config.mode.is_keyed or config.originals.get("transforms", "").strip():
         return []
     asked = _Asked(config, warehouse, question, prices, now_s)
-    found = (_cost(asked, topic) for topic in config.named_topics)
-    return [cost for cost in found if cost.modes]
+    return [cost for cost in _costs(asked) if cost.modes]
 
 
 def choice_for(config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices, target: str, now_s: float) -> Choice:
@@ -89,6 +88,12 @@ class _Asked:
     question: CostQuestion
     prices: Prices
     now_s: float
+
+
+def _costs(asked: _Asked) -> list[TableCost]:
+    """Return the cost of each topic's table. Tables are looked at side by side, as a validation has to end."""
+    config = asked.config
+    return asked.warehouse.side_by_side(lambda topic: _cost(asked, topic), config.named_topics, config.threads)
 
 
 def _cost(asked: _Asked, topic: str) -> TableCost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.api.optional.findings import Aspect, Finding, Weight
@@ -34,8 +35,10 @@ def check(config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
         warehouse.scanned_bytes("SELECT 1")
     if config.originals.get("transforms", "").strip():
         return
-    problems = [problem for topic in config.named_topics for problem in _of_topic(config, warehouse, topic)]
-    if problems:
+    found = warehouse.side_by_side(
+        lambda topic: list(_of_topic(config, warehouse, topic)), config.named_topics, config.threads
+    )
+    if problems := list(chain.from_iterable(found)):
         raise ConfigError(problems)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from connect.api.errors import RetriableError
 from connect.lib.deadline import Deadline
 from connectors.bigquery.warehouse.errors import translated
 
+T = TypeVar("T")
+R = TypeVar("R")
 _LEAST_S: Final = 0.05
 _AGAIN_S: Final = 0.5
 
@@ -44,6 +47,17 @@ class DatasetCalls:
             yield
         finally:
             self._of_thread.deadline = None
+
+    def side_by_side(self, ask: Callable[[T], R], things: Sequence[T], at_once: int) -> list[R]:
+        """Return what `ask` returns for each thing, asked on at most so many threads by this thread's deadline."""
+        deadline: Deadline | None = getattr(self._of_thread, "deadline", None)
+
+        def answer(thing: T) -> R:
+            self._of_thread.deadline = deadline
+            return ask(thing)
+
+        with ThreadPoolExecutor(max(1, min(len(things), at_once)), "bigquery-look") as threads:
+            return list(threads.map(answer, things))
 
     @property
     def limit_s(self) -> float:

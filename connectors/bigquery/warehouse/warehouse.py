@@ -43,6 +43,7 @@ class Warehouse:
         self._client = client
         self._calls = DatasetCalls(client, project, dataset, timeout_s, terms.location or None)
         self._terms = terms
+        self.side_by_side = self._calls.side_by_side
         self.jobs = Jobs(self._calls, terms.labels)
         self.loads = 0
         """Counts the load jobs that have ended."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bigquery_modes import picture
@@ -131,7 +132,14 @@ def test_the_list_prices_that_stand_in_for_missing_ones_are_named_and_no_others(
     assert list_prices_in(Prices(5, 1, 1)) == ""
 
 
-class Tables:
+class OneByOne:
+    """It looks at tables in turn."""
+
+    def side_by_side(self, ask: Any, things: Any, at_once: int) -> list[Any]:
+        return list(map(ask, things))
+
+
+class Tables(OneByOne):
     """A dataset with one table, or with none."""
 
     def __init__(self, found: TableFacts | None) -> None:
@@ -167,7 +175,7 @@ def test_a_table_grows_as_it_has_grown_so_far_when_most_records_are_updates():
     assert "if it gets 100,000 rows more a day" in facts_of(table, 100_000_000, **{"dedup.mode": "merge"})
 
 
-class UncountedPartitions:
+class UncountedPartitions(OneByOne):
     """A table of 30 days, whose INFORMATION_SCHEMA may not be read."""
 
     def path(self, table: str) -> str:
