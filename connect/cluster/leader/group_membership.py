@@ -16,7 +16,7 @@ from connect.cluster.hosts.lease import Lease
 from connect.cluster.leader.rebalance_times import RebalanceTimes
 from connect.cluster.loop.membership import NOBODY, MembershipListener, View
 from connect.cluster.model.config_records import WorkerRecord
-from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.model.config_state import Claims
 from connect.cluster.store.config_store import ConfigStore
 from connect.lib.deadline import Deadline
 
@@ -120,13 +120,13 @@ class GroupMembership:
         claimed = self._claimed
         if claimed is None:
             return
-        snapshot = self._configs.snapshot
-        mine = snapshot.workers.get(self._worker_id)
+        claims = self._configs.claims  # no snapshot: this is asked for each record
+        mine = claims.workers.get(self._worker_id)
         taken = claimed - frozenset(mine.slots if mine else ())
-        if taken & self._held and snapshot.next_offset > self._generation:
+        if taken & self._held and claims.next_offset > self._generation:
             _logger.warning("slots_claimed_by_others", extra={"slots": len(taken)})
             self._give_up(taken)
-        self._renew(snapshot)
+        self._renew(claims)
 
     def close(self, deadline: Deadline) -> None:
         """Leave the group."""
@@ -150,7 +150,7 @@ class GroupMembership:
         self._held -= partitions
         if self._claimed is not None:
             self._claimed -= partitions
-        self._renew(self._configs.snapshot)
+        self._renew(self._configs.claims)
         if partitions and self._listener is not None:
             self._listener.release(partitions, Deadline.after(self._release_timeout_s))
 
@@ -160,7 +160,7 @@ class GroupMembership:
         self._is_member, self._is_out = False, True
         self._rebalances.began()
         self._give_up(partitions)
-        self._renew(self._configs.snapshot)
+        self._renew(self._configs.claims)
 
     def _run(self) -> None:
         pause_s = POLL_S
@@ -194,9 +194,9 @@ class GroupMembership:
         claimed = self._held
         self._configs.put(WorkerRecord(self._worker_id, self._url, sorted(claimed)))
         self._claimed = claimed
-        self._generation = self._configs.snapshot.next_offset
+        self._generation = self._configs.claims.next_offset
         _logger.info("slots_claimed", extra={"slots": len(claimed), "leads": LEADER_SLOT in claimed})
-        self._renew(self._configs.snapshot)
+        self._renew(self._configs.claims)
 
     def _give_up(self, slots: frozenset[int]) -> None:
         self._held -= slots
@@ -206,17 +206,17 @@ class GroupMembership:
         if self._listener is not None:
             self._listener.lost()
 
-    def _renew(self, snapshot: ConfigSnapshot) -> None:
+    def _renew(self, claims: Claims) -> None:
         with self._lock:
-            view = self._seen(snapshot)
+            view = self._seen(claims)
             changed, self._view = view != self._view, view
         if changed and self._listener is not None:
             self._listener.view_changed()
 
-    def _seen(self, snapshot: ConfigSnapshot) -> View:
+    def _seen(self, claims: Claims) -> View:
         slots = self._held & (self._claimed or frozenset())
-        owners = {slot: worker.worker_id for worker in snapshot.workers.values() for slot in worker.slots}
-        leader = snapshot.owner(LEADER_SLOT)
+        owners = {slot: worker.worker_id for worker in claims.workers.values() for slot in worker.slots}
+        leader = claims.owner(LEADER_SLOT)
         if leader is not None and leader.worker_id == self._worker_id and LEADER_SLOT not in slots:
             leader = None  # a claim of this worker's last life
         return View(
@@ -225,5 +225,5 @@ class GroupMembership:
             leader_url=leader.url if leader is not None else None,
             slots=slots,
             owners=owners,
-            urls={worker.worker_id: worker.url for worker in snapshot.workers.values() if worker.slots},
+            urls={worker.worker_id: worker.url for worker in claims.workers.values() if worker.slots},
         )

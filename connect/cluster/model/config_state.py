@@ -28,6 +28,18 @@ Properties = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Claims:
+    """Holds who has which slots at `next_offset` of the config topic: all that a place in the group rests on."""
+
+    next_offset: int
+    workers: Mapping[str, WorkerRecord]
+
+    def owner(self, slot: int) -> WorkerRecord | None:
+        """Return the worker that last claimed a slot."""
+        return next((w for w in self.workers.values() if slot in w.slots), None)
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigSnapshot:
     """Holds the configuration of the cluster at `next_offset` of the config topic. Never changes; share it freely."""
 
@@ -59,10 +71,6 @@ class ConfigSnapshot:
         """Return True if the task exists."""
         return task.task in self.tasks.get(task.connector, {})
 
-    def owner(self, slot: int) -> WorkerRecord | None:
-        """Return the worker that last claimed a slot."""
-        return next((w for w in self.workers.values() if slot in w.slots), None)
-
 
 class ConfigState:
     """Folds records into a snapshot. Owned by whoever reads the topic."""
@@ -79,6 +87,8 @@ class ConfigState:
         self._unfenced: set[str] = set()
         self._session_key: SessionKeyRecord | None = None
         self._placements: dict[str, Sequence[int | None]] = {}
+        self._placed: Mapping[TaskId, int] | None = None
+        """Holds the placements by task until one changes: snapshots share it, as most records place nothing."""
         self._workers: dict[str, WorkerRecord] = {}
         self._history: dict[str, Mapping[int, ConfigVersion]] = {}
 
@@ -115,25 +125,26 @@ class ConfigState:
             case _:
                 pass
 
+    def claims(self) -> Claims:
+        """Return who has which slots now."""
+        return Claims(self._next_offset, dict(self._workers))
+
     def snapshot(self) -> ConfigSnapshot:
         """Return the state now."""
-        placements = {
-            TaskId(name, number): slot
-            for name, slots in self._placements.items()
-            for number, slot in enumerate(slots)
-            if slot is not None
-        }
+        tasks = dict(self._tasks)
+        for name in self._inconsistent:
+            tasks.pop(name, None)
         return ConfigSnapshot(
             next_offset=self._next_offset,
             connectors=dict(self._connectors),
             targets=dict(self._targets),
-            tasks={n: t for n, t in self._tasks.items() if n not in self._inconsistent},
+            tasks=tasks,
             applied=dict(self._applied),
             inconsistent=frozenset(self._inconsistent),
             fenced_tasks=dict(self._fenced),
             unfenced=frozenset(self._unfenced),
             session_key=self._session_key,
-            placements=placements,
+            placements=self._by_task(),
             workers=dict(self._workers),
             history=dict(self._history),
         )
@@ -160,7 +171,18 @@ class ConfigState:
         else:
             self._inconsistent.add(name)
 
+    def _by_task(self) -> Mapping[TaskId, int]:
+        if self._placed is None:
+            self._placed = {
+                TaskId(name, number): slot
+                for name, slots in self._placements.items()
+                for number, slot in enumerate(slots)
+                if slot is not None
+            }
+        return self._placed
+
     def _apply_placement(self, name: str, slots: Sequence[int | None] | None) -> None:
+        self._placed = None
         if slots is None:
             self._placements.pop(name, None)
         else:

@@ -23,7 +23,7 @@ from connect.cluster.model.config_records import (
     connector_of,
     encode,
 )
-from connect.cluster.model.config_state import ConfigSnapshot, ConfigState
+from connect.cluster.model.config_state import Claims, ConfigSnapshot, ConfigState
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import Author
 from connect.cluster.model.record_json import KeyedBytes, RecordFormatError
@@ -114,6 +114,12 @@ class ConfigStore:
             if self._snapshot is None:
                 self._snapshot = self._state.snapshot()
             return self._snapshot
+
+    @property
+    def claims(self) -> Claims:
+        """Return who has which slots, as read so far: unlike a snapshot it costs the same with many connectors."""
+        with self._lock:
+            return self._state.claims()
 
     def refresh(self) -> ConfigSnapshot:
         """Return the configuration after reading everything that is in the topic now."""

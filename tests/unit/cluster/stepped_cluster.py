@@ -206,7 +206,7 @@ class DealtMembership:
     def hold(self, slots: frozenset[int]) -> None:
         self.held |= slots
         self._configs.put(WorkerRecord(self._worker_id, f"http://{self._worker_id}", sorted(self.held)))
-        self._generation = self._configs.snapshot.next_offset
+        self._generation = self._configs.claims.next_offset
         self._renew()
 
     def revoke(self, slots: frozenset[int]) -> None:
@@ -215,10 +215,10 @@ class DealtMembership:
         self._renew()
 
     def _renew(self) -> None:
-        snapshot = self._configs.snapshot
-        owners = {slot: worker.worker_id for worker in snapshot.workers.values() for slot in worker.slots}
-        urls = {worker.worker_id: worker.url for worker in snapshot.workers.values() if worker.slots}
-        leader = snapshot.owner(0)
+        claims = self._configs.claims
+        owners = {slot: worker.worker_id for worker in claims.workers.values() for slot in worker.slots}
+        urls = {worker.worker_id: worker.url for worker in claims.workers.values() if worker.slots}
+        leader = claims.owner(0)
         view = View(self._generation, 0 in self.held, leader.url if leader else None, self.held, owners, urls)
         changed, self.view = view != self.view, view
         if changed and self._listener is not None:
@@ -281,11 +281,11 @@ class SteppedWorker:
 class SteppedCluster:
     """Workers over one set of topics. Stands for the catalogue of plug-ins too."""
 
-    def __init__(self, workers: int, seed: int) -> None:
+    def __init__(self, workers: int, seed: int, **settings: str) -> None:
         self.random = random.Random(seed)
         self.clock = Clock()
         self.pids = itertools.count(100)
-        self.worker_config = WorkerConfig.parse(WORKER)
+        self.worker_config = WorkerConfig.parse({**WORKER, **settings})
         self.configs, self.statuses, self.offsets = LaggingTopic(), LaggingTopic(), LaggingTopic()
         self.workers = [SteppedWorker(self, name) for name in "abcd"[:workers]]
         self._moving: tuple[SteppedWorker, SteppedWorker] | None = None

@@ -93,10 +93,14 @@ def test_placements_name_slots_by_task():
 
 
 def test_a_slot_belongs_to_the_worker_that_claimed_it_last():
-    snapshot = fold(WorkerRecord("a", "http://a", (0, 1, 2)), WorkerRecord("b", "http://b", (1,)))
-    assert snapshot.workers["a"].slots == (0, 2)
-    assert snapshot.owner(1).worker_id == "b"
-    assert snapshot.owner(9) is None
+    state = ConfigState()
+    for offset, record in enumerate((WorkerRecord("a", "http://a", (0, 1, 2)), WorkerRecord("b", "http://b", (1,)))):
+        state.apply(record)
+        state.advance(offset)
+    claims = state.claims()
+    assert claims.workers == state.snapshot().workers
+    assert claims.workers["a"].slots == (0, 2)
+    assert (claims.owner(1).worker_id, claims.owner(9), claims.next_offset) == ("b", None, 2)
 
 
 def test_a_snapshot_does_not_change_afterwards():

@@ -12,6 +12,8 @@ from connect.api.errors import RetriableError
 from connect.cluster.herder import requests
 from connect.cluster.hosts.lease import LEASE_OVER, Lease
 from connect.cluster.leader.group_membership import GroupMembership
+from connect.cluster.model.config_records import WorkerRecord
+from connect.cluster.model.config_state import Claims
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
 from connect.cluster.model.request_errors import NotFoundError, NotLeaderError
 from connect.lib.deadline import Deadline
@@ -101,6 +103,33 @@ def test_who_owns_slot_0_leads_and_the_others_know_its_url(pair):
     with pytest.raises(NotLeaderError) as refused:
         second.connectors.create("c", {}, None).result(60)
     assert refused.value.leader_url == "http://a:1"
+
+
+def test_a_place_in_the_group_rests_on_claims_alone():
+    """It looks at each record of the config topic: a snapshot of 5,000 connectors for each of them costs minutes."""
+
+    class Configs:
+        claims = Claims(0, {})
+
+        def put(self, record):
+            self.claims = Claims(self.claims.next_offset + 1, {**self.claims.workers, record.worker_id: record})
+
+    members = []
+
+    def join(worker_id, listener):
+        members.append(Member(listener))
+        return members[0]
+
+    configs = Configs()
+    membership = GroupMembership(configs, join, Lease(5), 2)
+    membership.start("http://a:1", "a:1", None)
+    eventually(lambda: members)
+    members[0].events.put(("assigned", {0, 1}))
+    eventually(lambda: membership.view.leads)
+    configs.put(WorkerRecord("b:1", "http://b:1", (2,)))
+    membership.config_changed()
+    assert membership.view.owners == {0: "a:1", 1: "a:1", 2: "b:1"}
+    membership.close(Deadline.after(60))
 
 
 def test_before_any_slot_is_dealt_nobody_leads(cluster):
