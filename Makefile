@@ -9,6 +9,7 @@ ARGS ?=
 TEST ?=
 RUNS ?= 20
 HISTORY_S ?= 600
+SOAK_S ?= 3600
 # The tests that need services. They wait for those most of the time, so two cores are busy with six processes.
 PROCESSES ?= 6
 SERVED = -q -p no:schemathesis -m "not quick and not chaos" $(BEYOND_CHECK) -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
@@ -34,7 +35,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint units test test-twice flaky test-bigquery wheels mutants planted bench chaos sanitize reference screenshots docs clean
+.PHONY: help setup demo check lint units test test-twice flaky test-bigquery wheels mutants planted bench chaos soak sanitize reference screenshots docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -100,6 +101,9 @@ chaos: sanitize ## Random histories of each part (HISTORY_S=600 seconds each); t
 		tests/integration/jdbc/test_jdbc_first_read.py
 	$(BIN)/connect demo --exit --with bigquery,cassandra $(ARGS)
 	@set -e; for seed in 1 2 3 4 5 6 7 8 9 10; do $(BIN)/connect demo --exit --seed $$seed $(ARGS); done
+
+soak: setup ## Rows from a database to S3 and BigQuery for SOAK_S=3600 seconds, with restarts; a report in build/soak/soak.html
+	CONNECT_SOAK_S=$(SOAK_S) $(BIN)/python -m pytest -q -s -p no:schemathesis tests/integration/e2e/test_e2e_soak.py
 
 sanitize: setup ## The native code's tests under AddressSanitizer and UndefinedBehaviorSanitizer (needs g++)
 	$(BIN)/python -m tests.sanitize.sanitize_native $(ARGS)

@@ -29,6 +29,13 @@ class Writer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    def add_column(self, name: str) -> None:
+        """Let the table have one more column, which rows have a value in from now on."""
+        connection = sqlite3.connect(self._path, timeout=30)
+        with connection:
+            connection.execute(f"ALTER TABLE orders ADD COLUMN {name} INTEGER DEFAULT 7")
+        connection.close()
+
     def stop(self) -> int:
         """End it; return how many rows there are. The ids are 1 to this number."""
         self._stop.set()

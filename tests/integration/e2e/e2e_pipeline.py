@@ -11,7 +11,7 @@ from typing import Any
 import requests
 from e2e_brokers import ThreeBrokers
 from e2e_orders import Writer, source_config
-from e2e_s3 import objects_of, rows_of, sink_config
+from e2e_s3 import newest_rows_of, objects_of, rows_of, sink_config
 from e2e_worker import WorkerProcess, wait_for
 
 from connect.tools.services import S3Endpoint
@@ -38,7 +38,7 @@ class Pipeline:
         self.source, self.sink, self.topic = f"{name}-source", f"{name}-sink", f"{name}-orders"
         self._place = (s3, bucket, f"{name}/{self.topic}")
         self._database = folder / "orders.db"
-        self._sink_config = sink_config(s3, bucket, name, self.topic)
+        self.sink_config = sink_config(s3, bucket, name, self.topic)
         three = {f"{kind}.storage.replication.factor": "3" for kind in ("config", "offset", "status")}
         self.workers = [
             worker_kind(
@@ -56,7 +56,7 @@ class Pipeline:
             worker.start(WAIT_S)
         replicated = {"topic.creation.default.replication.factor": "3", "topic.creation.default.partitions": "2"}
         source = source_config(self._database, f"{self.name}-", **replicated)
-        for name, config in ((self.source, source), (self.sink, self._sink_config)):
+        for name, config in ((self.source, source), (self.sink, self.sink_config)):
             answer = self.workers[0].create(name, config)
             assert answer.status_code == 201, answer.text
         wait_for(lambda: len(objects_of(*self._place)) > 1, WAIT_S, "objects in S3 before anything fails")
@@ -103,8 +103,12 @@ class Pipeline:
                 assert answer.status_code in {200, 409}, answer.text
         return True
 
+    def behind(self) -> int:
+        """Return how many rows are in the database, and not in S3 yet."""
+        return self.writer.rows - self._newest()
+
     def _newest(self) -> int:
-        return max((row["id"] for row in rows_of(*self._place)), default=0)
+        return max((row["id"] for row in newest_rows_of(*self._place)), default=0)
 
     def _runs(self, name: str) -> bool:
         status = self._status(name)

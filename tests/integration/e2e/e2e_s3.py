@@ -9,6 +9,9 @@ from pyarrow.fs import FileSelector, S3FileSystem
 
 from connect.tools.services import S3Endpoint
 
+_NEWEST = 6
+"""Two partitions may have an object each of the same second."""
+
 
 def file_system(s3: S3Endpoint) -> S3FileSystem:
     return S3FileSystem(
@@ -23,6 +26,18 @@ def rows_of(s3: S3Endpoint, bucket: str, folder: str) -> list[dict[str, Any]]:
     if not files.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
         return []
     return ds.dataset(path, filesystem=files, format="parquet").to_table().to_pylist()
+
+
+def newest_rows_of(s3: S3Endpoint, bucket: str, folder: str) -> list[dict[str, Any]]:
+    """The rows of the objects that were written last, which is enough to see rows flow."""
+    files = file_system(s3)
+    found = files.get_file_info(FileSelector(f"{bucket}/{folder}", recursive=True, allow_not_found=True))
+    newest = sorted((info for info in found if info.is_file), key=lambda info: info.mtime)[-_NEWEST:]
+    return [
+        row
+        for info in newest
+        for row in ds.dataset(info.path, filesystem=files, format="parquet").to_table().to_pylist()
+    ]
 
 
 def objects_of(s3: S3Endpoint, bucket: str, folder: str) -> set[str]:
