@@ -82,7 +82,7 @@ async def form_of(request: web.Request, *, names_connector: bool = True) -> Mapp
 
 
 def _fits(cookie: str, given: str) -> bool:
-    return _TOKEN.fullmatch(cookie) is not None and hmac.compare_digest(cookie, given)
+    return _TOKEN.fullmatch(cookie) is not None and hmac.compare_digest(cookie.encode(), given.encode())
 
 
 def once_of(form: Mapping[str, str]) -> str:
