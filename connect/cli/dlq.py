@@ -172,11 +172,10 @@ def replay(  # noqa: PLR0917 - click calls it by name
         worker, topic, selection, deadline, to=to, is_trial=dry_run,
         hear=lambda so_far: echo(f"{so_far.replayed} replayed …", err=True),
     )  # fmt: skip
-    if dry_run:
-        _tell(outcome, "would be replayed")
-        return
-    _tell(outcome, "replayed")
-    sys.exit(1 if outcome.refused else 0)
+    _tell(outcome, "would be replayed" if dry_run else "replayed")
+    for place in outcome.missing:
+        echo(f"There is no letter {place} in {dlq_topic}, or the filters leave it out.")
+    sys.exit(1 if outcome.missing or (outcome.refused and not dry_run) else 0)
 
 
 @_command(filters=True)

@@ -72,7 +72,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     ]
     return {
         "replayed": outcome.replayed, "records": outcome.records, "before": outcome.before,
-        "refused": refused[:SHOWN], "refused_count": len(refused),
+        "missing": [str(place) for place in outcome.missing], "refused": refused[:SHOWN], "refused_count": len(refused),
     }  # fmt: skip
 
 

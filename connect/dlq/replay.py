@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, Protocol
 
 from connect.api.errors import ConnectError, RetriableError
-from connect.dlq.letter import Identity, Letter
+from connect.dlq.letter import Identity, Letter, Place
 from connect.dlq.letters import LetterTopic
 from connect.dlq.selection import Selection
 from connect.kafka.produce.producer import BatchProducer
@@ -53,6 +53,8 @@ class Outcome:
     before: int = 0
     """Counts the selected letters that an earlier replay has done."""
     refused: list[tuple[Letter, str]] = field(default_factory=list)
+    missing: list[Place] = field(default_factory=list)
+    """Holds the places that were named, and at which the selection finds no letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,13 @@ class Replay:
         self._selection = selection
         self._connectors = connectors
         self.outcome = Outcome()
+        self._found: set[Place] = set()
 
     def dry_run(self, deadline: Deadline) -> Outcome:
         """Return what `run` would do now. Nothing is written."""
         for ready in self._ready(self._topic.replayed(deadline), deadline):
             self._count(ready)
-        return self.outcome
+        return self._ended()
 
     def run(self, producer: BatchProducer, deadline: Deadline, on_committed: Callable[[Outcome], None]) -> Outcome:
         """Replay. `producer` has the transactional id of this dead-letter topic; `on_committed` hears of progress.
@@ -94,6 +97,10 @@ class Replay:
             for one in group:
                 self._count(one)
             on_committed(self.outcome)
+        return self._ended()
+
+    def _ended(self) -> Outcome:
+        self.outcome.missing = sorted((self._selection.places or frozenset()) - self._found)
         return self.outcome
 
     def _commit(self, producer: BatchProducer, group: list[_Ready], deadline: Deadline) -> None:
@@ -111,6 +118,7 @@ class Replay:
 
     def _ready(self, done: frozenset[Identity], deadline: Deadline) -> Iterator[_Ready]:
         for letter in self._topic.letters(self._selection, deadline):
+            self._found.add(letter.place)
             if letter.identity in done:
                 self.outcome.before += 1
                 continue

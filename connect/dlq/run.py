@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConfigError, ConnectError
 from connect.dlq.current import CurrentConnectors
 from connect.dlq.letters import LetterTopic
 from connect.dlq.replay import Connectors, FixedTopic, Outcome, Replay, transactional_id
@@ -36,8 +36,14 @@ def run_replay(
     """Return what became of the selected letters, or with `is_trial` what would become of them.
 
     `to`: the topic that takes all of them as they are. `hear` is called after each transaction.
-    ReplayConflictError: another replay of this topic was started.
+    ReplayConflictError: another replay of this topic was started. ConfigError: `to` is a topic of the letters.
     """
+    if to in {topic.name, topic.marks_topic}:
+        raise ConfigError(
+            f"--to {to} is a topic of the letters themselves, and each would become one more letter or mark.",
+            key="--to",
+            fix="Name a topic that is read by a connector or a program of yours.",
+        )
     connectors: Connectors = FixedTopic(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
     work = Replay(topic, selection, connectors, reserved_topics(worker, {"name": "dlq-replay"}))
     if is_trial:

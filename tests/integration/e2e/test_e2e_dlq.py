@@ -78,6 +78,12 @@ def test_a_sinks_letters_are_seen_mended_replayed_once_and_purged(worker, kafka,
     before = len(everything(kafka, topic))
     assert "2 letters would be replayed as 2 records" in dlq("replay", letters, "--dry-run")
     assert len(everything(kafka, topic)) == before
+    for words in (("--dry-run",), ()):
+        assert "There is no letter 0:9 " in dlq("replay", letters, "--letter", "0:9", *words, code=1)
+    for own in (letters, f"{letters}.replayed"):
+        refused = dlq("replay", letters, "--to", own, code=1)
+        assert f"--to {own} is a topic of the letters themselves" in refused
+    assert len(everything(kafka, letters)) == 3
     assert "1 letter replayed" in dlq("replay", letters, "--letter", "0:1", code=0)
     assert "1 letter replayed" in dlq("replay", letters, code=1)
     assert "0 letters replayed" in dlq("replay", letters, code=1)
