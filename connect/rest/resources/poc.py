@@ -47,7 +47,8 @@ async def get_evaluation_report(request: web.Request) -> web.Response:
     """Return the report of an evaluation, as one HTML file."""
     job = _job(request)
     if job.answer is None or "report" not in job.answer:
-        raise HttpError(409, f"Evaluation {job.id} is {job.state}: there is no report.")
+        fix = "Wait until it is DONE." if job.answer is None else "Ask for it again once its error is mended."
+        raise HttpError(409, f"Evaluation {job.id} is {job.state}: there is no report. {fix}")
     return web.Response(text=str(job.answer["report"]), content_type="text/html", charset="utf-8")
 
 

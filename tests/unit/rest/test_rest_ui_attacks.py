@@ -36,6 +36,7 @@ class Jobs:
 
     def __init__(self) -> None:
         self.done: list[str] = []
+        self.state = "RUNNING"
 
     def job(self, name: str) -> dict[str, Any]:
         if name != "a":
@@ -44,7 +45,7 @@ class Jobs:
             raise NoSuchBackfillError(f"There is no backfill {name}.")
         spec = {"source": {"connector": "a"}}
         return {
-            "name": "a", "state": "RUNNING", "spec": spec, "created_ms": 1, "updated_ms": 1, "chunks": 1, "rows": 1,
+            "name": "a", "state": self.state, "spec": spec, "created_ms": 1, "updated_ms": 1, "chunks": 1, "rows": 1,
             "worker": "", "warnings": [], "limits": {}, "progress": {
                 "chunks": 1, "chunks_done": 0, "rows_done": 0, "rows_per_second": 0.0, "eta_s": None, "lanes": 1,
             },
@@ -176,3 +177,22 @@ def test_a_form_of_read_only_pages_or_of_a_logged_out_session_does_nothing(
         answer = post(reader, path, fields)
         assert (answer.status_code, done(rest, jobs)) == (status, before), answer.text
         assert answer.headers["Content-Type"].startswith("text/html")
+
+
+def test_a_backfill_that_ended_after_its_page_was_loaded_is_left_as_it_is(rest: Rest, jobs: Jobs) -> None:
+    stopped(rest)
+    reader = Reader(rest.url)
+    page = reader.open("/ui/backfill?name=a")
+    assert page.buttons() == ["pause", "cancel"]
+    jobs.state = "COPIED"
+    for do, form in (("pause", "act"), ("cancel", "cancel")):
+        stale = reader.press(page, do, form, confirm="a")
+        assert (stale.status, "Backfill a was RUNNING, and is COPIED now. Nothing was done." in stale.text) == (
+            409,
+            True,
+        )
+    assert jobs.done == []
+    shown = reader.open("/ui/backfill?name=a")
+    assert (shown.status, shown.buttons(), shown.fields) == (200, [], {})
+    jobs.state = "FAILED"
+    assert reader.open("/ui/backfill?name=a").buttons() == ["resume", "cancel"]

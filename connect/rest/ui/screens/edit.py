@@ -90,7 +90,11 @@ def _check(request: web.Request, wanted: _Wanted) -> None:
         check_seen(context.operations, context.secrets, wanted.name, {"seen": wanted.seen})
         return
     if wanted.name in context.operations.connectors.names():
-        raise HttpError(409, f"Connector {wanted.name} already exists. Nothing was done.")
+        raise HttpError(
+            409,
+            f"Connector {wanted.name} already exists. Nothing was done. Change it on its own page, or choose another "
+            "name.",
+        )
     if not wanted.name:
         raise HttpError(400, "The connector has no name. Nothing was done.")
     check_new_name(wanted.name)

@@ -44,7 +44,11 @@ async def replay(request: web.Request) -> web.Response:
         raise HttpError(400, "The form asks neither to try nor to replay letters.")
     topic = _topic(request, name)
     if not topic:
-        raise HttpError(409, f"Connector {name} has no {_TOPIC_KEY} any more. Nothing was done.")
+        raise HttpError(
+            409,
+            f"Connector {name} has no {_TOPIC_KEY} any more. Nothing was done. Give it the topic again on its page "
+            "Edit, or replay the topic's letters by `connect dlq replay`.",
+        )
     asked = _asked(name, topic, do) | ({"places": [place]} if place else {})
     outcome: Mapping[str, Any]
     if do == "try":
