@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from connect.backfill.job.states import JobAction
 from connect.cli.shared.cluster_options import CLUSTER_OPTIONS, client_of
 from connect.cli.shared.command_errors import one_line_errors
 from connect.cli.shared.terminal import echo
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _READ_S = 60.0
 _FEW_ROWS = 5_000_000
+_RUNS_BY = {JobAction.RUN: "connect backfill run", JobAction.RESUME: "connect backfill resume"}
 
 
 @click.group()
@@ -109,19 +111,13 @@ def run(  # noqa: PLR0917 - click calls it by name
 ) -> None:
     """Run a job to its end, or go on with it: one that was killed is run again by the same command."""
     cluster = functools.partial(client_of, url, context)
-    _run(_driver(job, worker, jobs_topic, cluster, runs_by="connect backfill run", engine=engine))
+    _run(_driver(job, worker, jobs_topic, cluster, action=JobAction.RUN, engine=engine))
 
 
 @_command(_ENGINE)
 def resume(job: str, worker: Path, jobs_topic: str | None, engine: str | None) -> None:
     """Go on with a job that was paused, has failed or whose driver died."""
-    from connect.backfill.job.states import JobAction
-
-    driver = _driver(job, worker, jobs_topic, runs_by="connect backfill resume", engine=engine)
-    known = driver.ownership.look()
-    if known is not None:
-        known.require_allowed(JobAction.RESUME)
-    _run(driver)
+    _run(_driver(job, worker, jobs_topic, action=JobAction.RESUME, engine=engine))
 
 
 @_command()
@@ -296,21 +292,24 @@ def _driver(
     jobs_topic: str | None,
     cluster: Callable[[], ConnectClient] | None = None,
     *,
-    runs_by: str | None = None,
+    action: JobAction | None = None,
     engine: str | None = None,
 ) -> Driver:
     """Return the driver of a job that is named, or in a file.
 
     `cluster` is where a connector that is missing is created.
 
-    `runs_by`: the command that runs its lanes, by the `engine` that was given; None: none are run.
+    `action`: the one that runs its lanes, by the `engine` that was given; None: none are run. JobStateError: the job
+    is known, and does not allow it.
     """
     from connect.backfill.driver import Driver
     from connect.backfill.job.connectors import connectors_of
     from connect.cli.shared.worker_settings import read_worker_settings, with_every_file
 
     config = read_worker_settings(worker)
-    spec, folder = _spec(job, config, jobs_topic, runs_by, engine)
+    spec, folder = _spec(job, config, jobs_topic, action and _RUNS_BY[action], engine)
+    if action is not None and (known := Driver(spec, config, {}).ownership.look()) is not None:
+        known.require_allowed(action)  # before a connector is created for it
     found = connectors_of(spec, folder, config, cluster)
     if folder is not None and found.are_typed:
         config = with_every_file(config)
