@@ -217,7 +217,8 @@ class OffsetsConnector(Protocol):
     def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
         """Check the wanted positions, and alter what is kept outside the framework. `offset` None: reset the partition.
 
-        True: nothing is left to be done by hand. ConnectError: the request is refused with this message.
+        True: nothing is left to be done by hand. ConfigError: the request is wrong, and answered by 400
+        (`connect.api.optional.given_offsets` makes it). Another ConnectError: it is answered by 500, as Java's are.
         """
 
 

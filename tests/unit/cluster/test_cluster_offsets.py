@@ -3,6 +3,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 from cluster_fakes import eventually
 
+from connect.api.errors import ConfigProblem
 from connect.api.records import TopicPartition
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
 from connect.cluster.model.request_errors import (
@@ -67,12 +68,18 @@ def test_a_source_is_asked_before_its_offsets_are_altered_or_reset(world, herder
     assert asked == [[({"file": "a"}, {"position": 7})], [({"file": "a"}, None)]]
 
 
-def test_what_a_source_refuses_is_not_written(world, herder):
+@pytest.mark.parametrize(
+    ("problems", "kind"),
+    [((), FailedRequestError), ((ConfigProblem("offset.position", "is wrong"),), BadRequestError)],
+    ids=["by a text, as Java's", "by what is wrong"],
+)
+def test_what_a_source_refuses_is_not_written(world, herder, problems, kind):
     create(herder)
-    world.alter_offsets = lambda call: CallResult(call.id, error="Offset objects should contain the key 'position'")
-    with pytest.raises(RequestError, match=r"^Offset objects should contain the key 'position'$") as failed:
+    why = "Offset objects should contain the key 'position'"
+    world.alter_offsets = lambda call: CallResult(call.id, problems=problems, error=why)
+    with pytest.raises(RequestError, match=f"^{why}$") as failed:
         herder.offsets.alter("c", [PartitionOffset({"file": "a"}, {})]).result(60)
-    assert type(failed.value) is FailedRequestError
+    assert type(failed.value) is kind
     assert world.offsets.records == []
 
 
