@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connectors.s3.aiven.config import AivenS3SinkConfig
+from connectors.s3.aiven.gcs_config import AivenGcsSinkConfig
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.settings.iceberg_sink_config import IcebergSinkConfig
 from connectors.s3.settings.other_stores import (
@@ -33,14 +34,21 @@ SINK = Plugin(
     doc="Writes topics to an S3 bucket as Parquet, Avro, JSON lines or raw bytes; each record is in one object.",
     capabilities=frozenset({Capability.EXACTLY_ONCE}),
 )
-AIVEN_SINK = Plugin(
-    kind=PluginKind.SINK,
-    name="io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector",
-    factory="connectors.s3.aiven.sink:AivenS3SinkConnector",
-    config=AivenS3SinkConfig,
-    version=_product_version(),
-    doc="The S3 sink with the settings and file names of Aiven's; each record is in one object.",
-    capabilities=frozenset({Capability.EXACTLY_ONCE}),
+_AIVENS = (
+    ("io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector", AivenS3SinkConfig, "S3 sink"),
+    ("io.aiven.kafka.connect.gcs.GcsSinkConnector", AivenGcsSinkConfig, "S3 sink for Google Cloud Storage"),
+)
+AIVEN_SINKS = tuple(
+    Plugin(
+        kind=PluginKind.SINK,
+        name=name,
+        factory="connectors.s3.aiven.sink:AivenSinkConnector",
+        config=config,
+        version=_product_version(),
+        doc=f"The {sink} with the settings and file names of Aiven's; each record is in one object.",
+        capabilities=frozenset({Capability.EXACTLY_ONCE}),
+    )
+    for name, config, sink in _AIVENS
 )
 
 _OTHERS = (
@@ -56,6 +64,8 @@ OTHER_STORES = tuple(
         factory="connectors.s3.connector:connector",
         config=config,
         version=_product_version(),
+        # The short names were Confluent's before Aiven's class of the same name came beside it.
+        aliases=("GcsSinkConnector", "GcsSink") if config is GcsSinkConfig else (),
         doc=f"The S3 sink for {store}, with Confluent's settings; each record is in one object.",
         capabilities=frozenset({Capability.EXACTLY_ONCE}),
     )
@@ -76,4 +86,4 @@ ICEBERG = Plugin(
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """Return the S3 sink by the names and settings of Confluent's sinks for stores, and of Aiven's."""
-    return [SINK, AIVEN_SINK, *OTHER_STORES, ICEBERG]
+    return [SINK, *AIVEN_SINKS, *OTHER_STORES, ICEBERG]

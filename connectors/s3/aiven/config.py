@@ -6,16 +6,14 @@ Source of names and defaults: S3SinkConfig and the fragments of commons in Aiven
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, SecretStr
 
 from connect.api.config import (
-    Boolean,
     ClassName,
-    ConnectorConfig,
     Int,
-    ListOf,
     Long,
     Password,
     String,
@@ -28,12 +26,10 @@ from connect.api.config import (
 from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
 from connect.lib.cloud_names import bucket_name, region_name
-from connectors.s3.aiven.template import Template
-from connectors.s3.formats.compression import Compression
-from connectors.s3.formats.format_specs import FormatSpec, aiven_formats
+from connectors.s3.aiven.file_config import AivenFileConfig
 from connectors.s3.settings.classes import DEFAULT_CREDENTIALS
 from connectors.s3.settings.config import S3SinkConfig
-from connectors.s3.settings.limits import credentials_class, timezone_name
+from connectors.s3.settings.limits import credentials_class
 
 _FORMER_NAMES: Final = {
     "aws_access_key_id": "aws.access.key.id", "aws_secret_access_key": "aws.secret.access.key",
@@ -42,24 +38,18 @@ _FORMER_NAMES: Final = {
     "output_fields": "format.output.fields", "timestamp.timezone": "file.name.timestamp.timezone",
     "timestamp.source": "file.name.timestamp.source",
 }  # fmt: skip
-WITHOUT_EFFECT: Final[Mapping[str, str]] = {
+_WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "aws.s3.part.size.bytes": "An object is finished by one conditional PUT.",
     "aws.s3.backoff.max.delay.ms": "The first wait doubles within s3.request.timeout.ms.",
     "kafka.retry.backoff.ms": "The framework backs off inside errors.retry.timeout.",
-}
-FIELDS: Final = ("key", "value", "offset", "timestamp", "headers")
-_ROWS_MAX: Final = 2**31 - 1
+})  # fmt: skip
 _ROLE: Final = "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider"
 
 
-def _check_template(value: str) -> str:
-    if value:
-        Template.of(value)
-    return value
-
-
-class AivenS3SinkConfig(ConnectorConfig):
+class AivenS3SinkConfig(AivenFileConfig):
     """The settings of Aiven's sink, which are declared under Aiven's keys."""
+
+    without_effect = _WITHOUT_EFFECT
 
     bucket: Annotated[String, non_empty, AfterValidator(bucket_name)] = key(
         "aws.s3.bucket.name", harmless="a name in the store", doc="The bucket.", importance="high", group="S3"
@@ -95,42 +85,6 @@ class AivenS3SinkConfig(ConnectorConfig):
         doc="What names begin with where there is no file.name.template; may have variables.",
         group="File",
     )  # fmt: skip
-    name_prefix: String = key(
-        "file.name.prefix", "", harmless="a part of an object's key", doc="What all names begin with.", group="File"
-    )
-    template: Annotated[String, AfterValidator(_check_template)] = key(
-        "file.name.template", "",
-        harmless="a part of an object's key",
-        doc="Names of objects: {{topic}}, {{partition}}, {{start_offset}} (padding=true), "
-        "{{timestamp:unit=yyyy}} (MM, dd, HH). Empty: topic-partition-offset and the ending of the compression.",
-        group="File",
-    )  # fmt: skip
-    compression: Annotated[String, one_of("none", "gzip", "snappy", "zstd", ignore_case=True)] = key(
-        "file.compression.type", "gzip", doc="Compression of files; inside those of Avro and Parquet.", group="File"
-    )
-    max_records: Annotated[Int, at_least(0)] = key(
-        "file.max.records", 0, doc="Records after which a file ends; 0: only when offsets are committed.", group="File"
-    )
-    timezone: Annotated[String, timezone_name] = key(
-        "file.name.timestamp.timezone", "UTC", harmless="a time zone", doc="Time zone of times in names.", group="File"
-    )
-    timestamp_source: Annotated[String, one_of("wallclock", "event", ignore_case=True)] = key(
-        "file.name.timestamp.source", "wallclock", doc="Time in names: now, or that of Kafka's record. By wallclock a "
-        "restart can write a record twice, below another name.", group="File",
-    )  # fmt: skip
-    output_type: Annotated[String, one_of(*aiven_formats(), ignore_case=True)] = key(
-        "format.output.type", "csv", doc="Format of the objects.", group="Format"
-    )
-    fields: Annotated[ListOf, one_of(*FIELDS)] = key(
-        "format.output.fields", ("value",), doc="Parts of each record that are written.", group="Format"
-    )
-    value_encoding: Annotated[String, one_of("none", "base64", ignore_case=True)] = key(
-        "format.output.fields.value.encoding", "base64", doc="csv: how values are written.", group="Format"
-    )
-    envelope: Boolean = key(
-        "format.output.envelope", True, doc="json, jsonl, avro, parquet: records are structs of these parts; false: "
-        "the only part itself.", group="Format",
-    )  # fmt: skip
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
@@ -141,39 +95,18 @@ class AivenS3SinkConfig(ConnectorConfig):
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterable[tuple[str, str | None]]:  # type: ignore[override]
         """Return the keys that are neither declared, nor former names, nor without effect."""
-        return super().unknown_keys(n for n in properties if n not in WITHOUT_EFFECT and n not in _FORMER_NAMES)
+        return super().unknown_keys(name for name in properties if name not in _FORMER_NAMES)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield what is wrong between keys."""
-        if not self.envelope and len(self.fields) != 1:
-            yield ConfigProblem(
-                "format.output.envelope", "format.output.envelope=false needs one format.output.fields."
-            )
+        yield from super().problems()
         if bool(self.role_arn) != bool(self.role_session_name):
             yield ConfigProblem("aws.sts.role.arn", "aws.sts.role.arn and aws.sts.role.session.name go together.")
 
-    def notes(self) -> Iterable[ConfigProblem]:
-        """Yield the settings with which a record can be written twice."""
-        if self.parsed_template.reads_time and self.timestamp_source.lower() == "wallclock":
-            yield ConfigProblem(
-                "file.name.timestamp.source",
-                "file.name.timestamp.source=wallclock gives a record another file name when it is read again later, so "
-                "that a restart can write it twice. Set file.name.timestamp.source=event.",
-            )
-
     @property
-    def parsed_template(self) -> Template:
-        """Return the template of the names of objects, endings included."""
-        if self.template:
-            return Template.of(self.template)
-        ending = self.format_spec.aiven_ending + Compression(self.compression.lower()).extension
-        # Without a template names are as they were before there were any, with padded offsets.
-        return Template.of(f"{self.prefix}{{{{topic}}}}-{{{{partition}}}}-{{{{start_offset:padding=true}}}}{ending}")
-
-    @property
-    def format_spec(self) -> FormatSpec:
-        """Return the format of the objects."""
-        return aiven_formats()[self.output_type.lower()]
+    def default_names(self) -> str:
+        """Return how objects are named without a template: with padded offsets, as before there were any."""
+        return f"{self.prefix}{{{{topic}}}}-{{{{partition}}}}-{{{{start_offset:padding=true}}}}"
 
     def settings(self) -> S3SinkConfig:
         """Return the settings of this sink that do the same, as far as it has such."""
@@ -190,8 +123,5 @@ class AivenS3SinkConfig(ConnectorConfig):
             "aws.secret.access.key": self.secret_access_key.get_secret_value(),
             "s3.credentials.provider.class": self.credentials_provider, **(role if self.role_arn else {}),
             "s3.ssea.name": self.sse, "s3.part.retries": str(self.retries), "s3.retry.backoff.ms": str(self.backoff_ms),
-            "format.class": self.format_spec.class_name,
-            **self.format_spec.aiven_settings(self.compression.lower()),
-            "flush.size": str(self.max_records or _ROWS_MAX), "timezone": self.timezone,
-            "timestamp.extractor": "Wallclock" if self.timestamp_source.lower() == "wallclock" else "Record",
+            **self.file_settings(),
         })  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from connect.api.errors import ConfigProblem
-from connectors.s3.aiven.config import AivenS3SinkConfig
+from connectors.s3.aiven.file_config import AivenFileConfig
 from connectors.s3.aiven.template import TemplateLayout, TemplatePartitioner
 from connectors.s3.files.intake import Intake
 from connectors.s3.files.rotation import Rotation
@@ -20,7 +20,7 @@ from connectors.s3.sink.build import ConfluentPlan, WritesAvro, extractor_of, fo
 class AivenPlan:
     """Files end when offsets are committed, or have file.max.records."""
 
-    def __init__(self, config: AivenS3SinkConfig) -> None:
+    def __init__(self, config: AivenFileConfig) -> None:
         self._config = config
         self._settings = config.settings()
         self._base = ConfluentPlan(self._settings)

@@ -1,4 +1,4 @@
-"""Provide the connector that Aiven's class name stands for."""
+"""Provide the connector that Aiven's class names stand for."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from connect.api.config import ConnectorConfig
 from connect.api.optional.findings import Finding
 from connect.lib.deadline import Deadline
-from connectors.s3.aiven.config import AivenS3SinkConfig
+from connectors.s3.aiven.file_config import AivenFileConfig
 from connectors.s3.aiven.plan import AivenPlan
 from connectors.s3.sink.policy import missing_rights
 from connectors.s3.sink.sink import S3SinkTask, check_bucket
 
 
-class AivenS3SinkConnector:
+class AivenSinkConnector:
     """Plans tasks: all are alike, Kafka shares the partitions out."""
 
     def __init__(self, config: ConnectorConfig) -> None:
-        assert isinstance(config, AivenS3SinkConfig)
+        assert isinstance(config, AivenFileConfig)
         self._config = config
 
     def check(self, deadline: Deadline) -> None:
@@ -34,4 +34,4 @@ class AivenS3SinkConnector:
 
     def task(self, config: Mapping[str, str]) -> S3SinkTask:
         """Return a task that is not open yet."""
-        return S3SinkTask(AivenPlan(AivenS3SinkConfig.parse(config)))
+        return S3SinkTask(AivenPlan(type(self._config).parse(config)))

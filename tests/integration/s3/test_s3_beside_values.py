@@ -19,7 +19,7 @@ from connect.convert.avro.values import avro_values
 from connect.testing.fakes import FakeSinkContext
 from connect.tools.services import S3Endpoint
 from connectors.s3.aiven.config import AivenS3SinkConfig
-from connectors.s3.aiven.sink import AivenS3SinkConnector
+from connectors.s3.aiven.sink import AivenSinkConnector
 
 JSON = "io.confluent.connect.s3.format.json.JsonFormat"
 ROW = s.struct({"n": s.INT64, "country": s.STRING}).as_optional()
@@ -132,7 +132,7 @@ def test_aivens_sink_writes_each_row_once_whatever_dies(objects, tp, kind):
     })  # fmt: skip
     chance, committed = random.Random(kind), 0
     while committed < 200:
-        task = AivenS3SinkConnector(config).task(config.originals)
+        task = AivenSinkConnector(config).task(config.originals)
         task.open(FakeSinkContext(avro_values=avro_values))
         position = committed
         for _ in range(chance.randint(1, 5)):

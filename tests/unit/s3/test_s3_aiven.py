@@ -21,7 +21,8 @@ from connect.convert.avro.values import avro_values
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.aiven.config import AivenS3SinkConfig
-from connectors.s3.aiven.sink import AivenS3SinkConnector
+from connectors.s3.aiven.gcs_config import AivenGcsSinkConfig
+from connectors.s3.aiven.sink import AivenSinkConnector
 from connectors.s3.formats.compression import Compression
 
 ROW = s.struct({"n": s.INT64, "t": s.STRING.as_optional()})
@@ -40,7 +41,7 @@ def config(store: Store, **settings: str) -> AivenS3SinkConfig:
 
 
 def written(store: Store, *batches: Batch, **settings: str) -> dict[str, bytes]:
-    connector = AivenS3SinkConnector(config(store, **settings))
+    connector = AivenSinkConnector(config(store, **settings))
     task = connector.task(connector.task_configs(1)[0])
     task.open(FakeSinkContext(avro_values=avro_values))
     for given in batches:
@@ -112,7 +113,7 @@ def test_times_in_names_part_files(store: Store):
 
 
 def test_a_file_ends_at_its_number_of_records(store: Store):
-    connector = AivenS3SinkConnector(config(store, file_max_records="2", format_output_type="jsonl"))
+    connector = AivenSinkConnector(config(store, file_max_records="2", format_output_type="jsonl"))
     task = connector.task(connector.task_configs(1)[0])
     task.open(FakeSinkContext())
     task.put(batch([{"n": n} for n in range(5)]), Deadline.after(60))
@@ -123,7 +124,7 @@ def test_a_file_ends_at_its_number_of_records(store: Store):
 
 def test_rows_that_are_read_again_are_not_written_again(store: Store):
     for _ in range(2):
-        task = AivenS3SinkConnector(config(store, format_output_type="jsonl")).task(
+        task = AivenSinkConnector(config(store, format_output_type="jsonl")).task(
             config(store, format_output_type="jsonl").originals
         )
         task.open(FakeSinkContext())
@@ -172,3 +173,35 @@ def test_snappy_text_is_the_stream_of_snappy_java(store: Store):
                       format_output_envelope="false").values()  # fmt: skip
     assert body.startswith(b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01")
     assert [json.loads(line) for line in Compression("snappy").unpacked(pa.py_buffer(body)).splitlines()] == rows
+
+
+def test_rows_get_into_googles_store_under_aivens_keys(store: Store):
+    given = {
+        "topics": "t", "gcs.bucket.name": "lake", "gcs.endpoint": f"http://127.0.0.1:{store.server_port}",
+        "format.output.type": "jsonl", "gcs.retry.backoff.max.attempts": "0", "file.name.prefix": "in/",
+        "file.compression.type": "gzip", "gcs.user.agent": "x",
+    }  # fmt: skip
+    parsed = AivenGcsSinkConfig.parse(given)
+    assert list(AivenGcsSinkConfig.unknown_keys(given.keys() - {"topics"})) == []
+    task = AivenSinkConnector(parsed).task(given)
+    task.open(FakeSinkContext())
+    task.put(batch([{"n": 1}, {"n": 2}]), Deadline.after(60))
+    assert task.flush(Deadline.after(60)) == {TP: 2}
+    task.close()
+    ((path, (body, _)),) = store.objects.items()
+    assert unquote(path) == "/lake/in/t-0-0.gz"
+    assert [json.loads(line)["value"]["n"] for line in gzip.decompress(body).splitlines()] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        ({"gcs.credentials.json": "{}", "gcs.credentials.default": "true"}, "gcs.credentials.default"),
+        ({"gcs.object.content.encoding": "gzip"}, "gcs.object.content.encoding"),
+        ({"gcs.credentials.path": "/etc/passwd"}, "gcs.credentials.path"),
+    ],
+)
+def test_keys_of_googles_store_that_do_not_go_together_are_refused(given: dict[str, str], key: str):
+    with pytest.raises(ConfigError) as caught:
+        AivenGcsSinkConfig.parse({"topics": "t", "gcs.bucket.name": "lake", **given})
+    assert key in {problem.key for problem in caught.value.problems}

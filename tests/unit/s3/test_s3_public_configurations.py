@@ -13,7 +13,7 @@ from connect.convert.avro.values import avro_values
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.aiven.config import AivenS3SinkConfig
-from connectors.s3.aiven.sink import AivenS3SinkConnector
+from connectors.s3.aiven.sink import AivenSinkConnector
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.sink import S3SinkConnector
 
@@ -188,7 +188,7 @@ def test_rows_are_moved_with_those_of_aivens(store: Store, number: int):
         "aws.s3.bucket.name": "bucket", "aws.s3.endpoint": f"http://127.0.0.1:{store.server_port}",
         "aws.access.key.id": "id", "aws.secret.access.key": "secret", **parsed(AIVEN[number]),
     }  # fmt: skip
-    task = AivenS3SinkConnector(AivenS3SinkConfig.parse(given)).task(given)
+    task = AivenSinkConnector(AivenS3SinkConfig.parse(given)).task(given)
     task.open(FakeSinkContext(avro_values=avro_values))
     is_csv = given.get("format.output.type", "csv") == "csv"
     rows = ["a", "b"] if is_csv else [{"n": n, "t": "x", "at": None} for n in range(2)]
