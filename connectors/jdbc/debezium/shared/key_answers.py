@@ -96,8 +96,7 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
         "snapshot.custom.class": "Java's snapshotter does not run here; use another snapshot.mode",
         "snapshot.query.mode.custom.name": "Java's class does not run here; leave it out",
         "snapshot.locking.mode.custom.name": "Java's class does not run here; leave it out",
-        "provide.transaction.metadata": "transactions have no topic here; source.txId tells them",
-        "transaction.metadata.factory": "transactions have no topic here; leave it out",
+        "transaction.metadata.factory": "Java's class does not run here; leave it out",
         "sourceinfo.struct.maker": "the source block is that of Debezium 2 and 3; leave it out",
     }
 )
@@ -105,7 +104,6 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
 
 HARMLESS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
-        "provide.transaction.metadata": frozenset({"false"}),
         "topic.naming.strategy": frozenset(
             {"io.debezium.schema.SchemaTopicNamingStrategy", "io.debezium.schema.DefaultTopicNamingStrategy"}
         ),

@@ -96,6 +96,28 @@ class EventKeys(ConnectorConfig):
         doc="Likewise of fields, which are the columns' names here.",
     )  # fmt: skip
 
+    tells_transactions: Boolean = key(
+        "provide.transaction.metadata", False, importance="low", group=TABLES,
+        doc="Tell each event's place in its transaction, and where transactions with events begin and end in a topic "
+        "of their own.",
+    )  # fmt: skip
+    topic_transaction: String = key(
+        "topic.transaction", "transaction", importance="low", group=TABLES, harmless="a part of a topic's name",
+        doc="That topic is topic.prefix, a dot and this.",
+    )  # fmt: skip
+    transaction_topic: String = key(
+        "transaction.topic", "", importance="low", group=TABLES, harmless="a topic's name",
+        doc="That topic's whole name, as in Debezium 1; ${database.server.name} stands for topic.prefix.",
+    )  # fmt: skip
+
+    @property
+    def own_transaction_topic(self) -> str:
+        """Return the topic that tells of transactions; empty: there is none."""
+        if not self.tells_transactions:
+            return ""
+        whole = self.transaction_topic.replace("${database.server.name}", self.prefix)
+        return whole or f"{self.prefix}.{self.topic_transaction}"
+
     @property
     def prefix(self) -> str:
         """Return topic.prefix, by either name."""

@@ -65,6 +65,7 @@ def reading_options(config: DebeziumConfig, headers: Headers) -> ReadingOptions:
         signal_table=_signal_table(config),
         signals=_file_signals(config),
         chunk_rows=config.chunk_rows,
+        transaction_topic=config.own_transaction_topic,
     )
 
 

@@ -40,6 +40,8 @@ class Collected:
     contents: list[bytes] = field(default_factory=list)
     told: list[EventFacts] = field(default_factory=list)
     gtids: list[str | None] = field(default_factory=list)
+    transactions: list[str] = field(default_factory=list)
+    """By event, what its transaction is called."""
     files: list[str] = field(default_factory=list)
     hidden: list[Sequence[bool]] = field(default_factory=list)
     """By event and segment of the table, whether the segment's snapshot holds it."""

@@ -25,6 +25,7 @@ from connectors.jdbc.log.mysql.flavour import Flavour
 from connectors.jdbc.log.mysql.half_read import HalfRead
 from connectors.jdbc.log.mysql.schema_history import History, NoHistory
 from connectors.jdbc.log.mysql.tables import BinlogTable, LoggedRows
+from connectors.jdbc.log.mysql.told_transactions import Part, ToldTransactions, transactions_of
 from connectors.jdbc.log.shared.cells import BYTES_AT_MOST
 from connectors.jdbc.log.shared.snapshot_segments import Fence
 from connectors.jdbc.settings.table_choice import TableName
@@ -78,6 +79,9 @@ class BinlogEvents:
         self._row_at_start = 0
         self._row_bytes = _ROW_BYTES
         self._gtid: binlog.Gtid | None = None
+        self._transaction = ""
+        topic = records.transaction_topic
+        self._tells = ToldTransactions(topic) if topic else None
         self._committed_us: int | None = None
         self._thread = -1
         self._half_read = HalfRead(position.skipped)
@@ -106,7 +110,7 @@ class BinlogEvents:
         elif event.kind in _STARTS:
             self._gtid = binlog.gtid(event) if event.kind in {binlog.GTID, binlog.MYSQL_GTID} else None
             self._committed_us = binlog.committed_us(event)
-            self._begin()
+            self._begin(event)
             self._has_end = event.kind == binlog.GTID and not binlog.gtid(event).stands_alone
         elif event.kind == binlog.PREVIOUS_GTIDS:
             self._executed.told(event.body)
@@ -119,8 +123,9 @@ class BinlogEvents:
         elif event.kind in binlog.QUERIES:
             self._statement(event)
 
-    def _begin(self) -> None:
+    def _begin(self, event: Event) -> None:
         self._half_read.begin()
+        self._transaction = f"file={self._file},pos={event.start}" if self._gtid is None else self._gtid.text
         if not self._open:
             self._open, self._row = True, 0
 
@@ -142,7 +147,7 @@ class BinlogEvents:
     def _statement(self, event: Event) -> None:
         text = binlog.query(event)
         if _BEGIN.match(text):
-            self._begin()
+            self._begin(event)
             self._thread = binlog.thread_of(event)
             self._has_end = True
         elif _END.match(text):
@@ -222,6 +227,7 @@ class BinlogEvents:
             )
         )
         place.gtids.append(None if self._gtid is None else self._gtid.text)
+        place.transactions.append(self._transaction)
         place.files.append(self._file)
         place.hidden.append(hidden)
         self._size_bytes += len(found.content)
@@ -242,9 +248,11 @@ class BinlogEvents:
         """
         found = self._changes()
         fences, behind = self._fences, self._behind()
-        parts: list[tuple[Changes, Batch | None, BadRows | None]] = []
+        parts: list[Part] = []
         for collected, changes in zip(self._collected.values(), found, strict=True):
-            fresh = self._unseen(changes.take(self._fresh(changes, collected)), collected, fences)
+            is_fresh = self._fresh(changes, collected)
+            parts += self._told_before(collected, changes.take(~is_fresh))
+            fresh = self._unseen(changes.take(is_fresh), collected, fences)
             tell_changes(self._records, fresh, collected, self._signal_table)
             if not self._chosen(collected.rows.table.name):
                 continue
@@ -257,19 +265,30 @@ class BinlogEvents:
                 rows = [BadRow(_texts(some, row), error) for row, error in why.items()]
                 bad = self._records.bad_rows(table, rows, self.position) if rows else None
                 if made is not None or bad is not None:
-                    parts.append((some, made, bad))
+                    last = Row(int(some.transaction[-1]), int(some.row[-1]))
+                    parts.append(Part(table.name.full, last, made, bad, transactions_of(collected, some)))
+        if self._tells is not None:
+            parts = self._tells.among(parts, self.position, self._commits + 1 if self._open else None)
         ahead = dict(self.position.ahead)
         start = self.position
-        for number, (some, made, bad) in enumerate(parts, 1):
-            if bad is not None:
-                yield bad
-            ahead[some.rows.table.name.full] = Row(int(some.transaction[-1]), int(some.row[-1]))
+        for number, part in enumerate(parts, 1):
+            if part.bad is not None:
+                yield part.bad
+            ahead[part.table] = part.last
             self.position = behind if number == len(parts) else replace(start, ahead=dict(ahead))
-            if made is not None:
-                yield replace(made, position=self._records.position(self.position))
+            if part.made is not None:
+                yield replace(part.made, position=self._records.position(self.position))
         self.position, self._base = behind, behind
         self._collected, self._transactions = {}, []
         self._size_bytes, self._commits, self._row_at_start = 0, 0, self._row
+
+    def _told_before(self, collected: Collected, changes: Changes) -> Iterator[Part]:
+        """Yield what was delivered of these changes before, where records count the events of transactions."""
+        table = collected.rows.table
+        if self._tells is None or not len(changes) or not self._chosen(table.name):
+            return
+        made, _ = without_bad(changes, len(changes), Changes.take, partial(self._records.of_changes, table, collected))
+        yield Part(table.name.full, Row(), made, None, transactions_of(collected, changes), was_told=True)
 
     def _changes(self) -> list[Changes]:
         """Return the rows of all collected events, numbered within their transactions."""

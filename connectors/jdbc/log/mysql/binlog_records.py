@@ -13,6 +13,7 @@ from connectors.jdbc.log.binlog.position import BinlogPosition
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected
 from connectors.jdbc.log.mysql.tables import BinlogTable
+from connectors.jdbc.log.mysql.told_transactions import provisional_places
 from connectors.jdbc.log.shared import envelope
 from connectors.jdbc.log.shared.position import partition_of
 from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
@@ -29,6 +30,7 @@ class BinlogRecords:
     def __init__(self, config: JdbcSourceConfig, options: ReadingOptions = PLAIN) -> None:
         self._prefix = config.topic_prefix
         self.rules = options.rules(config)
+        self.transaction_topic = options.transaction_topic
         self.chunked: ChunkedReading[tuple[int, int]] | None = None
         """It tells its progress to positions; None: no table is read again."""
 
@@ -41,8 +43,9 @@ class BinlogRecords:
         )
         source = self._source(table, collected, changes)
         rows = envelope.ChangedRows(
-            _OPS[changes.operation], old, before if len(old) else None, new, after, source, full_before=True
-        )
+            _OPS[changes.operation], old, before if len(old) else None, new, after, source, full_before=True,
+            transactions=provisional_places(collected, changes) if self.transaction_topic else None,
+        )  # fmt: skip
         return envelope.batch(table.events, rows, self.rules)
 
     def of_snapshot(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,21 +43,29 @@ from connectors.jdbc.log.shared.position import (
 )
 from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.log.shared.snapshot_segments import Key
+from connectors.jdbc.log.shared.transactions import CountedEvents, Transaction, Transactions
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, without_bad
 
 _log = logging.getLogger(__name__)
+_TRANSACTIONS: Final = "transactions"
+"""No table has such a name: what tells of transactions comes last, and leaves nothing ahead in a position."""
 _CODES = {INSERT: "c", UPDATE: "u", DELETE: "d"}
 
 
 class TableEvents(NamedTuple):
-    """Events of one table, None where all changes are bad, the last change among them, and the bad ones."""
+    """Events of one table, None where all changes are bad, the last change among them, and the bad ones.
+
+    `transactions`: those of the events by number. `was_told`: the events were delivered before, and only count.
+    """
 
     table: str
     batch: Batch | None
     last: Coordinate
     bad: BadRows | None = None
+    transactions: Mapping[int, Transaction] = MappingProxyType({})
+    was_told: bool = False
 
 
 class ChangeEvents:
@@ -80,6 +89,8 @@ class ChangeEvents:
         self._constant = {
             "version": __version__, "connector": "postgresql", "name": config.topic_prefix, "db": database,
         }  # fmt: skip
+        topic = options.transaction_topic
+        self._transactions = Transactions(topic) if topic else None
         self._known: dict[int, LogTable] = {}
         self._left_out: set[TableName] = set()
         self._prefix = config.topic_prefix
@@ -93,7 +104,9 @@ class ChangeEvents:
         Changes that no record can hold come before the batch that is behind them. What `position` says was delivered is
         left out: after a restart the server sends open transactions again.
         """
-        parts = [part for item in decode(messages, state) for part in self._parts(item, position)]
+        parts = [part for item in decode(messages, state) for part in self._parts(item, state, position)]
+        if self._transactions is not None:
+            parts = self._with_transactions(self._transactions, parts, state, position)
         behind = _behind(state, position)
         ahead = dict(position.ahead)
         for number, part in enumerate(parts, 1):
@@ -104,6 +117,26 @@ class ChangeEvents:
                 here = behind if number == len(parts) else replace(position, ahead=dict(ahead))
                 yield replace(part.batch, position=self.source_position(here)), here
         yield None, behind
+
+    @staticmethod
+    def _with_transactions(
+        transactions: Transactions, parts: Sequence[TableEvents], state: LogState, position: LogPosition
+    ) -> list[TableEvents]:
+        """Return the events with their places in transactions, before what tells where transactions begin and end.
+
+        Whoever goes on within a transaction gets all of it from the server again, and counts from its begin.
+        """
+        counted = [part for part in parts if part.batch is not None]
+        events = [CountedEvents(p.table, p.batch, p.transactions) for p in counted if p.batch is not None]
+
+        def ended_id(one: Transaction) -> str:
+            return f"{one.id.partition(':')[0]}:{state.ends.get(one.number, one.number)}"
+
+        open_ = state.final_lsn if state.is_open else None
+        batches, told = transactions.numbered(events, open_=open_, reached=position.reached, ended_id=ended_id)
+        made = [part._replace(batch=batch) for part, batch in zip(counted, batches, strict=True) if not part.was_told]
+        made += [part for part in parts if part.batch is None]
+        return made if told is None else [*made, TableEvents(_TRANSACTIONS, told, Coordinate())]
 
     def of_snapshot(
         self, table: LogTable, rows: SnapshotRows, position: LogPosition, xid: int, clock_us: int
@@ -148,16 +181,19 @@ class ChangeEvents:
         progress = {} if self.chunked is None else self.chunked.progress.offset()
         return SourcePosition(partition_of(self._prefix), {**position.offset(), **progress})
 
-    def _parts(self, item: Changes | Truncation, position: LogPosition) -> Iterator[TableEvents]:
+    def _parts(self, item: Changes | Truncation, state: LogState, position: LogPosition) -> Iterator[TableEvents]:
         if isinstance(item, Truncation):
-            yield from self._truncated(item, position)
+            yield from self._truncated(item, state, position)
             return
         if TableName(item.relation.schema, item.relation.table) == self._signal_table:
             self._tell_signals(item)
         table = self._table(item.relation)
         if table is None:
             return
-        item = only(item, _fresh(item.origin, table.name.full, position) & self._untold(item.origin, position.told))
+        fresh = _fresh(item.origin, table.name.full, position) & self._untold(item.origin, position.told)
+        if self._transactions is not None and not fresh.all():
+            yield from self._told_events(table, only(item, ~fresh), state)
+        item = only(item, fresh)
         if len(item.origin) and position.fences:
             if item.relation.identity == "f" and len(item.old):
                 item = replace(item, after=_with_old_values(item))
@@ -169,7 +205,29 @@ class ChangeEvents:
             last = Coordinate(int(item.origin.final_lsn[-1]), int(item.origin.place[-1]))
             bad = self._bad(table, [(_change_texts(table, item, row), error) for row, error in found.items()], position)
             if made is not None or bad is not None:
-                yield TableEvents(table.name.full, made, last, bad)
+                yield TableEvents(table.name.full, made, last, bad, self._transactions_of(item.origin, state.begins))
+
+    def _told_events(self, table: LogTable, item: Changes, state: LogState) -> Iterator[TableEvents]:
+        made, _ = without_bad(item, len(item.kind), only, lambda some: self._batch(table, some))
+        if made is not None:
+            told = self._transactions_of(item.origin, state.begins)
+            yield TableEvents(table.name.full, made, Coordinate(), None, told, was_told=True)
+
+    def _transactions_of(self, origin: Origin, begins: Mapping[int, int]) -> Mapping[int, Transaction]:
+        """Return the transactions of changes by number. `begins`: where those begin that were not open before."""
+        if self._transactions is None:
+            return {}
+        numbers, first = np.unique(origin.final_lsn, return_index=True)
+        places = zip(numbers.tolist(), origin.xid[first].tolist(), origin.commit_us[first].tolist(), strict=True)
+        return {
+            number: Transaction(number, f"{xid}:{begins.get(number, number)}", commit_us // 1000)
+            for number, xid, commit_us in places
+        }
+
+    def _provisional(self, origin: Origin) -> envelope.ProvisionalPlaces | None:
+        if self._transactions is None:
+            return None
+        return envelope.ProvisionalPlaces(_transaction_ids(origin), origin.final_lsn, origin.place)
 
     def _touched(self, table: LogTable, item: Changes) -> set[Key]:
         """Return the keys of rows whose changes are sent."""
@@ -210,10 +268,11 @@ class ChangeEvents:
         ops = np.full(len(item.kind), envelope.CREATE, np.uint8)
         ops[item.kind == UPDATE], ops[item.kind == DELETE] = envelope.UPDATE, envelope.DELETE
         source = self._source(item.relation) | _origin_members(item.origin)
-        rows = envelope.ChangedRows(ops, item.old, before, item.new, after, source, full)
+        places = self._provisional(item.origin)
+        rows = envelope.ChangedRows(ops, item.old, before, item.new, after, source, full, places)
         return envelope.batch(table.events, rows, self._rules)
 
-    def _truncated(self, item: Truncation, position: LogPosition) -> Iterator[TableEvents]:
+    def _truncated(self, item: Truncation, state: LogState, position: LogPosition) -> Iterator[TableEvents]:
         for relation in item.relations:
             if self.chunked is not None:
                 self.chunked.emptied(TableName(relation.schema, relation.table).full)
@@ -232,7 +291,8 @@ class ChangeEvents:
                 continue
             source = self._source(relation) | _origin_members(item.origin)
             last = Coordinate(int(item.origin.final_lsn[0]), int(item.origin.place[0]))
-            yield TableEvents(table.name.full, envelope.truncation(table.events, source, self._rules), last)
+            made = envelope.truncation(table.events, source, self._rules, self._provisional(item.origin))
+            yield TableEvents(table.name.full, made, last, None, self._transactions_of(item.origin, state.begins))
 
     def _table(self, relation: Relation) -> LogTable | None:
         name = TableName(relation.schema, relation.table)
@@ -298,6 +358,11 @@ def _with_old_values(item: Changes) -> list[Cells]:
         filled = after.filled(unknown, before.take(at_old[item.new[unknown]])) if unknown.any() else after
         made.append(filled)
     return made
+
+
+def _transaction_ids(origin: Origin) -> pa.StringArray:
+    texts = (pa.array(numbers).cast(pa.string()) for numbers in (origin.xid, origin.lsn))
+    return pc.binary_join_element_wise(*texts, ":")
 
 
 def _origin_members(origin: Origin) -> dict[str, object]:

@@ -7,7 +7,7 @@ Replication Protocol" (XLogData). Integers are big-endian; a log sequence number
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,6 +104,7 @@ class LogState:
     """The state that is known from earlier messages: known tables, and the open transaction.
 
     `commit_end_lsn` ends the last whole transaction; the server, asked to start there, sends nothing before it.
+    `begins`, `ends`: by the commit's LSN, where transactions begin and end that do so in the messages decoded last.
     """
 
     relations: dict[int, Relation] = field(default_factory=dict)
@@ -113,6 +114,8 @@ class LogState:
     xid: int = 0
     commit_us: int = 0
     is_open: bool = False
+    begins: Mapping[int, int] = field(default_factory=dict)
+    ends: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +218,12 @@ def _origins(buffer: Buffer, starts: Places, kinds: Bytes, counted: Mask, state:
         commit_us=commit_us[transaction],
         last_commit_lsn=ends[np.searchsorted(commits, rows)],
     )
+    open_ = {lsn: at for lsn, at in state.begins.items() if state.is_open and lsn == state.final_lsn}
+    state.begins = open_ | dict(
+        zip(final[1:].tolist(), buffer.numbers(">i8", starts[begins] + _LSN_AT).tolist(), strict=True)
+    )
+    committed = buffer.numbers(">i8", body[commits] + 1)
+    state.ends = dict(zip(committed.tolist(), ends[1:].tolist(), strict=True))
     state.final_lsn, state.commit_us, state.xid = int(final[-1]), int(commit_us[-1]), int(xid[-1])
     state.commit_end_lsn = int(ends[-1])
     state.place = int(total[-1] - before[-1]) if len(total) else state.place

@@ -20,6 +20,7 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_schema, arrow_type
 from connect.api.records import Batch, Column, Header
 from connectors.jdbc.log.shared.column_change import ColumnChanges, changed_row, changed_rows
+from connectors.jdbc.log.shared.transactions import EVENTS_OF_CHANGE
 
 Indices = npt.NDArray[np.int64]
 CREATE, UPDATE, DELETE, READ, TRUNCATE = range(5)
@@ -119,12 +120,21 @@ class EventFormat:
 
 
 @dataclass(frozen=True, slots=True)
+class ProvisionalPlaces:
+    """Tells of each change its transaction, which `transactions.py` makes places of. `orders`: in the transaction."""
+
+    ids: pa.StringArray
+    numbers: Indices
+    orders: Indices
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedRows:
     """Changes of one table that are in order: `ops` per change, rows of `before` and `after` for the changes `old` and
     `new`.
 
     `source`: the members of the source block by name, a value per change or one for all. `full_before`: whether updates
-    show the row before them.
+    show the row before them. `transactions`: of the changes; None: no event tells its transaction.
     """
 
     ops: npt.NDArray[np.uint8]
@@ -134,6 +144,7 @@ class ChangedRows:
     after: pa.StructArray
     source: Mapping[str, object]
     full_before: bool = False
+    transactions: ProvisionalPlaces | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,12 +285,26 @@ def _values(form: EventFormat, rows: ChangedRows, events: _Events) -> pa.StructA
         changed_rows(_taken(empty, events.before), form.changes),
         changed_rows(_taken(rows.after, events.after), form.changes),
         _source(form, rows, events.change),
-        _repeated(None, _TRANSACTION_TYPE, size),
+        _repeated(None, _TRANSACTION_TYPE, size) if rows.transactions is None else _provisional(rows, events),
         op,
         *(pa.repeat(pa.scalar(now, pa.int64()), size) for now in (now_us // 1000, now_us, now_us * 1000)),
     ]
     mask = events.op == _TOMBSTONE
     return pa.StructArray.from_arrays(columns, fields=form.fields, mask=pa.array(mask) if mask.any() else None)
+
+
+def _provisional(rows: ChangedRows, events: _Events) -> pa.StructArray:
+    """Return what `transactions.py` makes places of: a moved row has several events in the order of their steps."""
+    assert rows.transactions is not None
+    change = events.change
+    step = np.arange(len(change)) - np.searchsorted(change, change)
+    orders = rows.transactions.orders[change] * EVENTS_OF_CHANGE + step
+    columns = [
+        rows.transactions.ids.take(pa.array(change)),
+        pa.array(orders),
+        pa.array(rows.transactions.numbers[change]),
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(_TRANSACTION_TYPE))
 
 
 def _repeated(value: object, kind: pa.DataType, size: int) -> pa.Array:
@@ -335,7 +360,12 @@ def _keys(form: EventFormat, rows: ChangedRows, events: _Events) -> Column | Non
     return Column.from_arrow(pa.StructArray.from_arrays(made, fields=fields), schema)
 
 
-def truncation(form: EventFormat, source: Mapping[str, object], rules: EventRules) -> Batch:
+def truncation(
+    form: EventFormat,
+    source: Mapping[str, object],
+    rules: EventRules,
+    transactions: ProvisionalPlaces | None = None,
+) -> Batch:
     """Return the one record that says a table was emptied; it has no key."""
     rows = ChangedRows(
         np.array([TRUNCATE], np.uint8),
@@ -344,6 +374,7 @@ def truncation(form: EventFormat, source: Mapping[str, object], rules: EventRule
         np.empty(0, np.int64),
         pa.array([], arrow_type(form.row)),
         source,
+        transactions=transactions,
     )
     at: Sequence[int] = [_NONE]
     none = np.array(at, np.int64)

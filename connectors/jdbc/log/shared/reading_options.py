@@ -26,7 +26,8 @@ class ReadingOptions:
     `reads_first`: which tables the first read reads. `selects`: by a table's full name, the query whose rows the first
     read takes for the table's. `heartbeat_query`: a statement that runs at each heartbeat; empty: none.
     `signal_table`: rows that are inserted there are signals. `signals`: those that came since in other ways.
-    `chunk_rows`: so many rows of a table that a signal names are read at once.
+    `chunk_rows`: so many rows of a table that a signal names are read at once. `transaction_topic`: where it is told
+    where transactions begin and end; empty: nowhere.
     """
 
     headers: Headers | None = None
@@ -37,6 +38,7 @@ class ReadingOptions:
     signal_table: TableName | None = None
     signals: Callable[[], Sequence[Signal]] = tuple
     chunk_rows: int = 1024
+    transaction_topic: str = ""
 
     def rules(self, config: JdbcSourceConfig) -> EventRules:
         """Return what the events are made by."""
