@@ -6,7 +6,7 @@ import re
 import sys
 from collections import Counter
 
-from public_configurations import VERDICTS, Judged, corpus, judged, table, validator
+from public_configurations import PAGE, VERDICTS, Judged, corpus, judged, page, table, validator
 
 from connect.plugins.catalog import CONNECTORS
 
@@ -26,6 +26,10 @@ def test_no_configuration_fares_worse_than_was_written() -> None:
         if VERDICTS.index(was.here) < VERDICTS.index(one.here)
     ]
     assert worse == []
+
+
+def test_the_page_has_the_counts_that_were_written() -> None:
+    assert PAGE.read_text() == page(CORPUS)
 
 
 def test_two_in_three_run_of_those_whose_class_is_here() -> None:
