@@ -73,6 +73,31 @@ def test_the_failed_connector_is_found_understood_and_restarted_by_keyboard(look
     bed.worker.wait_for_tasks("bills-to-lake", "FAILED")
 
 
+def test_a_button_stays_the_same_while_another_one_comes_before_it(look: Look, live: Look, bed: Any) -> None:
+    lines = bed.lines.with_name("late.txt")
+    lines.write_text('{"schema": null, "payload": "one"}\n')
+    topic = f"late-{bed.topic}"
+    sink = {"connector.class": "FileStreamSink", "topics": topic, "file": str(lines.with_name("late-copy.txt"))}
+    json_values = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
+    source = {"connector.class": "FileStreamSource", "file": str(lines), "topic": topic}
+    created = bed.worker.create("late-source", source)
+    assert created.status_code == 201, created.text
+    assert bed.worker.create("late-sink", sink | json_values).status_code == 201
+    bed.worker.wait_for_tasks("late-sink", "RUNNING")
+    page = look("/ui/connector?name=late-sink")
+    live(page)
+    page.get_by_role("button", name="Pause").focus()
+    with lines.open("a") as file:
+        file.write("this is no JSON\n")
+    page.get_by_role("button", name="Restart what failed").wait_for()
+    assert page.evaluate("document.activeElement.textContent") == "Pause"
+    page.keyboard.press("Enter")
+    page.get_by_text("The connector pauses").wait_for()
+    page.get_by_role("button", name="Resume").wait_for()
+    for name in ("late-source", "late-sink"):
+        assert bed.worker.call("DELETE", name).status_code == 204
+
+
 def test_figures_move_without_a_reload(look: Look, live: Look, bed: Any) -> None:
     page = look("/ui/connector?name=orders-source")
     page.evaluate("window.is_the_same = true")

@@ -25,11 +25,41 @@ function follow(old, now) {
   followChildren(old, now);
 }
 
+// What an element, or a row of a table, is about: it stays itself while others come and go beside it.
+function keyOf(node) {
+  if (node.nodeType !== Node.ELEMENT_NODE) return null;
+  const named = node.matches("button, a") ? node : node.matches("tr") && node.querySelector("a[href], button");
+  return named ? named.nodeName + (named.value || named.getAttribute("href")) : null;
+}
+
+function laterWith(key, node) {
+  while (node && keyOf(node) !== key) node = node.nextSibling;
+  return node;
+}
+
+// A button never becomes another one under a finger that is about to press it.
 function followChildren(old, now) {
-  const before = [...old.childNodes];
-  const after = [...now.childNodes];
-  after.forEach((node, at) => (at < before.length ? follow(before[at], node) : old.append(node.cloneNode(true))));
-  before.slice(after.length).forEach((node) => node.remove());
+  let place = old.firstChild;
+  for (const node of now.childNodes) {
+    const key = keyOf(node);
+    const same = key ? laterWith(key, place) : place;
+    if (!same || keyOf(same) !== key) {
+      old.insertBefore(node.cloneNode(true), place);
+      continue;
+    }
+    while (place !== same) {
+      const gone = place;
+      place = place.nextSibling;
+      gone.remove();
+    }
+    place = same.nextSibling;
+    follow(same, node);
+  }
+  while (place) {
+    const gone = place;
+    place = place.nextSibling;
+    gone.remove();
+  }
 }
 
 function keepFocus(change) {
