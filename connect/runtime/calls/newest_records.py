@@ -16,6 +16,8 @@ from connect.runtime.calls.group_calls import group_admin
 from connect.runtime.parts.clients import Clients
 
 _OVERRIDE = "consumer.override."
+FURTHEST_OFFSETS = 10_000
+"""So far before the end of a partition records are looked for."""
 
 
 def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
@@ -45,10 +47,26 @@ def newest_spans(
     return {place: OffsetRange(max(beginnings.get(place, 0), ends[place] - share), ends[place]) for place in filled}
 
 
+def earlier_spans(
+    read: Mapping[TopicPartition, OffsetRange],
+    beginnings: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, OffsetRange]:
+    """Return the offset ranges before those that were read, four times as long; none beyond FURTHEST_OFFSETS. Pure."""
+    found = {}
+    for place, (start, _) in read.items():
+        first = max(beginnings.get(place, 0), ends[place] - FURTHEST_OFFSETS)
+        if start > first:
+            found[place] = OffsetRange(max(first, start - 4 * (ends[place] - start)), start)
+    return found
+
+
 def newest_records(
     clients: Clients, resolved: Mapping[str, str], records: int, deadline: Deadline
 ) -> Iterator[RawBatch]:
     """Yield about so many of the newest records, as many of each partition; none where all topics are empty.
+
+    Marks of transactions and aborted records have offsets, too: where they come last, older records are read.
 
     `resolved`: a sink's configuration. ConnectError: a topic that it names is not there.
     """
@@ -60,9 +78,29 @@ def newest_records(
         raise ConnectError(f"Kafka has no topic {', '.join(missing)}.", key="topics")
     partitions = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
     ends = admin.end_offsets(partitions, deadline, committed_only=True)
-    spans = newest_spans(admin.beginning_offsets(partitions, deadline), ends, records)
+    beginnings = admin.beginning_offsets(partitions, deadline)
     given = {k.removeprefix(_OVERRIDE): v for k, v in resolved.items() if k.startswith(_OVERRIDE)}
     client_id = f"{clients.worker.client_prefix}-sample"
     reading = dict(consumer_settings(clients.worker_properties, given, client_id=client_id).properties)
     reading.pop("consumer.path", None)
-    yield from read_spans(reading, spans, deadline)
+    yield from read_newest(reading, beginnings, ends, records, deadline)
+
+
+def read_newest(
+    reading: Mapping[str, str | int | float | bool],
+    beginnings: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    records: int,
+    deadline: Deadline,
+) -> Iterator[RawBatch]:
+    spans = newest_spans(beginnings, ends, records)
+    wanted = dict.fromkeys(spans, max((span.end - span.start for span in spans.values()), default=0))
+    while spans:
+        batches = list(read_spans(reading, spans, deadline))
+        for batch in reversed(batches):
+            place = TopicPartition(batch.topic, batch.partition or 0)
+            if wanted[place]:
+                newest = batch.slice(max(0, len(batch) - wanted[place]), len(batch))
+                wanted[place] -= len(newest)
+                yield newest
+        spans = earlier_spans({place: span for place, span in spans.items() if wanted[place]}, beginnings, ends)

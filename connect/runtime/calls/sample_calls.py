@@ -15,7 +15,7 @@ from connect.api.plugin import PluginKind
 from connect.api.records import Batch
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
-from connect.runtime.calls.newest_records import newest_records
+from connect.runtime.calls.newest_records import FURTHEST_OFFSETS, newest_records
 from connect.runtime.calls.sampled_row import NamedLink, Steps, refused_step, steps_of
 from connect.runtime.calls.trial_reading import read_batches
 from connect.runtime.parts.clients import Clients
@@ -48,10 +48,17 @@ def _of_sink(parts: ConnectorParts, rows: int, deadline: Deadline) -> dict[str, 
     config = SinkConnectorConfig.parse(parts.resolved)
     links = _links(parts, config)
     found: list[dict[str, Any]] = []
-    for raw in newest_records(parts.clients, parts.resolved, rows, deadline):
+    newest = newest_records(parts.clients, parts.resolved, rows, deadline)
+    for raw in sorted(newest, key=_place):
         for number in range(len(raw)):
             found += _record(parts, raw.slice(number, number + 1), links)
-    return {"rows": found[:rows], "notes": [] if found else ["Its topics have no record."]}
+    none = f"Its topics have no record among the newest {FURTHEST_OFFSETS:,} offsets of each partition."
+    return {"rows": found[:rows], "notes": [] if found else [none]}
+
+
+def _place(raw: RawBatch) -> tuple[str, int, int]:
+    assert raw.offsets is not None
+    return raw.topic, raw.partition or 0, raw.offsets[0].as_py()
 
 
 def _record(parts: ConnectorParts, raw: RawBatch, links: Sequence[NamedLink]) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings
 from connect.kafka.consume.log_reader import OffsetRange, read_record, read_spans
 from connect.lib.deadline import Deadline
+from connect.runtime.calls.newest_records import read_newest
 
 
 @pytest.fixture
@@ -56,3 +57,15 @@ def test_committed_records_up_to_the_end_are_read(kafka, worker, settings, topic
     admin.delete_records({place: 6}, deadline)
     with pytest.raises(ConnectError, match="no longer in the log"):
         read_record(settings, place, 0, deadline)
+
+
+@pytest.mark.parametrize(("records", "newest"), [(1, [b"e"]), (2, [b"b", b"e"]), (3, [b"a", b"b", b"e"])])
+def test_the_newest_records_are_found_before_marks_and_aborted_ones(
+    kafka, worker, settings, topic_name, records, newest
+):
+    transactions(kafka, topic_name)
+    admin = TopicAdmin(admin_settings(worker, {}, "reader").properties)
+    place, deadline = TopicPartition(topic_name, 0), Deadline.after(60)
+    ends = admin.end_offsets([place], deadline, committed_only=True)
+    batches = read_newest(settings, {place: 0}, ends, records, deadline)
+    assert sorted(value for raw in batches for value in raw.values.to_pylist()) == newest

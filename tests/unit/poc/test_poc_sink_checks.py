@@ -17,7 +17,7 @@ from connect.poc.sink.sink_checks import expected_rows, judge_round_trip
 from connect.poc.sink.sink_delivery import compare_targets, judge_sink_delivery
 from connect.poc.sink.sink_run import SinkRun
 from connect.poc.sink.sink_schema_change import FIELD, changed_records, has_registry, judge_schema_change
-from connect.runtime.calls.newest_records import newest_spans, wanted_topics
+from connect.runtime.calls.newest_records import FURTHEST_OFFSETS, earlier_spans, newest_spans, wanted_topics
 from connect.runtime.parts.connector_settings import ConnectorSettings
 
 TP = TopicPartition("t", 0)
@@ -113,6 +113,16 @@ def test_the_newest_records_come_from_every_partition_that_has_some():
     other, empty = TopicPartition("t", 1), TopicPartition("t", 2)
     spans = newest_spans({TP: 0, other: 95, empty: 5}, {TP: 1000, other: 100, empty: 5}, 20)
     assert spans == {TP: (990, 1000), other: (95, 100)}
+
+
+def test_records_before_those_that_were_read_are_looked_for_until_the_beginning_or_the_limit():
+    ends = {TP: 1000}
+    earlier = earlier_spans({TP: (990, 1000)}, {TP: 100}, ends)
+    assert earlier == {TP: (950, 990)}
+    assert earlier_spans(earlier, {TP: 100}, ends) == {TP: (750, 950)}
+    assert earlier_spans({TP: (100, 990)}, {TP: 100}, ends) == {}
+    far = {TP: 10 * FURTHEST_OFFSETS}
+    assert earlier_spans({TP: (far[TP] - FURTHEST_OFFSETS, far[TP])}, {TP: 0}, far) == {}
 
 
 def test_made_records_are_rows_texts_or_bytes_as_the_converters_take_them():
