@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from connect.api.errors import ConfigError
 from connect.client.manifests import Manifest
+from connect.lib.printable import counted
 from connect.lib.secrets import HIDDEN
 
 Verb = Literal["create", "update", "leave", "delete"]
@@ -37,8 +39,14 @@ class Change:
 def changes(wanted: Collection[Manifest], present: Mapping[str, Any], *, prune: bool) -> list[Change]:
     """Return the changes, by name. `present` is the answer of GET /connectors?expand=info&expand=status.
 
-    `prune`: connectors that no file wants are deleted.
+    `prune`: connectors that no file wants are deleted. ConfigError: none is wanted, and all would be.
     """
+    if prune and present and not wanted:
+        raise ConfigError(
+            f"No file wants a connector, so that pruning would delete {counted(len(present), 'connector')}, as where "
+            "a folder is not mounted.",
+            fix="Look at the folder, or delete the last ones by `connect connectors delete NAME`.",
+        )
     found = [_change(manifest, present.get(manifest.name)) for manifest in wanted]
     if prune:
         names = {manifest.name for manifest in wanted}

@@ -129,6 +129,10 @@ def test_a_folder_is_the_truth_with_prune(run, tmp_path, unique):
     (folder / "b.yaml").unlink()
     assert f"delete  {unique}-b" in run("connectors", "apply", "-f", str(folder), "--prune")
     assert {f"{unique}-a"} == json.loads(run("connectors", "list", "--json")).keys()
+    (folder / "a.yaml").unlink()
+    refused = run("connectors", "apply", "-f", str(folder), "--prune", code=1)
+    assert "pruning would delete 1 connector" in refused
+    assert {f"{unique}-a"} == json.loads(run("connectors", "list", "--json")).keys()
     run("connectors", "delete", f"{unique}-a", "--yes")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from connect.api.errors import ConfigError
 from connect.client.changes import KeyChange, changes
 from connect.client.manifests import Manifest
 from connect.client.overview import overview
@@ -33,6 +34,13 @@ def test_what_is_missing_is_created_what_differs_updated_and_the_rest_left():
     }
     assert found["other"].keys == (KeyChange("a", "1", "3"), KeyChange("b", "2", None), KeyChange("c", None, "4"))
     assert {c.name: c.verb for c in changes(files, cluster, prune=True)}["extra"] == "delete"
+
+
+def test_a_folder_without_connectors_is_no_wish_to_delete_them_all():
+    with pytest.raises(ConfigError, match="No file wants a connector, so that pruning would delete 2 connectors"):
+        changes([], {"a": present({}), "b": present({})}, prune=True)
+    assert changes([], {"a": present({})}, prune=False) == []
+    assert changes([], {}, prune=True) == []
 
 
 def test_a_secret_that_the_cluster_does_not_show_is_sent_again():
