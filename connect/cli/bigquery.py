@@ -73,11 +73,13 @@ def _costs(config: Mapping[str, str], question: CostQuestion, worker: Path | Non
     from connect.api.allowed_paths import EVERYWHERE
     from connect.api.errors import ConnectError
     from connect.api.optional.costs import PricedSink
+    from connect.cli.shared.worker_settings import reach_of, resolved
     from connect.lib.deadline import Deadline
     from connect.plugins.catalog import Catalog
     from connect.runtime.parts.task_parts import build_connector
 
-    connector = build_connector(Catalog.installed(), config, EVERYWHERE)
+    reach = {**reach_of(worker, config), **EVERYWHERE}
+    connector = build_connector(Catalog.installed(), resolved(config, reach), reach)
     if not isinstance(connector, PricedSink):
         raise ConnectError(f"{config.get('connector.class')} tells no costs; the BigQuery sink does.")
     deadline = Deadline.after(_TIMEOUT_S)

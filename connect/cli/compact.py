@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from connect.cli.shared.terminal import echo
-from connect.cli.shared.worker_settings import read_worker_settings
+from connect.cli.shared.worker_settings import reach_of, resolved
 from connect.lib.printable import counted
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ def compact(
     every moment; those of objects may see rows twice until the former objects are deleted. Killed anywhere, it is run
     again. Exit code 1: something could not be done.
     """
-    from connect.api.allowed_paths import EVERYWHERE
     from connect.api.errors import ConnectError
     from connect.api.optional.compaction import Compaction
     from connect.backfill.job.spec import Engine
@@ -64,13 +64,14 @@ def compact(
     try:
         engine = None if master is None else Engine(master=master, python_env=python_env)
         catalog = Catalog.installed()
-        worker = EVERYWHERE if worker_file is None else read_worker_settings(worker_file).originals
         for manifest in read_manifests(files):
             try:
+                worker = reach_of(worker_file, manifest.config)
+                found = replace(manifest, config=resolved(manifest.config, worker))
                 if dry_run:
-                    _tell_groups(catalog, manifest, worker, wish)
+                    _tell_groups(catalog, found.config, worker, wish)
                 else:
-                    for done in _compacted(catalog, manifest, worker, wish, engine):
+                    for done in _compacted(catalog, found, worker, wish, engine):
                         _tell(done)
             except ConnectError as error:
                 echo(f"Error: {manifest.name}: {error}", err=True)
@@ -87,7 +88,7 @@ def _compacted(
     """Group by group here, or all at once on Spark."""
     from connect.backfill.engines.compaction import GroupTask, compact_on_spark, compactable
 
-    sink = compactable(catalog, manifest.name, manifest.config, worker)
+    sink = compactable(catalog, manifest.config, worker)
     groups = sink.compaction_groups(wish)
     if engine is not None:
         # Spark's processes get copies, and what a worker's file is read as cannot be pickled.
@@ -100,10 +101,10 @@ def _compacted(
             yield done
 
 
-def _tell_groups(catalog: Catalog, manifest: Manifest, worker: Mapping[str, str], wish: Compaction) -> None:
+def _tell_groups(catalog: Catalog, config: Mapping[str, str], worker: Mapping[str, str], wish: Compaction) -> None:
     from connect.backfill.engines.compaction import compactable
 
-    for group in compactable(catalog, manifest.name, manifest.config, worker).compaction_groups(wish):
+    for group in compactable(catalog, config, worker).compaction_groups(wish):
         echo(f"{group.where}: {counted(len(group.files), 'file')} of {group.size_bytes / _MIB:.1f} MiB would become 1")
 
 

@@ -116,7 +116,8 @@ def run(
 def _evaluated(manifests: Sequence[Manifest], options: Options, worker: Mapping[str, str] | None) -> Result:
     """Who typed the command named the connector, which reaches what that person may."""
     from connect.api.allowed_paths import EVERYWHERE
-    from connect.poc.evaluation import evaluate, usual_providers
+    from connect.poc.evaluation import evaluate
+    from connect.runtime.settings.config_providers import usual_providers
 
     providers = usual_providers([manifest.config for manifest in manifests]) if worker is None else {}
     return evaluate(manifests, options, _say, worker, {**providers, **EVERYWHERE})

@@ -21,15 +21,8 @@ from connect.poc.sandbox.sandbox import REGISTRY_KEY, Sandbox, with_registry
 from connect.poc.sandbox.secrecy import Secrecy
 from connect.poc.sink.sink_evaluation import check_sink
 from connect.poc.source.source_evaluation import check_source
-from connect.runtime.settings.config_providers import placeholders
+from connect.runtime.settings.config_providers import providers_named_by
 
-_PROVIDERS = "config.providers"
-_APACHE = "org.apache.kafka.common.config.provider"
-_USUAL_PROVIDERS = {
-    "file": f"{_APACHE}.FileConfigProvider",
-    "directory": f"{_APACHE}.DirectoryConfigProvider",
-    "env": f"{_APACHE}.EnvVarConfigProvider",
-}
 _FROM_WORKER = (
     "key.converter",
     "value.converter",
@@ -146,26 +139,7 @@ def worker_settings(
     """
     leave = {name for plugin in catalog.plugins() for name in leave_keys(plugin.config)}
     kept = {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER) or key in leave}
-    return kept | _providers(worker, [kept, *configs])
-
-
-def usual_providers(configs: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return worker settings with Apache Kafka's providers under their usual names, as far as `configs` name them.
-
-    They stand in for the settings of a worker that is not known. Pure.
-    """
-    classes = {f"{_PROVIDERS}.{name}.class": found for name, found in _USUAL_PROVIDERS.items()}
-    return _providers({_PROVIDERS: ",".join(_USUAL_PROVIDERS), **classes}, configs)
-
-
-def _providers(worker: Mapping[str, str], configs: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the config providers that these configurations name, with their settings."""
-    used = {found.provider for config in configs for value in config.values() for found in placeholders(value)}
-    names = [name for name in map(str.strip, worker.get(_PROVIDERS, "").split(",")) if name in used]
-    if not names:
-        return {}
-    of_these = tuple(f"{_PROVIDERS}.{name}." for name in names)
-    return {_PROVIDERS: ",".join(names)} | {key: value for key, value in worker.items() if key.startswith(of_these)}
+    return kept | providers_named_by([kept, *configs], worker)
 
 
 def _environment(plugins: Sequence[Plugin]) -> Mapping[str, str]:

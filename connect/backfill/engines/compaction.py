@@ -22,17 +22,17 @@ class GroupTask:
     group: FileGroup
 
 
-def compactable(catalog: Catalog, name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> CompactableSink:
+def compactable(catalog: Catalog, config: Mapping[str, str], worker: Mapping[str, str]) -> CompactableSink:
     """Return the connector of a configuration. ConnectError: its target has no files that could be joined."""
     connector = build_connector(catalog, config, worker)
     if not isinstance(connector, CompactableSink):
-        raise ConnectError(f"{name}: its files cannot be compacted; objects and Iceberg tables of the S3 sink can.")
+        raise ConnectError("Its files cannot be compacted; objects and Iceberg tables of the S3 sink can.")
     return connector
 
 
 def compact_group(task: GroupTask) -> CompactedFiles | None:
     """Join the files of a group in this process."""
-    return compactable(Catalog.installed(), task.group.where, task.config, task.worker).compact(task.group)
+    return compactable(Catalog.installed(), task.config, task.worker).compact(task.group)
 
 
 def compact_on_spark(engine: Engine, name: str, tasks: Sequence[GroupTask]) -> Iterator[CompactedFiles]:

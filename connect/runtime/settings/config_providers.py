@@ -32,6 +32,13 @@ from connect.telemetry.secret_texts import SECRET_TEXTS
 log = logging.getLogger(__name__)
 
 _OF_WORKER: Final = "worker.allowed.paths"
+_PROVIDERS: Final = "config.providers"
+_APACHE: Final = "org.apache.kafka.common.config.provider"
+_USUAL: Final = {
+    "file": f"{_APACHE}.FileConfigProvider",
+    "directory": f"{_APACHE}.DirectoryConfigProvider",
+    "env": f"{_APACHE}.EnvVarConfigProvider",
+}
 
 
 class Placeholder(NamedTuple):
@@ -122,6 +129,25 @@ def config_providers(worker: Mapping[str, str], catalog: Catalog) -> ConfigProvi
     if problems:
         raise ConfigError(problems)
     return ConfigProviders(makers)
+
+
+def usual_providers(configs: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return worker settings with Apache Kafka's providers under their usual names, as far as `configs` name them.
+
+    They stand in for the settings of a worker that is not known. Pure.
+    """
+    classes = {f"{_PROVIDERS}.{name}.class": found for name, found in _USUAL.items()}
+    return providers_named_by(configs, {_PROVIDERS: ",".join(_USUAL), **classes})
+
+
+def providers_named_by(configs: Iterable[Mapping[str, str]], worker: Mapping[str, str]) -> dict[str, str]:
+    """Return the config providers of a worker that these configurations name, with their settings. Pure."""
+    used = {found.provider for config in configs for value in config.values() for found in placeholders(value)}
+    names = [name for name in map(str.strip, worker.get(_PROVIDERS, "").split(",")) if name in used]
+    if not names:
+        return {}
+    of_these = tuple(f"{_PROVIDERS}.{name}." for name in names)
+    return {_PROVIDERS: ",".join(names)} | {key: value for key, value in worker.items() if key.startswith(of_these)}
 
 
 def _maker(name: str, worker: Mapping[str, str], known: Catalog) -> Callable[[], ConfigProvider]:

@@ -45,6 +45,9 @@ def test_objects_are_joined_and_the_sink_goes_on(objects: Objects, unique: str, 
     assert len(objects.names()) == 20
     file = tmp_path / "sink.json"
     own = {"connector.class": "io.confluent.connect.s3.S3SinkConnector", "topics": tp.topic}
+    secrets = tmp_path / "s3.properties"
+    secrets.write_text(f"secret={given['aws.secret.access.key']}\n")
+    own["aws.secret.access.key"] = f"${{file:{secrets}:secret}}"
     file.write_text(json.dumps({"name": "lake", "config": {**given, **own}}))
     argv = [sys.executable, "-m", "connect.cli", "compact", str(file), "--min-age-hours", "0", *where]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)

@@ -8,7 +8,7 @@ import pytest
 
 from connect.api.errors import ConfigError
 from connect.plugins.catalog import Catalog
-from connect.poc.evaluation import usual_providers, worker_settings
+from connect.poc.evaluation import worker_settings
 from connect.poc.report.estimate import Load, judge_load
 from connect.poc.sandbox.prices import Prices, read_prices
 from connect.poc.sandbox.result import Outcome
@@ -24,6 +24,7 @@ from connect.poc.sandbox.timeline import (
     shares,
 )
 from connect.poc.source.page_check import missing_rows
+from connect.runtime.settings.config_providers import usual_providers
 
 
 def readings(rows, lags=()):
