@@ -45,10 +45,12 @@ def package(output: Path, *, extras: Iterable[str] | None = None, python: Path |
     """Write the archive. extras: None takes those that are installed here. python: the interpreter on the cluster's
     machines; None: where it is here.
 
-    ConfigError: something is not installed, or the name does not end with .tar.gz.
+    ConfigError: something is not installed, the name does not end with .tar.gz, or its folder is not there.
     """
     if not output.name.endswith((".tar.gz", ".tgz")):
         raise ConfigError(f"{output} must end with .tar.gz: Spark unpacks archives by their names.", key="output")
+    if not output.absolute().parent.is_dir():
+        raise ConfigError(f"{output} cannot be written: there is no folder {output.absolute().parent}.", key="output")
     found = needed(distribution, EXTRAS if extras is None else tuple(extras), skip_missing=extras is None)
     with tempfile.TemporaryDirectory(prefix="connect-package-") as folder:
         root = Path(folder) / "env"

@@ -239,9 +239,24 @@ def offsets(client: ConnectClient, name: str, reset: bool, file: Any) -> None:
     if reset:
         echo(client.reset_offsets(name))
     elif file is not None:
-        echo(client.alter_offsets(name, json.load(file)["offsets"]))
+        echo(client.alter_offsets(name, _offsets_in(file)))
     else:
         print_json({"offsets": client.offsets(name)})
+
+
+def _offsets_in(file: Any) -> Sequence[Any]:
+    try:
+        found = json.load(file)
+    except (ValueError, RecursionError) as error:
+        raise click.ClickException(
+            f"{file.name}: this is no JSON: {error}. See what stands before that place."
+        ) from error
+    offsets = found.get("offsets") if isinstance(found, dict) else None
+    if not isinstance(offsets, list):
+        raise click.ClickException(
+            f'{file.name} has no list "offsets". `connect connectors offsets NAME` prints one that can be changed.'
+        )
+    return offsets
 
 
 @cluster_command(connectors, connector_name)

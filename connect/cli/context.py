@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from connect.cli.shared.cluster_options import print_table
+from connect.cli.shared.command_errors import one_line_errors
 from connect.cli.shared.terminal import echo
+
+if TYPE_CHECKING:
+    from connect.client.contexts import Contexts
 
 
 @click.group()
@@ -24,7 +30,10 @@ def context() -> None:
 def add(name: str, url: str, **given: str) -> None:
     """Give a cluster a name; the first one is used from now on."""
     from connect.client.contexts import Contexts, contexts_file, read_contexts, write_contexts
+    from connect.client.rest import check_address
 
+    with one_line_errors():
+        check_address(url)
     file = contexts_file()
     known = read_contexts(file)
     clusters = {**known.clusters, name: {"url": url, **{key: value for key, value in given.items() if value}}}
@@ -40,9 +49,7 @@ def use(name: str) -> None:
 
     file = contexts_file()
     known = read_contexts(file)
-    if name not in known.clusters:
-        names = ", ".join(sorted(known.clusters)) or "none"
-        raise click.ClickException(f"There is no context {name!r}; known: {names}.")
+    _check_known(name, known)
     write_contexts(file, Contexts(name, known.clusters))
     echo(f"Commands speak to {name} ({known.clusters[name]['url']}) now.")
 
@@ -67,5 +74,15 @@ def remove(name: str) -> None:
 
     file = contexts_file()
     known = read_contexts(file)
+    _check_known(name, known)
     clusters = {other: one for other, one in known.clusters.items() if other != name}
     write_contexts(file, Contexts(None if known.current == name else known.current, clusters))
+    echo(f"Context {name} is forgotten.")
+
+
+def _check_known(name: str, known: Contexts) -> None:
+    if name not in known.clusters:
+        names = ", ".join(sorted(known.clusters)) or "none"
+        raise click.ClickException(
+            f"There is no context {name!r}; known: {names}. Add it: connect context add NAME URL."
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -55,8 +56,11 @@ def _asked(client: ConnectClient, config: Mapping[str, str]) -> Json:
     try:
         return client.validate(config)
     except RefusedError as refused:
-        if _UNKNOWN not in str(refused):
+        if refused.status != HTTPStatus.BAD_REQUEST and _UNKNOWN not in str(refused):
             raise
+        if _UNKNOWN not in str(refused):
+            said = str(refused).rpartition("Exception: ")[2]
+            return {"configs": [{"value": {"name": "connector.class", "errors": [said]}}]}
         # Our workers say what is meant before Kafka Connect's words, and behind the name of its exception.
         advice = str(refused).partition(_UNKNOWN)[0].rpartition("Exception: ")[2].strip()
         error = advice or _lacks(client, config["connector.class"])

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from connect.api.errors import ConnectError
 from connect.client.answers import BYTES_MAX, WrongAnswerError, read_answer, read_json
 from connect.lib.http_client import HttpClient, NoAnswerError, environment_proxy
+from connect.lib.printable import without_known_plugins
 
 TIMEOUT_S: Final = 90.0
 """A worker itself gives up after 90 s and says in which stage."""
@@ -27,7 +28,7 @@ class RefusedError(ConnectError):
     """The cluster answered with an error; `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
+        super().__init__(without_known_plugins(message))
         self.status = status
 
 
@@ -47,6 +48,13 @@ class Access:
     cert_file: str = ""
 
 
+def check_address(url: str) -> None:
+    """Raise ConnectError when this is no http or https URL."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConnectError(f"{url!r} is no address of a worker.", fix="Write it as http://host:8083.")
+
+
 class ConnectClient:
     """Speaks to one cluster, through any of its workers."""
 
@@ -55,9 +63,7 @@ class ConnectClient:
 
         ConnectError when it is no http or https URL, or the file of authorities cannot be read.
         """
-        parts = urlsplit(access.url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConnectError(f"{access.url!r} is no address of a worker.", fix="Write it as http://host:8083.")
+        check_address(access.url)
         self.url = access.url.rstrip("/")
         self._timeout_s = timeout_s
         self._headers = {"Content-Type": "application/json"}
@@ -67,7 +73,7 @@ class ConnectClient:
             login = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
             self._headers["Authorization"] = f"Basic {login}"
         self._tls: ssl.SSLContext | None = None
-        if parts.scheme == "https":
+        if urlsplit(access.url).scheme == "https":
             try:
                 self._tls = ssl.create_default_context(cafile=access.ca_file or None)
             except OSError as error:

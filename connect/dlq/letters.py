@@ -52,9 +52,7 @@ class LetterTopic:
     def letters(self, selection: Selection, deadline: Deadline) -> Iterator[Letter]:
         """Yield the selected letters, in the order of each partition. ConfigError when there is no such topic."""
         if self.name not in self.admin.partition_counts([self.name], deadline):
-            raise ConfigError(
-                f"There is no topic {self.name}.", fix="Give errors.deadletterqueue.topic.name of the connector."
-            )
+            raise self._missing()
         for raw in self._records(self.name, deadline):
             yield from (letter for letter in letters_in(raw) if selection.matches(letter))
 
@@ -79,8 +77,13 @@ class LetterTopic:
         return mark
 
     def make_marks_topic(self, deadline: Deadline) -> None:
-        """Make the topic that says what was replayed, with the replicas of the letters' own."""
-        own = self.admin.describe([self.name], deadline)[self.name]
+        """Make the topic that says what was replayed, with the replicas of the letters' own.
+
+        ConfigError when there is no topic of letters.
+        """
+        own = self.admin.describe([self.name], deadline).get(self.name)
+        if own is None:
+            raise self._missing()
         self.admin.create(
             self.marks_topic,
             partitions=1,
@@ -120,6 +123,11 @@ class LetterTopic:
     def purge(self, plan: Purge, deadline: Deadline) -> None:
         """Throw the letters away for good."""
         self.admin.delete_records(plan.before, deadline)
+
+    def _missing(self) -> ConfigError:
+        return ConfigError(
+            f"There is no topic {self.name}.", fix="Give errors.deadletterqueue.topic.name of the connector."
+        )
 
     def _count(self, topic: str, deadline: Deadline) -> int:
         return self.admin.partition_counts([topic], deadline).get(topic, 0)

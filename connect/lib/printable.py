@@ -24,3 +24,9 @@ def printable(text: str) -> str:
 def counted(count: float, noun: str) -> str:
     """Return a number with its noun: `1 row`, `10,000 rows`."""
     return f"{count:,.0f} {noun}{'' if count == 1 else 's'}"
+
+
+def without_known_plugins(text: str) -> str:
+    """Return Kafka Connect's sentence on an unknown class without its list of all plug-ins, which fills a screen."""
+    said, listed, _ = text.partition(", available connectors are: ")
+    return f"{said}. `connect plugins` lists those that there are." if listed else text

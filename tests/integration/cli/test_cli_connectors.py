@@ -147,6 +147,12 @@ def test_what_is_wrong_is_said_in_words(run, tmp_path, unique):
     assert "connector.class: The cluster has no connector FileStreamSourceConector." in both
     assert "Is org.apache.kafka.connect.file.FileStreamSourceConnector meant?" in both
     assert "PluginDesc" not in both
+    (tmp_path / "classless.json").write_text(json.dumps({"name": f"{unique}-3", "config": {"topic": "t"}}))
+    classless = run("validate", str(tmp_path / "classless.json"), "-f", str(file), code=1)
+    assert f"{unique}-3: broken" in classless
+    assert "contains no connector type" in classless
+    assert "Exception" not in classless
+    assert "tasks.max: Invalid value none" in classless
     assert "tasks.max: Invalid value none" in both, "the other files are looked at, too"
     assert f"Connector {unique} not found" in run("connectors", "get", unique, code=1)
     told = run("status", CONNECT_URL="http://127.0.0.1:9", code=1)

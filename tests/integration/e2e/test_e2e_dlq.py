@@ -131,4 +131,5 @@ def test_a_replay_that_is_killed_repeats_no_row(worker, kafka, dlq, tmp_path, un
 
 
 def test_a_topic_that_is_not_there_is_named(dlq):
-    assert "There is no topic nowhere" in dlq("list", "nowhere", code=1)
+    for verb in (["list"], ["replay"], ["purge", "--all"]):
+        assert "There is no topic nowhere" in dlq(*verb, "nowhere", code=1)
