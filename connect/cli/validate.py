@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 _commands = click.Group()
 _file = click.Path(path_type=Path)
 _UNKNOWN: Final = "Failed to find any class"
+_CLASSLESS: Final = "contains no connector type"
 
 
 @cluster_command(
@@ -50,20 +50,21 @@ def validate(client: ConnectClient, files: Sequence[Path], more: Sequence[Path])
 
 
 def _asked(client: ConnectClient, config: Mapping[str, str]) -> Json:
-    """Return the cluster's answer, also for a class that it lacks and refuses with a list of all classes."""
+    """Return the cluster's answer, also for a class that it lacks, or that is not given."""
     from connect.client.rest import RefusedError
 
     try:
         return client.validate(config)
     except RefusedError as refused:
-        if refused.status != HTTPStatus.BAD_REQUEST and _UNKNOWN not in str(refused):
+        said = str(refused)
+        if said.endswith(_CLASSLESS):
+            error = f"The configuration {_CLASSLESS}."
+        elif _UNKNOWN in said:
+            # Our workers say what is meant before Kafka Connect's words, and behind the name of its exception.
+            advice = said.partition(_UNKNOWN)[0].rpartition("Exception: ")[2].strip()
+            error = advice or _lacks(client, config["connector.class"])
+        else:
             raise
-        if _UNKNOWN not in str(refused):
-            said = str(refused).rpartition("Exception: ")[2]
-            return {"configs": [{"value": {"name": "connector.class", "errors": [said]}}]}
-        # Our workers say what is meant before Kafka Connect's words, and behind the name of its exception.
-        advice = str(refused).partition(_UNKNOWN)[0].rpartition("Exception: ")[2].strip()
-        error = advice or _lacks(client, config["connector.class"])
         return {"configs": [{"value": {"name": "connector.class", "errors": [error]}}]}
 
 
