@@ -88,6 +88,13 @@ class CallHost:
         assert self._host is not None
         self._host.send(asked.call)
 
+    def take_back(self, wanted: Callable[[Asked], bool]) -> Sequence[Asked]:
+        """Return open calls whose answers are no longer heard from here."""
+        taken = [asked for asked in self._asked.values() if wanted(asked)]
+        for asked in taken:
+            del self._asked[asked.call.id]
+        return taken
+
     def make_ready(self) -> None:
         """Have the process there before the first question."""
         if self._host is None:

@@ -83,6 +83,29 @@ def test_whoever_asks_what_takes_long_asks_apart_although_it_ends(bench):
     assert host_of(bench, "theirs").name == SHARED
 
 
+def test_nobody_waits_for_the_time_that_the_question_of_another_one_takes(bench):
+    slow = ask(bench, "mallory", "slow", timeout_s=60)
+    bench.pass_s(SLOW_S / 2)
+    theirs = ask(bench, "ada", "theirs", timeout_s=60)
+    planned = bench.calls.ask("alter_offsets", {"name": "altered"}, 60, asker="ada")
+    busy = host_of(bench, "slow")
+    assert (host_of(bench, "theirs"), host_of(bench, "altered")) == (busy, busy)
+    bench.pass_s(SLOW_S / 2)
+    free = host_of(bench, "theirs")
+    assert (free.name, free is busy, busy.aborted) == (SHARED, False, None)
+    assert host_of(bench, "altered") is busy, "what changes something is asked once"
+    answer(free)
+    assert theirs.result(0).value == ["fine"]
+    ask(bench, "eve", "later")
+    assert host_of(bench, "later") is free
+    for message in [m for m in busy.heard if isinstance(m, Call)]:
+        busy.listener.said(busy, CallResult(message.id, ["late"]))
+    assert (slow.result(0).value, planned.result(0).value) == (["late"], ["late"])
+    assert theirs.result(0).value == ["fine"]
+    bench.pass_s(1)
+    assert (busy.closed, free.closed) == (True, False)
+
+
 def test_suspects_have_hosts_of_their_own_as_long_as_there_are_few(bench):
     for number in range(APART_MAX):
         hang(bench, f"asker {number}")
