@@ -25,8 +25,8 @@ from connectors.bigquery.cost.sentences import budget_sentences, rate_sentences,
 from connectors.bigquery.merge.staging import connector_label
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
-from connectors.bigquery.spending.budget import budget_of, prices_of_config
-from connectors.bigquery.spending.connector_spending import ConnectorSpending, spending_table
+from connectors.bigquery.spending.budget import budget_key_of, budget_of, prices_of_config
+from connectors.bigquery.spending.connector_spending import spending_of
 from connectors.bigquery.spending.load_pace import LoadPace, PacedError
 from connectors.bigquery.spending.waits import BudgetSpentError
 from connectors.bigquery.tables.preflight import check, missing_roles
@@ -91,7 +91,11 @@ class BigQuerySinkConnector:
                 question = CostQuestion(rates=self._sampled(deadline.sooner(_SAMPLE_S)))
                 costs = costs_of_existing(self._config, warehouse, question, prices, time.time())
                 rates = rate_sentences(self._config, question.rates, warehouse.location)
-                return [*sentences(costs), *budget_sentences(costs, budget_bytes), *rates]
+                return [
+                    *sentences(costs),
+                    *budget_sentences(costs, budget_bytes, budget_key_of(self._config, prices)),
+                    *rates,
+                ]
         finally:
             warehouse.close()
 
@@ -167,10 +171,7 @@ class BigQuerySinkTask:
         """Build the client, look at the dataset, and drop what an earlier life of the task staged."""
         config, warehouse = self._config, open_warehouse(self._config)
         role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
-        table = spending_table(connector_label(ctx.connector))
-        prices = prices_of_config(config)
-        usd_per_tib = None if prices.slots else prices.query_tib
-        spending = ConnectorSpending(warehouse, table, budget_of(config, prices), self._wall_s, usd_per_tib)
+        spending = spending_of(config, warehouse, connector_label(ctx.connector), self._wall_s)
         writer = table_writer_of(config, warehouse, role, self._count, spending=spending)
         name = f"bigquery-{ctx.connector}-{ctx.task}"
         threads = ThreadPoolExecutor(writer.threads, thread_name_prefix=name)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from connect.api.optional.costs import ModeCost, TableCost, TopicRate
 from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
 from connectors.bigquery.settings.config_checks import send_limit_of
 from connectors.bigquery.settings.quotas import send_sentences
 
@@ -20,22 +19,22 @@ def sentences(costs: Iterable[TableCost]) -> Iterator[str]:
         yield f"dedup.mode: {cost.table}: {cost.facts}." + (f" A day costs about: {modes}.{fit}" if modes else "")
 
 
-def budget_sentences(costs: Iterable[TableCost], budget_bytes: int | None) -> Iterator[str]:
-    """Yield what a budget does not have, table by table: a day as it is set, or even one merge."""
+def budget_sentences(costs: Iterable[TableCost], budget_bytes: int | None, key: str) -> Iterator[str]:
+    """Yield what the budget of a key does not have, table by table: a day as it is set, or even one merge."""
     for cost in costs:
         for mode in cost.modes:
             if budget_bytes is None or not mode.is_set or mode.bytes_per_day <= budget_bytes:
                 continue
-            name, budget = BUDGET_BYTES_KEY, bytes_told(budget_bytes)
+            budget = bytes_told(budget_bytes)
             if mode.bytes_at_once > budget_bytes:
                 yield (
-                    f"{name}: {cost.table}: one merge is billed for about {bytes_told(mode.bytes_at_once)}, and "
+                    f"{key}: {cost.table}: one merge is billed for about {bytes_told(mode.bytes_at_once)}, and "
                     f"{budget} is the budget of a day: nothing is merged. Rows stay in Kafka, or in the log of "
                     "dedup.mode=compact, and none is lost. Raise the budget, or set dedup.window."
                 )
             else:
                 yield (
-                    f"{name}: {cost.table}: {mode.mode} is billed for about {bytes_told(mode.bytes_per_day)} a "
+                    f"{key}: {cost.table}: {mode.mode} is billed for about {bytes_told(mode.bytes_per_day)} a "
                     f"day, and {budget} is the budget: merges come further apart, and rows wait that long."
                 )
 

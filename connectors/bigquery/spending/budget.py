@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from connect.api.errors import ConfigError
@@ -30,7 +31,18 @@ def prices_of_config(config: BigQuerySinkConfig) -> Prices:
 
 def budget_of(config: BigQuerySinkConfig, prices: Prices) -> int | None:
     """Return the bytes that merges may be billed for in a day; None: any number. ConfigError: money buys none."""
-    limits = [config.budget_bytes] if config.budget_bytes else []
+    return min(_limits(config, prices).values(), default=None)
+
+
+def budget_key_of(config: BigQuerySinkConfig, prices: Prices) -> str:
+    """Return the key whose limit counts, by which people are told of it."""
+    limits = _limits(config, prices)
+    return min(limits, key=lambda key: limits[key], default=BUDGET_BYTES_KEY)
+
+
+def _limits(config: BigQuerySinkConfig, prices: Prices) -> Mapping[str, int]:
+    """Return the bytes of a day by the key that bounds them."""
+    limits = {BUDGET_BYTES_KEY: config.budget_bytes} if config.budget_bytes else {}
     if config.budget_usd:
         if prices.slots or not prices.query_tib:
             raise ConfigError(
@@ -39,5 +51,5 @@ def budget_of(config: BigQuerySinkConfig, prices: Prices) -> int | None:
                 key=BUDGET_USD_KEY,
                 fix=f"Set {BUDGET_BYTES_KEY}, or a price query_tib and no slots.",
             )
-        limits.append(math.floor(config.budget_usd / prices.query_tib * _TIB))
-    return min(limits, default=None)
+        limits[BUDGET_USD_KEY] = math.floor(config.budget_usd / prices.query_tib * _TIB)
+    return limits

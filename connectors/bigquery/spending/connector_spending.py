@@ -19,7 +19,9 @@ from typing import Final
 from connect.api.errors import ConnectError, RetriableError
 from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
+from connectors.bigquery.spending.budget import budget_key_of, budget_of, prices_of_config
 from connectors.bigquery.spending.dead_reservations import settled_jobs
 from connectors.bigquery.spending.estimates import Estimates
 from connectors.bigquery.spending.ledger import DAY_S, Job, Kind, Ledger, Need, Wait
@@ -52,11 +54,16 @@ class ConnectorSpending:
         budget_bytes: int | None,
         now_s: Callable[[], float] = time.time,
         usd_per_tib: float | None = None,
+        *,
+        budget_key: str = BUDGET_BYTES_KEY,
     ) -> None:
-        """`budget_bytes` None: jobs are counted alone. usd_per_tib: what a TiB read costs; None: slots are paid."""
+        """`budget_bytes` None: jobs are counted alone. usd_per_tib: what a TiB read costs; None: slots are paid.
+        budget_key: the setting that bounds the bytes.
+        """
         self._warehouse = warehouse
         self._table = table
         self._budget_bytes = budget_bytes
+        self._budget_key = budget_key
         self._now_s = now_s
         self._usd_per_tib = usd_per_tib
         self._owner = secrets.token_hex(4)
@@ -173,7 +180,7 @@ class ConnectorSpending:
             return None
         return (
             f"{self._used_percent:.0f} % of the {bytes_told(self._budget_bytes)} that merges may be billed for today "
-            f"({BUDGET_BYTES_KEY}) are used: further ones will wait."
+            f"({self._budget_key}) are used: further ones will wait."
         )
 
     @property
@@ -202,14 +209,14 @@ class ConnectorSpending:
         used = self._used_percent
         if used >= _ALERT_PERCENT and self._alerted_on != self._ledger.day.name:
             self._alerted_on = self._ledger.day.name
-            _log.warning("%.0f %% of the day's %s=%d are used.", used, BUDGET_BYTES_KEY, budget_bytes)
+            _log.warning("%.0f %% of the day's budget of %d bytes (%s) are used.", used, budget_bytes, self._budget_key)
         if wait is None:
             self._waits.pop(target, None)
             return
         if wait.seconds is None:
             self._estimates.forget(target)
         now_s = self._now_s()
-        error = budget_spent(target, wait, need_bytes, budget_bytes, now_s)
+        error = budget_spent(target, wait, need_bytes, budget_bytes, now_s, key=self._budget_key)
         self._waits[target] = now_s + (_NEVER_S if wait.seconds is None else wait.seconds), error
         _log.info("%s", error.message)
         raise error
@@ -261,6 +268,17 @@ class ConnectorSpending:
         self._is_made = True
         self._ended = self._ended[len(ended) :]
         self._counted_loads = loads
+
+
+def spending_of(
+    config: BigQuerySinkConfig, warehouse: Warehouse, connector_label: str, now_s: Callable[[], float]
+) -> ConnectorSpending:
+    """Return what bounds and counts the jobs of a connector, by its budget and prices."""
+    prices = prices_of_config(config)
+    return ConnectorSpending(
+        warehouse, spending_table(connector_label), budget_of(config, prices), now_s,
+        None if prices.slots else prices.query_tib, budget_key=budget_key_of(config, prices),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

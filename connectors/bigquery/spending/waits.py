@@ -7,7 +7,6 @@ from typing import Final
 
 from connect.api.errors import RetriableError
 from connectors.bigquery.rows.sizes import bytes_told
-from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
 from connectors.bigquery.spending.ledger import Wait
 
 _CHEAPER: Final = (
@@ -24,26 +23,28 @@ class BudgetSpentError(RetriableError):
     """
 
 
-def budget_spent(target: str, wait: Wait, need_bytes: int, budget_bytes: int, now_s: float) -> BudgetSpentError:
-    """Return the error of a table whose statements wait."""
+def budget_spent(
+    target: str, wait: Wait, need_bytes: int, budget_bytes: int, now_s: float, *, key: str
+) -> BudgetSpentError:
+    """Return the error of a table whose statements wait. key: of the setting that bounds them."""
     need, budget = bytes_told(need_bytes), bytes_told(budget_bytes)
     if wait.seconds is None:
         return BudgetSpentError(
-            f"Table {target} is not merged, as one merge needs about {need}, and {BUDGET_BYTES_KEY} has {budget} for a "
+            f"Table {target} is not merged, as one merge needs about {need}, and {key} has {budget} for a "
             "whole day. Rows stay where they are, in Kafka or in the log, and none is lost.",
             fix=_CHEAPER,
         )
     if wait.is_full:
         return BudgetSpentError(
             f"Table {target} waits {wait.seconds:.0f} s, as so many jobs run that no more bytes can be reserved for "
-            f"one ({BUDGET_BYTES_KEY}). Rows stay where they are, in Kafka or in the log, and none is lost.",
+            f"one ({key}). Rows stay where they are, in Kafka or in the log, and none is lost.",
             fix="Lower tasks.max or threadPoolSize, by which fewer tables are merged at the same time.",
             waiting_for=_BUDGET,
         )
     until = datetime.fromtimestamp(now_s + wait.seconds, UTC)
     return BudgetSpentError(
         f"Table {target} is merged again at {until:%H:%M} UTC, as it needs about {need}, and "
-        f"{bytes_told(wait.used_bytes)} of {budget} ({BUDGET_BYTES_KEY}) are used today. Rows stay where they are, in "
+        f"{bytes_told(wait.used_bytes)} of {budget} ({key}) are used today. Rows stay where they are, in "
         "Kafka or in the log, and none is lost.",
         fix=_CHEAPER,
         waiting_for=_BUDGET,

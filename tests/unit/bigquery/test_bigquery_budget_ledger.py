@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from connect.api.errors import ConfigError
 from connectors.bigquery.cost.prices import Prices, prices_in
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.spending.budget import budget_of, prices_of_config
+from connectors.bigquery.spending.budget import budget_key_of, budget_of, prices_of_config
 from connectors.bigquery.spending.ledger import Job, Kind, Ledger, Need, Wait
 
 
@@ -78,6 +78,10 @@ def test_money_buys_bytes_by_the_prices_of_a_file(tmp_path):
     both = parsed(**{"bigquery.budget.usd.per.day": "10", "bigquery.budget.bytes.per.day": "7"})
     assert budget_of(both, Prices()) == 7
     assert budget_of(parsed(), Prices()) is None
+    assert budget_key_of(config, Prices()) == "bigquery.budget.usd.per.day", "what a user has set is what is told"
+    assert budget_key_of(both, Prices()) == "bigquery.budget.bytes.per.day", "the lower one counts"
+    much = parsed(**{"bigquery.budget.usd.per.day": "1", "bigquery.budget.bytes.per.day": str(1 << 50)})
+    assert budget_key_of(much, Prices()) == "bigquery.budget.usd.per.day"
     with pytest.raises(ConfigError, match="slots are paid whatever is read"):
         budget_of(both, Prices(slots=100))
     with pytest.raises(ConfigError, match=r"bigquery.prices.file.*cannot be read.*list prices"):

@@ -158,7 +158,7 @@ def test_the_budget_is_told_to_be_nearly_used_before_it_is_and_what_was_billed_i
     assert 0 < first < len(notices), "it is told after some merges, and others come after it"
     assert "% of the 0.98 GiB that merges may be billed for today" in notices[first]
     (alert,) = (record for record in caplog.records if record.levelname == "WARNING")
-    assert "% of the day's bigquery.budget.bytes.per.day=1048576000 are used" in alert.getMessage()
+    assert "% of the day's budget of 1048576000 bytes (bigquery.budget.bytes.per.day) are used" in alert.getMessage()
     billed = sum(by_day(service).values())
     assert 0 < billed <= 1000 * MIB
     figures = life.spending.figures()

@@ -20,12 +20,14 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
+from connectors.bigquery.cost.prices import Prices
 from connectors.bigquery.merge.compaction import Compaction
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.merge.writers_by_table import WritersByTable
 from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
+from connectors.bigquery.spending.budget import budget_key_of
 from connectors.bigquery.spending.connector_spending import ConnectorSpending
 from connectors.bigquery.spending.ledger import Kind, Ledger
 from connectors.bigquery.spending.waits import BudgetSpentError
@@ -74,7 +76,9 @@ class Life:
         self.client = PlainClient(service)
         self.config = BigQuerySinkConfig.parse(given)
         self.warehouse = Warehouse(self.client, PROJECT, DATASET, timeout_s=10)
-        self.spending = ConnectorSpending(self.warehouse, LEDGER, budget_bytes, clock)
+        self.spending = ConnectorSpending(
+            self.warehouse, LEDGER, budget_bytes, clock, budget_key=budget_key_of(self.config, Prices())
+        )
         self.writer = table_writer_of(
             self.config, self.warehouse, Role("c", 0, 1, "tmp"), lambda _: None, spending=self.spending
         )
@@ -333,6 +337,12 @@ def test_what_comes_into_a_log_while_its_take_over_waits_for_the_budget_is_merge
     patiently(clock, lambda: life.load(runs[2]))
     patiently(clock, lambda: life.load(runs[3]))
     assert shown(service, "orders") == model_of(runs, {})
+
+
+def test_who_sets_a_budget_of_money_is_told_by_that_key(service, clock):
+    life = Life(service, clock, MIB, **{"bigquery.budget.usd.per.day": "0.000006"})
+    with pytest.raises(BudgetSpentError, match=r"and bigquery\.budget\.usd\.per\.day has 1\.00 MiB for a whole day"):
+        life.load(runs_of(13)[0])
 
 
 def test_bytes_are_told_in_the_unit_that_fits():
