@@ -96,7 +96,7 @@ def test_a_task_closes_what_it_opened_once(clock_s, monkeypatch):
 
 def test_what_to_do_about_a_table_that_waits_is_told_before_the_words_of_the_service():
     failure = RetriableError("Quota exceeded: see\nhttps://cloud.google.com", fix="It passes within a day.")
-    assert sink._waiting("orders", failure) == (
+    assert sink._waiting("orders", failure).text == (
         "Table orders waits, and is tried again. It passes within a day. Quota exceeded: see https://cloud.google.com"
     )
 
