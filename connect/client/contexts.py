@@ -59,14 +59,17 @@ def contexts_file() -> Path:
 
 def read_contexts(file: Path) -> Contexts:
     """Return the contexts; none when there is no file. ConfigError names the file when it is broken."""
-    if not file.exists():
-        return Contexts(None, {})
     try:
         found: Any = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
         clusters = {str(name): {str(k): str(v) for k, v in one.items()} for name, one in found["clusters"].items()}
         urls = [one["url"] for one in clusters.values()]
+    except (FileNotFoundError, NotADirectoryError):
+        return Contexts(None, {})
     except (OSError, ValueError, TypeError, AttributeError, KeyError, yaml.YAMLError) as error:
-        raise ConfigError(f"The contexts in {file} cannot be read: {error}.", fix="Mend or remove the file.") from error
+        raise ConfigError(
+            f"The contexts in {file} cannot be read: {error}.",
+            fix=f"Mend or remove the file, or name another one in {FILE_VARIABLE}.",
+        ) from error
     return Contexts(found.get("current"), clusters) if urls else Contexts(None, {})
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from connect.api.errors import ConfigError
 from connect.cli.context import context
 from connect.client.contexts import Contexts, chosen, read_contexts
 from connect.client.rest import Access
@@ -44,3 +45,12 @@ def test_a_context_names_the_variable_of_a_token(tmp_path: Path, monkeypatch: py
     ran = CliRunner().invoke(context, ["add", "far", "http://far", "--token-env", "FAR_TOKEN"])
     assert ran.exit_code == 0, ran.output
     assert read_contexts(file).clusters == {"far": {"url": "http://far", "token_env": "FAR_TOKEN"}}
+
+
+def test_a_file_that_may_not_be_looked_at_is_named(tmp_path: Path) -> None:
+    """So is one below another user's home, which commands of an image see where HOME was left as it was."""
+    with pytest.raises(ConfigError, match="cannot be read") as refused:
+        read_contexts(tmp_path / ("x" * 300))
+    assert "CONNECT_CONTEXTS" in str(refused.value)
+    (tmp_path / "file").write_text("")
+    assert read_contexts(tmp_path / "file" / "contexts.yaml").clusters == {}
