@@ -6,8 +6,6 @@ takes minutes. The schemas of Kubernetes, and those of the Prometheus operator, 
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from go_modules import module_folder, tool
 
 from connect.cli.agent import agent, read_agent_file
 from connect.client.manifests import read_manifests
@@ -49,25 +48,6 @@ MORE = {
 }
 
 pytestmark = pytest.mark.chaos
-
-
-GO = shutil.which("go") or "/usr/local/go/bin/go"
-
-
-def tool(name: str, module: str) -> str:
-    """The path of a Go program, which is built where it is missing."""
-    if found := shutil.which(name):
-        return found
-    folder = Path.home() / ".cache" / "connect-for-kafka" / "go"
-    if not (folder / name).exists():
-        subprocess.run([GO, "install", module], env={**os.environ, "GOBIN": str(folder)}, check=True, timeout=3000)
-    return str(folder / name)
-
-
-def module_folder(module: str) -> Path:
-    """The files of a Go module."""
-    done = subprocess.run([GO, "mod", "download", "-json", module], capture_output=True, check=True, timeout=1200)
-    return Path(json.loads(done.stdout)["Dir"])
 
 
 @pytest.fixture(scope="session")
