@@ -15,7 +15,7 @@ from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.dialects.dialect import Dialect
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.settings.connection_keys import ConnectionKeys
-from connectors.jdbc.settings.drivers import files_of, sockets_of
+from connectors.jdbc.settings.drivers import files_of, is_file, sockets_of
 from connectors.jdbc.settings.url import parse
 
 CONNECT_S = 4
@@ -45,13 +45,20 @@ def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, crea
     url = url.update_query_dict({parameter: path for parameter, path in real.items() if parameter})
     if "" in real:
         url = url.set(database=real[""])
+    if not is_file(parts):  # Java's driver of SQLite passes a login over, and SQLAlchemy refuses it
+        url = _with_login(url, config)
+    connecting = dialect_of(config.connection_url).connecting
+    url = connecting.without_own_secrets(url, config.allowed)
+    return connecting.completed(url, connect_timeout_s=connect_timeout_s, creates_file=creates_file)
+
+
+def _with_login(url: sa.URL, config: ConnectionKeys) -> sa.URL:
+    """Return the URL with the user and the password that keys of their own name."""
     if config.connection_user is not None:
         url = url.set(username=config.connection_user)
     if config.connection_password is not None:
         url = url.set(password=config.connection_password.get_secret_value())
-    connecting = dialect_of(config.connection_url).connecting
-    url = connecting.without_own_secrets(url, config.allowed)
-    return connecting.completed(url, connect_timeout_s=connect_timeout_s, creates_file=creates_file)
+    return url
 
 
 def engine_of(

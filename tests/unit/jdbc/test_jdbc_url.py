@@ -5,10 +5,12 @@ import sys
 import pytest
 import sqlalchemy as sa
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError
 from connect.lib.secrets import masked
-from connectors.jdbc.connection.engine import engine_of
+from connectors.jdbc.connection.engine import engine_of, url_of
 from connectors.jdbc.dialects.known import dialect_of, family
+from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.url import DatabaseUrl, translate
 
 
@@ -220,3 +222,14 @@ def test_a_driver_that_is_not_installed_is_told_with_its_extra(monkeypatch, driv
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ConfigError, match=fix):
         engine_of(dialect_of(f"{driver}://u@h/d"), sa.make_url(f"{driver}://u@h/d"), (), {})
+
+
+@pytest.mark.parametrize("url", ["jdbc:sqlite:/data/shop.db", "sqlite:////data/shop.db"])
+def test_a_file_is_asked_for_no_login_as_in_java(url):
+    login = {"connection.user": "ada", "connection.password": "s3cret"}
+    config = JdbcSourceConfig.parse(
+        {"connection.url": url, "topic.prefix": "t", "mode": "bulk", "table.whitelist": "t", **login, **EVERYWHERE}
+    )
+    found = url_of(config)
+    assert (found.username, found.password) == (None, None)
+    engine_of(dialect_of(config.connection_url), found, (), {})
