@@ -4,8 +4,15 @@ set -eu
 cd "$1"/lib/python3.*/site-packages
 # Tests of packages, and what only a compiler reads. NumPy's tools for tests load `_natype`.
 find . -path '*/tests/*' -type f ! -name '_natype*' ! -path './connect*' -delete
-find . \( -name '*.pxd' -o -name '*.pxi' -o -name '*.pyx' -o -name '*.a' -o -name '*.h' -o -name '*.hpp' \
+rm -rf sqlalchemy/testing
+find . \( -name '*.pyi' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.pyx' -o -name '*.a' -o -name '*.h' -o -name '*.hpp' \
   -o -name '*.cc' -o -name '*.cpp' -o -name '*.c' \) -type f -delete
+# NumPy's wrappers for Fortran, and what installers of programs ask it.
+rm -rf numpy/f2py numpy/_pyinstaller
+# Former versions of BigQuery's interface for storage.
+rm -rf google/cloud/bigquery_storage_v1beta* google/cloud/bigquery_storage_v1alpha*
+# The compiled form of modules that no worker loads; their source stays for a plug-in that does.
+rm -rf hive_metastore/__pycache__ pygments/lexers/__pycache__ pyasn1_modules/__pycache__ pydantic/v1/__pycache__
 # A second form of the same library, for Pythons that are not CPython.
 rm -f zstandard/_cffi.*
 # Arrow's own tests.
