@@ -7,6 +7,7 @@ from typing import Final
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connectors.samples.datagen.config import DatagenConfig
+from connectors.samples.numbered.config import SchemaSourceConfig, VerifiableSourceConfig
 
 DATAGEN: Final = Plugin(
     kind=PluginKind.SOURCE,
@@ -18,8 +19,33 @@ DATAGEN: Final = Plugin(
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
 )
 
+_NUMBERED: Final = (
+    (
+        "VerifiableSourceConnector",
+        VerifiableSourceConfig,
+        "Sends rows that are their numbers, to verify that none is lost.",
+    ),
+    (
+        "SchemaSourceConnector",
+        SchemaSourceConfig,
+        "Sends numbered rows of several types, and of two versions of a schema.",
+    ),
+)
+NUMBERED: Final = tuple(
+    Plugin(
+        kind=PluginKind.SOURCE,
+        name=f"org.apache.kafka.connect.tools.{name}",
+        factory="connectors.samples.numbered.source:NumberedConnector",
+        config=config,
+        version=__version__,
+        doc=doc,
+        capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
+    )
+    for name, config, doc in _NUMBERED
+)
+
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """Return the plug-ins of this package."""
-    return [DATAGEN]
+    return [DATAGEN, *NUMBERED]
