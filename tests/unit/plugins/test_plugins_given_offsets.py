@@ -20,6 +20,18 @@ JDBC = {
 LOG = {"connector.class": "JdbcSource", "topic.prefix": "shop", "mode": "log", "table.whitelist": "public.orders"}
 POSTGRES = LOG | {"connection.url": "jdbc:postgresql://h/db", "slot.name": "s", "publication.name": "p"}
 MARIADB = LOG | {"connection.url": "jdbc:mariadb://h/db"}
+DEBEZIUM = {
+    "topic.prefix": "shop", "database.hostname": "h", "database.user": "u", "database.password": "p",
+    "table.include.list": "public.orders",
+}  # fmt: skip
+DEBEZIUMS_POSTGRES = DEBEZIUM | {
+    "connector.class": "io.debezium.connector.postgresql.PostgresConnector", "database.dbname": "d",
+    "plugin.name": "pgoutput",
+}  # fmt: skip
+DEBEZIUMS_MYSQL = DEBEZIUM | {
+    "connector.class": "io.debezium.connector.mysql.MySqlConnector", "database.server.id": "7",
+    "schema.history.internal.kafka.bootstrap.servers": "h:1", "schema.history.internal.kafka.topic": "t",
+}  # fmt: skip
 CASSANDRA = {"connector.class": "CassandraSource", "connect.cassandra.kcql": "INSERT INTO t SELECT * FROM rows",
              "connect.cassandra.contact.points": "h", "connect.cassandra.key.space": "shop"}  # fmt: skip
 DEDUP = {"connector.class": "connect.cassandra.CassandraDedupConnector", "topics": "raw.a", "input.prefix": "raw."}
@@ -43,6 +55,8 @@ WRONG: list[tuple[dict[str, str], dict[str, Any], dict[str, Any], list[str]]] = 
     (POSTGRES, {"server": "ship"}, {"lsn": 1}, ["partition"]),
     (MARIADB, SERVER, {"file": 7, "pos": 4}, ["offset"]),
     (MARIADB, SERVER, {"file": "binlog.000001", "pos": 4, "reached": "[1]"}, ["offset"]),
+    (DEBEZIUMS_POSTGRES, SERVER, {"lsn": "0/16B3748"}, ["offset"]),
+    (DEBEZIUMS_MYSQL, SERVER, {"file": "binlog.000001", "pos": "4"}, ["offset"]),
     (CASSANDRA, SPLIT, {"token": 11}, ["offset.token"]),
     (CASSANDRA, SPLIT, {"token": 1.5, "partition_key": "??", "sweep": "x"},
      ["offset.token", "offset.partition_key", "offset.sweep"]),
@@ -62,6 +76,8 @@ RIGHT: list[tuple[dict[str, str], dict[str, Any], dict[str, Any] | None]] = [
     (POSTGRES, SERVER, {"snapshot": True, "last_snapshot_record": False}),
     (MARIADB, SERVER, {"file": "binlog.000001", "pos": 4, "gtids": "0-1-7"}),
     (MARIADB, {"server": "shop", "kind": "history"}, {"history": "kept by itself"}),
+    (DEBEZIUMS_POSTGRES, SERVER, {"lsn": 24023128, "lsn_proc": 24023128, "messageType": "INSERT", "txId": 555}),
+    (DEBEZIUMS_MYSQL, SERVER, {"file": "binlog.000001", "pos": 4, "ts_sec": 1, "row": 1, "event": 2}),
     (CASSANDRA, SPLIT, {"token": 10, "finished": True, "sweep": 3, "after_ms": 1, "upto_ms": 2}),
     (CASSANDRA, SPLIT, {"token": -10, "finished": False, "partition_key": "AAAB"}),
     (DEDUP, {"topic": "raw", "partition": 0}, {"next_offset": 0}),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.debezium.shared.keys import EventKeys, TaskKeys
 from connectors.jdbc.debezium.shared.translation import by_own_keys
@@ -41,6 +42,10 @@ class DebeziumConnector(Generic[Settings]):
         with by_own_keys():
             (planned,) = self._reader.task_configs(max_tasks)
         return [{**self._config.originals, "tables": planned["tables"]}]
+
+    def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
+        """Refuse offsets that reading the log could not go on from."""
+        return self._reader.alter_offsets(positions)
 
     def task(self, config: Mapping[str, str]) -> JdbcLogTask:
         """Return a task over the tables of `task_configs`."""

@@ -25,7 +25,7 @@ def broken_members(prefix: str, read: Callable[[Mapping[str, Any]], object]) -> 
             resumed(offset, read)
             resumed(offset, progress_of)
         except ConnectError as error:
-            return {OFFSET: f"is no place in the log. {error.message.rstrip('.')}"}
+            return {OFFSET: f"is no place in the log ({error.__cause__})"}
         return {}
 
     return judge
