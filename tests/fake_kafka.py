@@ -297,6 +297,12 @@ class FakeConsumer:
     def position(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {tp: self._next[tp] for tp in partitions}
 
+    def reached_ends(self) -> dict[TopicPartition, int]:
+        return {tp: end for tp, end in self.end_offsets().items() if self._next[tp] == end}
+
+    def committed(self, partitions: Iterable[TopicPartition], _deadline: Deadline) -> dict[TopicPartition, int]:
+        return {tp: self._kafka.committed[tp] for tp in partitions if tp in self._kafka.committed}
+
     def _forget(self, partitions: Iterable[TopicPartition]) -> None:
         for tp in partitions:
             del self._next[tp]

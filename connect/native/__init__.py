@@ -148,10 +148,14 @@ class Read(NamedTuple):
 
 
 class Consumed(NamedTuple):
-    """Holds what a queue gave: batches, and errors as librdkafka's code and text."""
+    """Holds what a queue gave: batches, errors as librdkafka's code and text, and ends of partitions that were reached.
+
+    An end is a topic, a partition and the offset behind everything that can be read.
+    """
 
     batches: Sequence[Read]
     errors: Sequence[tuple[int, str]]
+    ends: Sequence[tuple[str, int, int]]
 
 
 def bind_librdkafka(path: Path) -> None:
@@ -164,8 +168,8 @@ def consume(queue: int, most: int, *, wait_s: float, fill_s: float) -> Consumed:
 
     Waits `wait_s` for the first one, then takes what comes within `fill_s`; the GIL is free meanwhile.
     """
-    batches, errors = _built().consume(queue, most, int(wait_s * 1000), int(fill_s * 1000))
-    return Consumed([_read(batch) for batch in batches], errors)
+    batches, errors, ends = _built().consume(queue, most, int(wait_s * 1000), int(fill_s * 1000))
+    return Consumed([_read(batch) for batch in batches], errors, ends)
 
 
 class _Sent(NamedTuple):

@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from connect.api.records import TopicPartition
 from connect.kafka.client.errors import translated
 from connect.kafka.consume.failures import Failures
+from connect.kafka.consume.partition_ends import PartitionEnds
 from connect.kafka.consume.reads import Reads
 
 Partitions = list[TopicPartition]
@@ -20,9 +21,12 @@ RebalanceCallbacks = Mapping[str, Callable[[Consumer, list[KafkaPartition]], Non
 class Assignment:
     """Carries out rebalances and keeps what they gave. Owned by the consumer's thread, on which callbacks come."""
 
-    def __init__(self, consumer: Consumer, reads: Reads, failures: Failures, *, cooperative: bool) -> None:
+    def __init__(
+        self, consumer: Consumer, reads: Reads, ends: PartitionEnds, failures: Failures, *, cooperative: bool
+    ) -> None:
         self._consumer = consumer
         self._reads = reads
+        self._ends = ends
         self._failures = failures
         self._cooperative = cooperative
         self.owned: set[TopicPartition] = set()
@@ -44,6 +48,7 @@ class Assignment:
         former = self.owned
         parts = [KafkaPartition(*tp, OFFSET_BEGINNING if at is None else at) for tp, at in starts.items()]
         self._reads.unassigned(former)
+        self._ends.forget(former)
         self._reads.assigned(list(starts))
         self.owned = set(starts)
         with translated(f"reading {names_of(sorted(starts))}"):
@@ -91,6 +96,7 @@ class Assignment:
         gone = [TopicPartition(p.topic, p.partition) for p in parts]
         self._call(callback, gone)
         self._reads.unassigned(gone)
+        self._ends.forget(gone)
         self.owned -= set(gone)
         self.paused -= set(gone)
 

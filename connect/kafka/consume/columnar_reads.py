@@ -16,8 +16,7 @@ from confluent_kafka import Consumer, KafkaError
 from connect import native
 from connect.api.records import TopicPartition
 from connect.kafka.client.librdkafka import error, library, library_path
-from connect.kafka.consume.columns import raw_batches
-from connect.kafka.consume.reads import PolledBatches
+from connect.kafka.consume.columns import PolledBatches, polled_batches
 from connect.kafka.raw import RawBatch
 
 _MOST_EVENTS: Final = 100
@@ -68,14 +67,16 @@ class ColumnarReads:
             )
             for read in taken.batches
         ]
-        return PolledBatches([*served.batches, *batches], [_error(*failed) for failed in taken.errors])
+        errors = [_error(*failed) for failed in taken.errors]
+        ends = {TopicPartition(topic, partition): end for topic, partition, end in taken.ends}
+        return PolledBatches([*served.batches, *batches], errors, {**served.ends, **ends})
 
     def serve(self, timeout_s: float) -> PolledBatches:
         """See `Reads`. An error and the rebalance that comes of it are served together."""
         messages = self._consumer.consume(_MOST_EVENTS, 0)
         if not messages and timeout_s > 0:
             messages = self._consumer.consume(1, timeout_s)
-        return PolledBatches(*raw_batches(list(messages)))
+        return polled_batches(list(messages))
 
     def close(self) -> None:
         """Give the queue back."""

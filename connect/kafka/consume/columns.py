@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, Message
 
+from connect.api.records import TopicPartition
 from connect.kafka.raw import RawBatch
 
 # The stubs allow None in all of them, which is only so for messages that carry an error.
@@ -35,12 +36,31 @@ class SizeGuess:
             self._record_bytes = max(seen, (self._record_bytes + seen) / 2)
 
 
-def raw_batches(messages: list[Message]) -> tuple[list[RawBatch], list[KafkaError]]:
-    """Return one batch per partition, in the order of their first record, and the errors among the messages."""
-    failed = [e for e in map(Message.error, messages) if e is not None]
-    if failed:
+class PolledBatches(NamedTuple):
+    """Holds one batch per partition, in the order of their first record, and what came between them.
+
+    `ends`: behind everything that can be read of a partition; all of it came before, or comes with these batches.
+    """
+
+    batches: Sequence[RawBatch]
+    errors: Sequence[KafkaError]
+    ends: Mapping[TopicPartition, int]
+
+
+def polled_batches(messages: list[Message]) -> PolledBatches:
+    """Return what messages of confluent_kafka hold."""
+    errors: list[KafkaError] = []
+    ends: dict[TopicPartition, int] = {}
+    if any(error is not None for error in map(Message.error, messages)):
+        for message in messages:
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
+                ends[TopicPartition(_topic(message), _partition(message))] = _offset(message)
+            elif error is not None:
+                errors.append(error)
         messages = [m for m in messages if m.error() is None]
-    return [_batch(topic, partition, rows) for (topic, partition), rows in _by_partition(messages).items()], failed
+    batches = [_batch(topic, partition, rows) for (topic, partition), rows in _by_partition(messages).items()]
+    return PolledBatches(batches, errors, ends)
 
 
 def _by_partition(messages: list[Message]) -> dict[tuple[str, int], list[Message]]:

@@ -18,11 +18,11 @@ from connect.kafka.client.errors import FencedError, is_retriable, translate, tr
 from connect.kafka.client.inner_client import client_of
 from connect.kafka.client.rights import Needs
 from connect.kafka.consume.assignment import Assignment, OnPartitions, names_of
-from connect.kafka.consume.columns import SizeGuess
+from connect.kafka.consume.columns import PolledBatches, SizeGuess
 from connect.kafka.consume.commits import commit
 from connect.kafka.consume.failures import Failures
-from connect.kafka.consume.reads import PlainReads, PolledBatches, Reads
-from connect.kafka.consume.resting import RestingPartitions
+from connect.kafka.consume.partition_ends import PartitionEnds
+from connect.kafka.consume.reads import PlainReads, Reads
 from connect.kafka.consume.subscription import Subscription
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -71,17 +71,18 @@ class BatchConsumer:
         )
         self._client = Needs.of(settings, "Read")
         self._failures = Failures(self._client)
-        own: dict[str, object] = {**settings, "error_cb": self._failures.on_error}
+        # Only librdkafka's word that a partition was read to its end tells where one is behind marks of transactions.
+        own: dict[str, object] = {**settings, "enable.partition.eof": True, "error_cb": self._failures.on_error}
         path = _path(own)
         with translated("making a consumer"):
             self._consumer = Consumer(own, logger=client_logger("consumer"))
         self._reads = _reads(path, self._consumer)
         self._size = SizeGuess(max_poll_bytes)
-        self._assignment = Assignment(self._consumer, self._reads, self._failures, cooperative=cooperative)
+        begins_at_end = settings.get("auto.offset.reset") in {"latest", "largest", "end"}
+        self._ends = PartitionEnds(self._consumer, begins_at_end=begins_at_end)
+        self._assignment = Assignment(self._consumer, self._reads, self._ends, self._failures, cooperative=cooperative)
         refresh_s = int(settings.get("topic.metadata.refresh.interval.ms", _REFRESH_MS)) / 1000
         self._subscription = Subscription(self._consumer, refresh_s=refresh_s)
-        begins_at_end = settings.get("auto.offset.reset") in {"latest", "largest", "end"}
-        self._resting = RestingPartitions(self._consumer, begins_at_end=begins_at_end)
         self._closed = False
 
     def subscribe(
@@ -116,7 +117,7 @@ class BatchConsumer:
             return self._batches(self._serve())
         budget = self._size.records(min(max_records, _MOST_RECORDS))
         taken = self._take(budget, 0.0, deadline)
-        while not any(taken) and not deadline.expired and not self._failures.is_pending:
+        while not (taken.batches or taken.errors) and not deadline.expired and not self._failures.is_pending:
             taken = self._take(budget, _WAIT_S, deadline)
         batches = self._batches(taken)
         if not batches:
@@ -153,6 +154,7 @@ class BatchConsumer:
             return
         with translated(f"seeking to offset {offset} of {names_of([partition])}"):
             self._consumer.seek(KafkaPartition(partition.topic, partition.partition, offset))
+        self._ends.forget([partition])
 
     def committed(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> dict[TopicPartition, int]:
         """Return the group's committed next offsets; partitions without one are left out."""
@@ -162,13 +164,20 @@ class BatchConsumer:
         return _offsets(found)
 
     def position(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the next offset `poll` gives of each; partitions of which nothing was read yet are left out, but those
-        that are paused.
+        """Return the next offset `poll` gives of each, at an end behind the marks of transactions; partitions of which
+        nothing was read yet are left out, but those that are paused.
         """
-        wanted = list(partitions)
+        wanted = set(partitions)
         with translated("reading positions"):
-            found = _offsets(self._consumer.position([KafkaPartition(*tp) for tp in wanted]))
-        return {tp: at for tp, at in self._resting.starts.items() if tp in wanted} | found
+            read = _offsets(self._consumer.position([KafkaPartition(*tp) for tp in wanted]))
+        known = self._ends.starts | read | self._ends.reached
+        return {tp: at for tp, at in known.items() if tp in wanted}
+
+    def reached_ends(self) -> dict[TopicPartition, int]:
+        """Return the end of each owned partition of which `poll` has given everything that can be read, as of the last
+        fetch: it is behind the marks of transactions and the rows of aborted ones, too.
+        """
+        return dict(self._ends.reached)
 
     @property
     def trouble(self) -> str | None:
@@ -182,16 +191,9 @@ class BatchConsumer:
     def end_offsets(self) -> dict[TopicPartition, int]:
         """Return the end of each owned partition as of the last fetch; unknown ones are left out.
 
-        Brokers are asked for those that are paused alone, every few seconds: no fetch tells of them.
+        Where no fetch tells it, brokers are asked every few seconds.
         """
-        self._resting.look(self._assignment.owned & self._assignment.paused)
-        found = {tp: end for tp, end in self._resting.ends.items() if tp in self._assignment.owned}
-        for tp in self._assignment.owned:
-            with translated(f"reading the end of {names_of([tp])}"):
-                marks = self._consumer.get_watermark_offsets(KafkaPartition(*tp), cached=True)
-            if marks is not None and marks[1] >= 0:
-                found[tp] = max(marks[1], found.get(tp, 0))
-        return found
+        return self._ends.of(self._assignment.owned, self._assignment.paused)
 
     def lag(self) -> dict[TopicPartition, int]:
         """Return how many records each owned partition has behind the position, as of the last fetch, where known."""
@@ -223,24 +225,29 @@ class BatchConsumer:
     def _take(self, most: int, wait_s: float, deadline: Deadline) -> PolledBatches:
         left_s = deadline.remaining_s
         with translated("polling", self._needs()):
-            return self._reads.take(most, min(wait_s, left_s), min(_FILL_S, left_s))
+            return self._noted(self._reads.take(most, min(wait_s, left_s), min(_FILL_S, left_s)))
 
     def _serve(self, timeout_s: float = 0.0) -> PolledBatches:
         with translated("polling", self._needs()):
-            return self._reads.serve(timeout_s)
+            return self._noted(self._reads.serve(timeout_s))
+
+    def _noted(self, taken: PolledBatches) -> PolledBatches:
+        owned = self._assignment.owned
+        self._ends.note({tp: end for tp, end in taken.ends.items() if tp in owned}, taken.batches)
+        return taken
 
     def _batches(self, taken: PolledBatches) -> list[RawBatch]:
-        batches, errors = taken
+        batches = taken.batches
         self._size.learn(batches)
         if batches:
             self._subscription.trouble = None
-        for error in errors:
+        for error in taken.errors:
             self._note(error)
         # A rebalance inside the same poll may have taken a partition away after its records were read.
         return [b for b in batches if TopicPartition(b.topic, b.partition or 0) in self._assignment.owned]
 
     def _note(self, error: KafkaError) -> None:
-        if error.code() == KafkaError._PARTITION_EOF or (is_retriable(error) and not error.fatal()):  # noqa: SLF001
+        if is_retriable(error) and not error.fatal():
             return  # librdkafka goes on by itself.
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             self._subscription.misses(error)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import Consumer, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.errors import is_retriable, translate, translated
-from connect.kafka.consume.columns import raw_batches
+from connect.kafka.consume.columns import polled_batches
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 
@@ -72,13 +72,12 @@ def read_record(settings: Settings, place: TopicPartition, offset: int, deadline
 
 def _inside(messages: list[Message], left: dict[TopicPartition, OffsetRange]) -> list[RawBatch]:
     """Return the records before the ends; partitions that reached theirs leave `left`."""
-    ended = _ended(messages)
-    batches, errors = raw_batches(messages)
-    for error in errors:
-        if error.code() != KafkaError._PARTITION_EOF and not is_retriable(error):  # noqa: SLF001 - librdkafka's code
+    taken = polled_batches(messages)
+    for error in taken.errors:
+        if not is_retriable(error):
             raise translate(error, f"reading {_names(left)}")
     kept = []
-    for batch in batches:
+    for batch in taken.batches:
         tp = TopicPartition(batch.topic, batch.partition or 0)
         span = left.get(tp)
         if span is None or batch.offsets is None or batch.next_offset is None:
@@ -88,18 +87,9 @@ def _inside(messages: list[Message], left: dict[TopicPartition, OffsetRange]) ->
             kept.append(batch.slice(0, wanted))
         if batch.next_offset >= span.end:
             del left[tp]
-    for tp in ended & set(left):
+    for tp in taken.ends.keys() & left.keys():
         del left[tp]
     return kept
-
-
-def _ended(messages: list[Message]) -> set[TopicPartition]:
-    """Return the partitions whose end was reached."""
-    return {
-        TopicPartition(m.topic() or "", m.partition() or 0)
-        for m in messages
-        if (error := m.error()) is not None and error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001
-    }
 
 
 def _names(left: Mapping[TopicPartition, OffsetRange]) -> str:

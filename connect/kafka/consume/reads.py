@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Collection
+from typing import Protocol
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import Consumer, Message
 
 from connect.api.records import TopicPartition
-from connect.kafka.consume.columns import raw_batches
-from connect.kafka.raw import RawBatch
-
-
-class PolledBatches(NamedTuple):
-    """Holds one batch per partition, in the order of their first record, and the errors that came between them."""
-
-    batches: Sequence[RawBatch]
-    errors: Sequence[KafkaError]
+from connect.kafka.consume.columns import PolledBatches, polled_batches
 
 
 class Reads(Protocol):
@@ -68,11 +60,11 @@ class PlainReads:
             if self._gone:
                 messages = [m for m in messages if (m.topic(), m.partition()) not in self._gone]
             messages += more
-        return PolledBatches(*raw_batches(messages))
+        return polled_batches(messages)
 
     def serve(self, timeout_s: float) -> PolledBatches:
         """See `Reads`; librdkafka has one queue for both."""
-        return PolledBatches(*raw_batches(list(self._consumer.consume(1, timeout_s))))
+        return polled_batches(list(self._consumer.consume(1, timeout_s)))
 
     def close(self) -> None:
         """Do nothing."""

@@ -114,7 +114,7 @@ class Groups {
     for (size_t i = 0; i < messages.count(); ++i) {
       const KafkaMessage& message = messages[i];
       if (message.err != 0) {
-        failed.push_back(i);
+        (message.err == kPartitionEnd ? ends : failed).push_back(i);
         continue;
       }
       Group& group = of(message);
@@ -133,7 +133,7 @@ class Groups {
   }
 
   std::vector<std::unique_ptr<Group>> all;
-  std::vector<size_t> failed;
+  std::vector<size_t> failed, ends;
 
  private:
   // librdkafka gives long runs of one partition; the latest group of one is the one that is not full.
@@ -228,14 +228,19 @@ bool append(PyObject* list, PyObject* item) {
 PyObject* result_of(const Messages& messages, Groups* groups) {
   PyObject* batches = PyList_New(0);
   PyObject* errors = PyList_New(0);
-  bool ok = batches != nullptr && errors != nullptr;
+  PyObject* ends = PyList_New(0);
+  bool ok = batches != nullptr && errors != nullptr && ends != nullptr;
   for (auto& group : groups->all) ok = ok && append(batches, batch_of(messages, group.get()));
   for (const size_t i : groups->failed) {
     ok = ok && append(errors, Py_BuildValue("(is)", messages[i].err, kafka.message_errstr(&messages[i])));
   }
-  if (ok) return Py_BuildValue("(NN)", batches, errors);
-  Py_XDECREF(batches);
-  Py_XDECREF(errors);
+  for (const size_t i : groups->ends) {
+    const KafkaMessage& end = messages[i];
+    ok = ok && append(ends, Py_BuildValue("(siL)", kafka.topic_name(end.topic), end.partition,
+                                          static_cast<long long>(end.offset)));
+  }
+  if (ok) return Py_BuildValue("(NNN)", batches, errors, ends);
+  for (PyObject* part : {batches, errors, ends}) Py_XDECREF(part);
   return nullptr;
 }
 

@@ -62,6 +62,7 @@ extern KafkaLibrary kafka;
 
 constexpr int32_t kNoTimestamp = 0;
 constexpr int32_t kQueueFull = -184;
+constexpr int32_t kPartitionEnd = -191;
 constexpr int32_t kTopicField = 2, kPartitionField = 3, kValueField = 4, kKeyField = 5, kOpaqueField = 6;
 constexpr int32_t kHeadersField = 10;
 

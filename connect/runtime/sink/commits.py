@@ -22,10 +22,6 @@ log = logging.getLogger(__name__)
 
 LAG_S: Final = 1.0
 """How often a sink tells how far it is behind."""
-QUIET_S: Final = 5.0
-"""When Kafka has given no row for so long to a sink that asks for rows, it has given all. What is left to the end are
-marks of transactions then, and rows of aborted ones: librdkafka's position stands before them.
-"""
 
 
 class SinkCommits:
@@ -48,8 +44,6 @@ class SinkCommits:
         self._took_rows = False
         self._next_flush_s = 0.0
         self._next_lag_s = 0.0
-        self._quiet_since_s: float | None = None
-        self._quiet_ends: dict[TopicPartition, int] = {}
         self._asked_within_s = math.inf
 
     def begin(self) -> None:
@@ -71,18 +65,6 @@ class SinkCommits:
         self._asked_within_s = min(self._asked_within_s, within_s)
         self._next_flush_s = min(self._next_flush_s, time.monotonic() + within_s)
 
-    def polled(self, *, has_rows: bool) -> None:
-        """Note that Kafka was asked for rows, and if it gave any."""
-        if has_rows:
-            self._quiet_since_s = None
-            return
-        if self._quiet_since_s is None:
-            self._quiet_since_s = time.monotonic()
-        elif time.monotonic() - self._quiet_since_s >= QUIET_S:
-            # Rows before an end that the last poll knew would have come by this one.
-            self._partitions.lag.all_taken(self._quiet_ends)
-        self._quiet_ends = self._consumer.end_offsets()
-
     def took_rows(self) -> None:
         """Note that the sink has taken rows since the last flush."""
         self._took_rows = True
@@ -98,6 +80,7 @@ class SinkCommits:
             try:
                 durable = self._durable(deadline)
                 waiting_for = "kafka"
+                durable |= self._durable_ends(durable, deadline)
                 if durable:
                     self._consumer.commit(durable, deadline)
                     self._tell_commit(durable)
@@ -121,6 +104,17 @@ class SinkCommits:
                 self._figures.add("dead_letter_failures_total")
                 raise
         return self._partitions.durable(claimed)
+
+    def _durable_ends(self, durable: Mapping[TopicPartition, int], deadline: Deadline) -> dict[TopicPartition, int]:
+        """Return the ends behind marks of transactions that may be committed together with `durable`.
+
+        Without them, who asks the group how far it is behind hears of rows that nobody can read.
+        """
+        reached = self._consumer.reached_ends()
+        unknown = self._partitions.unread_without_commit(reached)
+        if unknown:
+            self._partitions.remember_commits(self._consumer.committed(unknown, deadline), asked=unknown)
+        return self._partitions.durable_ends(reached, durable)
 
     def _tell_commit(self, durable: Mapping[TopicPartition, int]) -> None:
         now_s = time.time()
@@ -149,6 +143,7 @@ class SinkCommits:
         """
         self._next_lag_s = time.monotonic() + LAG_S
         ends, lag = self._consumer.end_offsets(), self._partitions.lag
+        lag.all_taken(self._partitions.taken_ends(self._consumer.reached_ends()))
         positions = {**self._consumer.position(ends), **self._partitions.firsts}
         oldest_ms = lag.oldest_ms()
         self._figures.set("lag_rows", lag.rows(ends, positions))

@@ -17,10 +17,12 @@ class SinkPartitions:
         self.assigned: set[TopicPartition] = set()
         self.lag = CommittedLag()
         self._revoked_since_poll: set[TopicPartition] = set()
+        self._read: dict[TopicPartition, int] = {}
         self._taken: dict[TopicPartition, int] = {}
         self.firsts: dict[TopicPartition, int] = {}
         """They are the first offsets that were read of the assigned partitions."""
         self._commits: dict[TopicPartition, int] = {}
+        self._asked: set[TopicPartition] = set()
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Add partitions that the group gave this task."""
@@ -32,9 +34,11 @@ class SinkPartitions:
         for tp in partitions:
             self.assigned.discard(tp)
             self._revoked_since_poll.add(tp)
+            self._read.pop(tp, None)
             self._taken.pop(tp, None)
             self.firsts.pop(tp, None)
             self._commits.pop(tp, None)
+            self._asked.discard(tp)
 
     def polled(self) -> None:
         """Begin anew to watch what is revoked; called behind each poll."""
@@ -48,9 +52,11 @@ class SinkPartitions:
         """Tell if what the last poll gave of a partition may be taken."""
         return partition in self.assigned and partition not in self._revoked_since_poll
 
-    def read(self, partition: TopicPartition, offset: int) -> None:
-        """Note the first offset that was read of a partition."""
-        self.firsts.setdefault(partition, offset)
+    def read(self, partition: TopicPartition, raw: RawBatch) -> None:
+        """Note that a batch was read, whether the sink will take it or not."""
+        assert raw.next_offset is not None
+        self.firsts.setdefault(partition, first_offset(raw))
+        self._read[partition] = raw.next_offset
 
     def took(self, partition: TopicPartition, raw: RawBatch) -> None:
         """Note that the sink has a batch whole."""
@@ -67,14 +73,41 @@ class SinkPartitions:
         taken = {tp: offset for tp, offset in self._taken.items() if tp in self.assigned}
         return {tp: offset for tp, offset in claimed.items() if offset <= taken.get(tp, -1)}
 
+    def taken_ends(self, reached: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return those of the ends that the consumer reached before which the sink has taken every row."""
+        return {
+            tp: end for tp, end in reached.items() if tp in self.assigned and self._read.get(tp) == self._taken.get(tp)
+        }
+
+    def durable_ends(
+        self, reached: Mapping[TopicPartition, int], durable: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """Return those of the ends that the consumer reached that are news to the group, and before which every row is
+        durable.
+
+        Between the last row and such an end are marks of transactions and rows of aborted ones.
+        """
+        commits = {**self._commits, **durable}
+        return {
+            tp: end
+            for tp, end in self.taken_ends(reached).items()
+            if tp in commits and self._taken.get(tp, 0) <= commits[tp] < end
+        }
+
     def committed(self, offsets: Mapping[TopicPartition, int]) -> list[Settled]:
         """Note next offsets that are committed; return the batches of which that is news."""
         self._commits |= offsets
         return self.lag.committed(offsets)
 
-    def remember_commits(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Note next offsets that were committed before this task had the partitions."""
+    def unread_without_commit(self, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
+        """Return those of which nothing was read, and whose last commit the group was not asked for."""
+        known = {*self.firsts, *self._commits, *self._asked}
+        return {tp for tp in partitions if tp in self.assigned and tp not in known}
+
+    def remember_commits(self, offsets: Mapping[TopicPartition, int], asked: Collection[TopicPartition] = ()) -> None:
+        """Note next offsets that were committed before this task had the partitions, of those that were asked for."""
         self._commits |= offsets
+        self._asked.update(asked)
 
     def knows_commit(self, partition: TopicPartition) -> bool:
         """Tell if the last commit of a partition is known."""

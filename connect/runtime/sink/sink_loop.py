@@ -14,7 +14,7 @@ from connect.runtime.settings.loop_limits import SinkLimits
 from connect.runtime.sink.commits import SinkCommits
 from connect.runtime.sink.intake import PAUSED_WAIT_S, SinkIntake
 from connect.runtime.sink.membership import SinkMembership
-from connect.runtime.sink.partitions import SinkPartitions, first_offset, place_of
+from connect.runtime.sink.partitions import SinkPartitions, place_of
 from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.task.condition import Step
 from connect.runtime.task.control import Control
@@ -74,7 +74,6 @@ class SinkLoop:
         with self._figures.timed("poll_s_total"):
             batches = self._consumer.poll(self._limits.max_records, deadline)
         self._partitions.polled()
-        self.commits.polled(has_rows=bool(batches))
         self._tell_idle(bool(batches))
         if batches:
             self._figures.measure("batch_rows", sum(map(len, batches)))
@@ -91,7 +90,7 @@ class SinkLoop:
     def _tell_of(self, batches: Sequence[RawBatch]) -> None:
         """Tell of rows that were read before the sink is called with them: it may not return for a long time."""
         for raw in batches:
-            self._partitions.read(place_of(raw), first_offset(raw))
+            self._partitions.read(place_of(raw), raw)
         self.commits.tell_lag_if_due()
 
     def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:

@@ -95,7 +95,8 @@ class CommittedLag:
                 self._forget(known)
 
     def rows(self, ends: Mapping[TopicPartition, int], positions: Mapping[TopicPartition, int]) -> int:
-        """Return the number of offsets between the last commit and the end of each partition.
+        """Return the number of offsets between the last commit and the end of each partition, or between an end before
+        which everything was taken and committed, and that of the partition.
 
         `ends` and `positions` are next offsets. A partition of which nothing was read yet counts from its position; one
         whose end or start is not known is left out. Compaction and transactions leave gaps, so there may be fewer rows.
@@ -143,4 +144,6 @@ class CommittedLag:
 
     def _start(self, partition: TopicPartition, positions: Mapping[TopicPartition, int]) -> int | None:
         known = self._partitions.get(partition)
-        return positions.get(partition) if known is None else known.next_offset
+        if known is None:
+            return positions.get(partition)
+        return known.next_offset if known.taken else max(known.next_offset, self._read_to.get(partition, 0))

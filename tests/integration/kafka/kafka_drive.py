@@ -45,6 +45,21 @@ def send(clients, topic, rows, **more):
     producer.flush(in_s(60))
 
 
+def transactions(clients, topic, transactional_id):
+    """Return what writes so many rows in a transaction, and calls commit or abort to end it; None leaves it open."""
+    producer = clients.producer(transactional_id=transactional_id)
+    producer.init_transactions(in_s(60))
+
+    def write(rows, end):
+        producer.begin()
+        producer.send(RawBatch(topic, pa.array([b"%d" % i for i in range(rows)], pa.binary())), in_s(60))
+        producer.flush(in_s(60))
+        if end is not None:
+            getattr(producer, end)(in_s(60))
+
+    return write
+
+
 def read_values(clients, topic, count, **overrides):
     return [v for batch in clients.read(topic, count, **overrides) for v in batch.values.to_pylist()]
 

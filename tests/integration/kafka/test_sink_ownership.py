@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -9,6 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.sink.membership import SinkMembership
 from connect.runtime.sink.partitions import SinkPartitions
@@ -27,7 +29,7 @@ def member(kafka: KafkaEndpoint, group: str) -> BatchConsumer:
 def membership_of(consumer: BatchConsumer, place: TopicPartition) -> SinkMembership:
     """The membership of a task that has read its first record."""
     partitions = SinkPartitions()
-    partitions.read(place, 0)
+    partitions.read(place, RawBatch(place.topic, pa.array([b"row"]), offsets=pa.array([0]), next_offset=1))
     return SinkMembership(consumer, partitions)
 
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import pytest
+from confluent_kafka import KafkaError
 
 from connect import native
 from connect.api.records import TopicPartition
@@ -11,6 +12,7 @@ from connect.kafka.consume.consumer import BatchConsumer
 from connect.kafka.consume.reads import PlainReads
 from connect.lib.deadline import Deadline
 
+END = KafkaError(KafkaError._PARTITION_EOF)
 SETTINGS = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
 
 
@@ -27,7 +29,7 @@ def test_partitions_that_come_while_it_closes_are_left_alone():
     reads.close()
     reads.assigned([TopicPartition("t", 1)])
 
-    assert reads.take(10, 0.0, 0.0) == ([], [])
+    assert reads.take(10, 0.0, 0.0) == ([], [], {})
     consumer.close(Deadline.after(60))
 
 
@@ -46,9 +48,10 @@ class Read(NamedTuple):
 
     of_partition: int
     of_offset: int
+    failed: KafkaError | None = None
 
     def error(self):
-        return None
+        return self.failed
 
     def topic(self):
         return "t"
@@ -81,7 +84,7 @@ def test_what_was_read_before_a_partition_went_and_came_back_is_read_from_the_co
         def consume(self, most, timeout_s):
             self.calls += 1
             if self.calls == 1:
-                return [Read(0, 8), Read(1, 3)]
+                return [Read(0, 8), Read(0, 9, END), Read(1, 3), Read(1, 4, END)]
             reads.unassigned([TopicPartition("t", 0)])
             reads.assigned([TopicPartition("t", 0)])
             return [Read(0, 5), Read(1, 4)]
@@ -91,5 +94,6 @@ def test_what_was_read_before_a_partition_went_and_came_back_is_read_from_the_co
     monkeypatch.setattr("connect.kafka.consume.columns._offset", Read.offset)
     monkeypatch.setattr("connect.kafka.consume.columns.Message", Read)
     reads = PlainReads(Rebalanced())
-    batches = reads.take(10, 0.0, 0.1).batches
-    assert {batch.partition: batch.offsets.to_pylist() for batch in batches} == {0: [5], 1: [3, 4]}
+    taken = reads.take(10, 0.0, 0.1)
+    assert {batch.partition: batch.offsets.to_pylist() for batch in taken.batches} == {0: [5], 1: [3, 4]}
+    assert taken.ends == {TopicPartition("t", 1): 4}, "the end of a partition that went is not the commit's"

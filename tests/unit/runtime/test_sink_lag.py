@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pyarrow as pa
 import pytest
 
@@ -21,33 +23,71 @@ class Topic:
 
     def __init__(self):
         self.end = self.polled = 0
+        self.reached = {}
+        self.committed_before = {}
+        self.commits = []
 
     def end_offsets(self):
         return {TP: self.end}
 
     def position(self, partitions):
-        return {TP: self.polled}
+        return {TP: self.polled} | self.reached
+
+    def reached_ends(self):
+        return self.reached
+
+    def committed(self, partitions, _deadline):
+        return self.committed_before
+
+    def commit(self, offsets, _deadline):
+        self.commits.append(dict(offsets))
+
+
+class Target:
+    """A sink that has made rows durable up to an offset."""
+
+    def __init__(self):
+        self.claims = {}
+
+    def flush(self, _deadline):
+        return self.claims
+
+
+class Path(NamedTuple):
+    """What of a record path a flush needs."""
+
+    task: Target
+    dead_letters: None = None
 
 
 class Sink:
     def __init__(self, now_s):
-        self.topic, self.partitions = Topic(), SinkPartitions()
+        self.topic, self.partitions, self.target = Topic(), SinkPartitions(), Target()
+        self.partitions.assign([TP])
         self.figures = TaskFigures(clock_s=lambda: now_s[0])
         limits = SinkLimits(60, 1, 0.01, max_records=100, put_timeout_s=1)
-        self.commits = SinkCommits(None, self.topic, self.partitions, limits, TaskReports(self.figures))
+        self.commits = SinkCommits(Path(self.target), self.topic, self.partitions, limits, TaskReports(self.figures))
 
     def lag_s(self):
         self.commits.tell_lag()
         return self.figures.snapshot()["lag_s"]
 
+    def lag_rows(self):
+        self.commits.tell_lag()
+        return self.figures.snapshot()["lag_rows"]
+
     def take(self, rows, at_s):
+        raw = self.read(rows, at_s)
+        self.partitions.took(TP, raw)
+
+    def read(self, rows, at_s):
         first, self.topic.polled = self.topic.polled, self.topic.polled + rows
         offsets = pa.array(range(first, first + rows), pa.int64())
         times = pa.array([int(at_s * 1000)] * rows, pa.int64())
         values = pa.array([b"v"] * rows, pa.binary())
-        self.partitions.took(
-            TP, RawBatch("t", values, None, partition=0, offsets=offsets, timestamps_ms=times, next_offset=first + rows)
-        )
+        raw = RawBatch("t", values, None, partition=0, offsets=offsets, timestamps_ms=times, next_offset=first + rows)
+        self.partitions.read(TP, raw)
+        return raw
 
 
 @pytest.fixture
@@ -92,20 +132,52 @@ def test_rows_that_are_taken_and_not_committed_count_from_their_own_time(now_s):
 
 def test_marks_of_transactions_behind_the_last_row_are_no_rows_that_wait(now_s):
     sink = Sink(now_s)
-    sink.topic.end = 11  # ten rows, and the mark of their transaction
-    sink.commits.polled(has_rows=True)
+    sink.topic.end = 1_002  # ten rows, the mark of their transaction, and one that was aborted
     sink.take(10, at_s=now_s[0])
     sink.partitions.committed({TP: 10})
-    for _ in range(600):
-        now_s[0] += 1.0
-        sink.commits.polled(has_rows=False)
-        assert sink.lag_s() <= 5.0
-    assert sink.lag_s() == 0.0
-    sink.topic.end = 20
-    sink.commits.polled(has_rows=True)
-    assert sink.lag_s() == 0.0
+    sink.topic.reached = {TP: 1_002}
+    now_s[0] += 600.0
+    assert (sink.lag_s(), sink.lag_rows()) == (0.0, 0)
+    sink.topic.end = 1_020
+    assert (sink.lag_s(), sink.lag_rows()) == (0.0, 18)
     now_s[0] += 3.0
     assert sink.lag_s() == 3.0
+
+
+def test_the_end_behind_marks_is_committed_once_every_row_before_it_is_durable(now_s):
+    sink = Sink(now_s)
+    sink.topic.end = 1_002
+    sink.take(10, at_s=now_s[0])
+    sink.topic.reached, sink.target.claims = {TP: 1_002}, {TP: 4}
+    sink.commits.flush()
+    sink.target.claims = {TP: 10}
+    sink.commits.flush()
+    sink.target.claims = {}
+    sink.commits.flush()
+    assert sink.topic.commits == [{TP: 4}, {TP: 1_002}]
+    sink.topic.end, sink.topic.reached = 1_003, {TP: 1_003}
+    sink.commits.flush()
+    assert sink.topic.commits[2:] == [{TP: 1_003}]
+
+
+def test_no_end_is_committed_behind_rows_that_were_read_and_not_taken(now_s):
+    sink = Sink(now_s)
+    sink.take(10, at_s=now_s[0])
+    sink.read(5, at_s=now_s[0])
+    sink.topic.end, sink.topic.reached, sink.target.claims = 16, {TP: 16}, {TP: 10}
+    sink.commits.flush()
+    assert sink.topic.commits == [{TP: 10}]
+    assert sink.lag_rows() == 6
+
+
+@pytest.mark.parametrize(("committed", "commits"), [({TP: 10}, [{TP: 1_002}]), ({}, []), ({TP: 1_002}, [])])
+def test_a_sink_that_has_read_no_row_moves_a_commit_behind_marks_and_makes_none(now_s, committed, commits):
+    sink = Sink(now_s)
+    sink.topic.end, sink.topic.reached, sink.topic.committed_before = 1_002, {TP: 1_002}, committed
+    sink.commits.flush()
+    sink.topic.committed_before = {TP: 3}
+    sink.commits.flush()
+    assert sink.topic.commits == commits
 
 
 def test_rows_that_were_read_and_that_the_sink_has_not_taken_wait(now_s):
@@ -119,9 +191,7 @@ def test_rows_that_were_read_and_that_the_sink_has_not_taken_wait(now_s):
 def test_rows_that_come_while_a_quiet_sink_is_paused_are_behind_since_they_were_seen(now_s):
     sink = Sink(now_s)
     sink.topic.end = sink.topic.polled = 10
-    for _ in range(20):
-        now_s[0] += 1.0
-        sink.commits.polled(has_rows=False)
+    sink.topic.reached = {TP: 10}
     assert sink.lag_s() == 0.0
     sink.topic.end = 30
     sink.commits.tell_lag()

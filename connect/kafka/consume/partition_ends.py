@@ -1,0 +1,106 @@
+"""Where partitions end, for a consumer that may read of transactions only what is committed."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from connect.api.records import TopicPartition
+from connect.kafka.client.errors import translated
+from connect.kafka.raw import RawBatch
+
+ASK_S: Final = 3.0
+"""How often brokers are asked."""
+_ANSWER_S: Final = 1.0
+"""Whoever asks waits so long for an answer, and goes by the last one then."""
+_LOG = logging.getLogger(__name__)
+
+
+class PartitionEnds:
+    """Keeps what fetches tell of ends. Owned by the consumer's thread.
+
+    Brokers are asked, but seldom, about partitions of which no fetch tells enough: those that are paused, and those
+    whose last rows belong to a transaction that is still open. Nobody can read these rows.
+    `begins_at_end`: a group that has committed nothing reads later records alone.
+    """
+
+    def __init__(self, consumer: Consumer, *, begins_at_end: bool) -> None:
+        self._consumer = consumer
+        self._unread = OFFSET_END if begins_at_end else OFFSET_BEGINNING
+        self._next_s = 0.0
+        self._asked: dict[TopicPartition, int] = {}
+        self._held_back: dict[TopicPartition, int] = {}
+        self.reached: dict[TopicPartition, int] = {}
+        """They are the ends before which everything was read. A mark of a transaction may be the last before them."""
+        self.starts: dict[TopicPartition, int] = {}
+        """They are where the group goes on in paused partitions: what it committed, else the first offset to read."""
+
+    def note(self, ends: Mapping[TopicPartition, int], batches: Sequence[RawBatch]) -> None:
+        """Note what one poll gave: ends that it reached, and rows."""
+        self.reached |= ends
+        for batch in batches:
+            tp = TopicPartition(batch.topic, batch.partition or 0)
+            if (batch.next_offset or 0) > self.reached.get(tp, 0):
+                self.reached.pop(tp, None)
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget which ends were reached, as these partitions are read from another place, or no more."""
+        for tp in partitions:
+            self.reached.pop(tp, None)
+
+    def of(self, owned: Collection[TopicPartition], paused: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the end of each owned partition behind what can be read, where it is known."""
+        ends = self._fetched(owned)
+        behind = {tp: end for tp, end in self.reached.items() if tp not in paused and ends.get(tp, end) > end}
+        # A row that has just come is on its way. An open transaction is still there the next time.
+        held_back = {tp for tp, end in behind.items() if self._held_back.get(tp) == end}
+        self._held_back = behind
+        self._look([tp for tp in owned if tp in paused], held_back)
+        for tp, end in self._asked.items():
+            if tp in held_back:
+                ends[tp] = max(end, self.reached[tp])
+            elif tp in owned:
+                ends[tp] = max(end, ends.get(tp, 0))
+        return ends
+
+    def _fetched(self, owned: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        found = {}
+        for tp in owned:
+            with translated(f"reading the end of {tp.topic}-{tp.partition}"):
+                marks = self._consumer.get_watermark_offsets(KafkaPartition(*tp), cached=True)
+            if marks is not None and marks[1] >= 0:
+                found[tp] = marks[1]
+        return found
+
+    def _look(self, paused: Collection[TopicPartition], held_back: Collection[TopicPartition]) -> None:
+        """Ask for these partitions, unless that was done a moment ago; forget others."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + ASK_S
+        wanted = {*paused, *held_back}
+        self._asked = {tp: end for tp, end in self._asked.items() if tp in wanted}
+        self.starts = {tp: start for tp, start in self.starts.items() if tp in paused}
+        if not wanted:
+            return
+        try:
+            self._asked |= self._ask(wanted, OFFSET_END)
+            if new := set(paused) - set(self.starts):
+                self.starts |= self._ask(new, self._unread)
+                found = self._consumer.committed([KafkaPartition(*tp) for tp in sorted(new)], timeout=_ANSWER_S)
+                self.starts |= _offsets(found)
+        except KafkaException as error:
+            _LOG.debug("Brokers did not tell where partitions end: %s", error)
+
+    def _ask(self, partitions: Collection[TopicPartition], which: int) -> dict[TopicPartition, int]:
+        wanted = [KafkaPartition(*tp, which) for tp in sorted(partitions)]
+        return _offsets(self._consumer.offsets_for_times(wanted, timeout=_ANSWER_S))
+
+
+def _offsets(found: Collection[KafkaPartition]) -> dict[TopicPartition, int]:
+    return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.error is None and p.offset >= 0}
