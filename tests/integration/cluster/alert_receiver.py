@@ -1,6 +1,7 @@
 """Receives alerts in a process of its own: `python alert_receiver.py PORT FILE` writes a line for each request.
 
-The first request is answered later than anybody waits, the second with 500, all others with 200.
+The first request is answered later than anybody waits, the second with 500, the third with a redirect, all others with
+200.
 """
 
 import json
@@ -21,11 +22,13 @@ class Handler(BaseHTTPRequestHandler):
         number = next(_numbers)
         if number == 0:
             threading.Event().wait(SLOW_S)
-        status = 200 if number > 1 else 500
+        status = (500, 500, 302)[number] if number < 3 else 200
         line = {"status": status, "path": self.path, "headers": dict(self.headers), "body": body.decode()}
         with Path(sys.argv[2]).open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
         self.send_response(status)
+        if status == 302:
+            self.send_header("Location", "/elsewhere")
         self.send_header("Content-Length", "0")
         self.end_headers()
 

@@ -1,15 +1,20 @@
-"""Alerts of real workers at a receiver that is away at first, then slow, then answers 500, then takes them."""
+"""Alerts of real workers at a receiver that is away at first, then slow, answers 500, redirects, and takes them."""
 
 import hashlib
 import hmac
 import json
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from cluster_worker import eventually
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from connect.tools.services.process.ports import free_ports
 
@@ -85,7 +90,8 @@ def test_a_failed_task_and_its_healing_are_told_once_each_to_a_receiver_that_com
     presence.mkdir()
     assert worker.call("POST", "/connectors/c/tasks/0/restart").status_code == 204
     eventually(lambda: receiver.told() == [firing, ("task_failed", "resolved", "c", 0)])
-    assert {request["status"] for request in receiver.requests()} == {200, 500}
+    assert {request["status"] for request in receiver.requests()} == {200, 302, 500}
+    assert {request["path"] for request in receiver.requests()} == {receiver.path}, "no other address hears of it"
 
     failed, healed = receiver.taken()
     assert failed["reason"].startswith("FAILED: ")
@@ -133,3 +139,76 @@ def test_no_alert_is_lost_when_the_leader_is_killed_and_none_that_was_taken_come
     eventually(lambda: len(receiver.told()) == 4)
     healed = {("task_failed", "resolved", "a", 0), ("task_failed", "resolved", "b", 0)}
     assert set(receiver.told()[2:]) == healed
+
+
+class Taking(BaseHTTPRequestHandler):
+    """Takes whatever a sink sends."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@contextmanager
+def served(port):
+    """The target of a sink, while it is there."""
+    server = ThreadingHTTPServer(("127.0.0.1", port), Taking)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join(10)
+        server.server_close()
+
+
+def test_a_sink_that_stands_still_and_its_lag_are_told_to_slack_once_each_whoever_leads(
+    start_worker, receiver, kafka, unique
+):
+    brokers, (port,) = {"bootstrap.servers": kafka.bootstrap_servers}, free_ports(1)
+    admin = AdminClient(brokers)
+    admin.create_topics([NewTopic(unique, 1)])[unique].result(60)
+    producer = Producer({**brokers, "transactional.id": unique})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    for number in range(150):
+        producer.produce(unique, str(number))
+    producer.commit_transaction(60)
+    keys = {**receiver.keys, "alerts.webhook.format": "slack", "alerts.lag.records": 100, "alerts.stalled.ms": 3000}
+    workers = [start_worker(**keys) for _ in range(2)]
+    for worker in workers:
+        worker.ready()
+    sink = {
+        "connector.class": "io.confluent.connect.http.HttpSinkConnector",
+        "topic": "",
+        "topics": unique,
+        "http.api.url": f"http://127.0.0.1:{port}/rows",
+    }
+    workers[0].create("c", **FAILS, **sink)
+    eventually(lambda: sum(counted(worker, "failed") for worker in workers) >= 2)  # nobody is there
+    receiver.start()
+
+    def texts():
+        return sorted(one["text"].split(" (cluster ")[0] for one in receiver.taken())
+
+    firing = ["[firing] lag: Connector c", "[firing] stalled: Task 0 of connector c"]
+    eventually(lambda: texts() == firing)
+    told = {one["text"].split(":")[0]: one["text"] for one in receiver.taken()}
+    assert "rows are not committed, more than alerts.lag.records=100." in told["[firing] lag"]
+    assert "It waits for the sink." in told["[firing] stalled"]
+    assert "/ui/connector?name=c|Open>" in told["[firing] lag"]
+    eventually(lambda: sum(counted(worker, "sent") for worker in workers) == 2)
+    leader, other = sorted(workers, key=lambda worker: counted(worker, "sent"), reverse=True)
+    leader.process.kill()
+    eventually(lambda: other.states("c") == ("RUNNING", ["RUNNING"]))
+    eventually(lambda: "waiting_for" in other.get("/connectors/c/status")["tasks"][0])
+    with served(port):
+        healed = ["[resolved] lag: Connector c", "[resolved] stalled: Task 0 of connector c"]
+        eventually(lambda: texts() == firing + healed)
+    assert counted(other, "dropped") == 0
