@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 from collections import Counter
 
 import pytest
 from backfill_job import Table
 from e2e_worker import wait_for
+from kafka_quotas import alter_quota
 
 from connect.backfill.job.states import JobState
 from connect.lib.deadline import Deadline
-from connect.tools.services.ivy import fetch
-from connect.tools.services.java import find_java
-from connect.tools.services.kafka import ARTIFACTS, KAFKA_VERSION
 
 ROWS = 20_000
 CHUNKS = 40
@@ -23,16 +20,9 @@ QUOTA_BYTES_PER_S = 50_000
 """Of the 20 MB of the table a broker lets 11 s pass at once, its window; all would take six minutes."""
 
 
-def alter_quota(table: Table, change: str, setting: str) -> None:
-    """What kafka-configs.sh does, for the client id of all lanes of the table's job."""
-    jars = fetch(f"kafka-{KAFKA_VERSION}", ARTIFACTS)
-    argv = [
-        str(find_java().launcher), "-cp", f"{jars}/*", "kafka.admin.ConfigCommand",
-        "--bootstrap-server", table.kafka.bootstrap_servers, "--alter", change, setting,
-        "--entity-type", "clients", "--entity-name", f"backfill-{table.name}",
-    ]  # fmt: skip
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
+def alter(table: Table, change: str, setting: str) -> None:
+    """Change the quota of the client id of all lanes of the table's job."""
+    alter_quota(table.kafka.bootstrap_servers, "clients", f"backfill-{table.name}", change, setting)
 
 
 @pytest.mark.chaos
@@ -41,7 +31,7 @@ def test_a_job_keeps_to_the_brokers_quota_until_that_is_lifted(table: Table):
         "CREATE TABLE {t} (id BIGSERIAL PRIMARY KEY, name TEXT)",
         f"INSERT INTO {{t}} (name) SELECT repeat(md5(s::text), 30) FROM generate_series(1, {ROWS}) s",
     )
-    alter_quota(table, "--add-config", f"{QUOTA}={QUOTA_BYTES_PER_S}")
+    alter(table, "--add-config", f"{QUOTA}={QUOTA_BYTES_PER_S}")
     chunking = {"rows": ROWS // CHUNKS, "lanes": 2}
     with table.driver(chunking=chunking) as slowed, table.driver(name=f"{table.name}-free", chunking=chunking) as free:
         slowed.begin()
@@ -51,7 +41,7 @@ def test_a_job_keeps_to_the_brokers_quota_until_that_is_lifted(table: Table):
         assert free.run().state is JobState.COPIED
         assert running.is_alive()
         assert len(slowed.store.all_markers(Deadline.after(60))) < CHUNKS / 2
-        alter_quota(table, "--delete-config", QUOTA)
+        alter(table, "--delete-config", QUOTA)
         running.join(120)
         assert slowed.ownership.require_known().state is JobState.COPIED
     jobs = Counter(dict(message.headers() or ())["bf.job"].decode() for message in table.records())
