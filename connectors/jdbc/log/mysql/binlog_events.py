@@ -251,7 +251,7 @@ class BinlogEvents:
         parts: list[Part] = []
         for collected, changes in zip(self._collected.values(), found, strict=True):
             is_fresh = self._fresh(changes, collected)
-            parts += self._told_before(collected, changes.take(~is_fresh))
+            parts += self._told_before(collected, changes, ~is_fresh)
             fresh = self._unseen(changes.take(is_fresh), collected, fences)
             tell_changes(self._records, fresh, collected, self._signal_table)
             if not self._chosen(collected.rows.table.name):
@@ -266,7 +266,8 @@ class BinlogEvents:
                 bad = self._records.bad_rows(table, rows, self.position) if rows else None
                 if made is not None or bad is not None:
                     last = Row(int(some.transaction[-1]), int(some.row[-1]))
-                    parts.append(Part(table.name.full, last, made, bad, transactions_of(collected, some)))
+                    told = None if self._tells is None else transactions_of(collected, some)
+                    parts.append(Part(table.name.full, last, made, bad, told))
         if self._tells is not None:
             parts = self._tells.among(parts, self.position, self._commits + 1 if self._open else None)
         ahead = dict(self.position.ahead)
@@ -282,13 +283,14 @@ class BinlogEvents:
         self._collected, self._transactions = {}, []
         self._size_bytes, self._commits, self._row_at_start = 0, 0, self._row
 
-    def _told_before(self, collected: Collected, changes: Changes) -> Iterator[Part]:
-        """Yield what was delivered of these changes before, where records count the events of transactions."""
+    def _told_before(self, collected: Collected, changes: Changes, told: Mask) -> Iterator[Part]:
+        """Yield the changes that were `told` before, where records count the events of transactions."""
         table = collected.rows.table
-        if self._tells is None or not len(changes) or not self._chosen(table.name):
+        if self._tells is None or not told.any() or not self._chosen(table.name):
             return
-        made, _ = without_bad(changes, len(changes), Changes.take, partial(self._records.of_changes, table, collected))
-        yield Part(table.name.full, Row(), made, None, transactions_of(collected, changes), was_told=True)
+        old = changes.take(told)
+        made, _ = without_bad(old, len(old), Changes.take, partial(self._records.of_changes, table, collected))
+        yield Part(table.name.full, Row(), made, None, transactions_of(collected, old), was_told=True)
 
     def _changes(self) -> list[Changes]:
         """Return the rows of all collected events, numbered within their transactions."""
