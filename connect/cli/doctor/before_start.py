@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import wait as await_all
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.plugin import PluginKind
 from connect.client.manifests import Manifest
 from connect.cluster.model.request_errors import RequestError
@@ -23,6 +23,8 @@ from connect.doctor.model.findings import Finding, Severity
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
 from connect.rest.resources.checking import CLASS
+from connect.rest.server.authentication import Login
+from connect.rest.server.listeners import bind
 from connect.rest.server.secrets import Secrets
 from connect.rest.server.waiting import apart
 from connect.runtime.parts.task_parts import build_connector
@@ -33,6 +35,7 @@ from connect.telemetry.secret_texts import SECRET_TEXTS
 
 TRY_S: Final = 6.0
 """So long a connector may try its configuration."""
+_WHY: Final = "No worker starts with it."
 
 
 def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Mapping[str, str]]:
@@ -46,6 +49,7 @@ def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Map
     declared = [_declared(worker, catalog, name, config) for name, config in configs.items()]
     enough = Deadline.after(TRY_S)
     tries = {one.name: apart(_tried, worker, catalog, configs[one.name]) for one in declared if not one.errors}
+    unusable = [_broken(problem.key, problem.message, _WHY).as_json() for problem in _unusable(worker)]
     facts = gathered(worker, declared, configs, is_running=False, file_notes=given.notes)
     await_all(tries.values(), timeout=max(0.1, enough.remaining_s))
     tried = {name: trying.result() for name, trying in tries.items() if trying.done()}
@@ -55,16 +59,25 @@ def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Map
         for name in tries.keys() - tried
     ]
     facts = replace(facts, connectors=connectors, not_asked=[*facts.not_asked, *sorted(late)])
-    return [finding.as_json() for finding in examined(facts)]
+    return [*unusable, *(finding.as_json() for finding in examined(facts))]
 
 
-def _broken(key: str, message: str) -> Finding:
+def _unusable(worker: WorkerConfig) -> Iterator[ConfigProblem]:
+    """Yield what keeps a worker from serving: a taken port, certificates, the file of users."""
+    for begin in (lambda: bind(worker).close(), lambda: Login(worker)):
+        try:
+            begin()
+        except ConfigError as error:
+            yield from error.problems
+
+
+def _broken(key: str, message: str, why: str = "No worker starts with it; nothing else was looked at.") -> Finding:
     return Finding(
         "worker-file-broken",
         Severity.ERROR,
         "worker file",
         message,
-        "No worker starts with it; nothing else was looked at.",
+        why,
         f"{key}=...",
     )
 

@@ -2,6 +2,7 @@
 
 import json
 import resource
+import socket
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -224,6 +225,19 @@ def test_a_login_that_may_not_use_a_topic_is_told_the_grant(unique, tmp_path):
     }  # fmt: skip
     assert "--allow-principal User:alice --operation Read" in grants[f"topic {unique}-config"]
     assert "hidden-word" not in json.dumps(found)
+
+
+def test_what_keeps_a_worker_from_serving_is_found_before_it_starts(worker_keys, tmp_path):
+    file = tmp_path / "worker.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        keys = {**worker_keys, "listeners": address, "rest.basic.auth.file": str(tmp_path / "no-users")}
+        file.write_text(yaml.safe_dump(keys), encoding="utf-8")
+
+        code, found = _told("--worker", str(file))
+
+    assert code == 1
+    _expects(found, ("error", "worker file", f"Cannot listen on {address}"), ("error", "worker file", "no-users"))
 
 
 def test_brokers_that_do_not_answer_are_found(worker_keys, tmp_path):
