@@ -23,6 +23,8 @@ _OF_CLIENTS: Final = ("producer.override.", "consumer.override.", "admin.overrid
 _OF_CONVERTERS: Final = tuple(f"{side}.converter." for side in CONVERTERS)
 
 NO_EFFECT: Final = "no effect"
+FAIL_UNTIL: Final = "tasks fail until"
+"""A sink's note says so of a target that is missing."""
 """Every note on a key that does nothing has these words."""
 UNKNOWN_MAX: Final = 50
 """So many unknown keys are named one by one."""

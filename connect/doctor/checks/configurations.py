@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 
-from connect.cluster.validation.notes import NO_EFFECT
+from connect.cluster.validation.notes import FAIL_UNTIL, NO_EFFECT
 from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Finding, Severity
+
+_NO_ROW = "No row of that topic is written meanwhile."
+_CREATE = "# create it, or change the key that names it"
 
 
 class Configurations:
     """Judges connectors, the worker's file, and the registries that they name."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
-        """Yield every broken key, keys without effect, and registries that do not answer."""
+        """Yield every broken key, what has failed, keys without effect, and registries that do not answer."""
         for connector in facts.connectors:
             subject = f"connector {connector.name}"
             for message, keys in _by_message(connector.errors).items():
                 fix = "\n".join(f'"{key}": "..."' for key in keys) + "  # as the message says"
                 why = "The connector fails, or will not start again."
                 yield Finding("broken-key", Severity.ERROR, subject, message, why, fix)
+            for part, cause in connector.failures.items():
+                yield Finding(
+                    "failed", Severity.ERROR, subject, f"The {part} is FAILED: {cause}",
+                    "No row moves there until the cause is mended.",
+                    f"connect connectors why {quote(connector.name)}  # then: connect connectors restart "
+                    f"{quote(connector.name)}",
+                )  # fmt: skip
             for note in connector.notes:
                 yield _note(subject, note)
         for note in facts.file_notes:
@@ -46,6 +57,8 @@ def _by_message(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _note(subject: str, note: str) -> Finding:
+    if FAIL_UNTIL in note:
+        return Finding("target-missing", Severity.WARNING, subject, note, _NO_ROW, _CREATE)
     if NO_EFFECT not in note:
         return Finding("configuration-note", Severity.NOTE, subject, note, "It works; it is worth knowing.")
     why = "What the key asks for does not happen, and nobody says so when it runs."

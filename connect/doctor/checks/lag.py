@@ -11,6 +11,7 @@ from connect.doctor.model.facts import ConnectorFacts, Facts, GroupFacts
 from connect.doctor.model.findings import Finding, Severity
 from connect.doctor.model.words import number, partitions_line, topic_config_line
 
+_GROUP: Final = "consumer.override.group.id"
 _OLDEST: Final = 0.2
 """A topic of a bounded size forgets its oldest records first: those of this part of it go soon."""
 
@@ -20,11 +21,30 @@ class Lag:
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
         """Yield records that are lost or in danger, and tasks that have nothing to do."""
+        yield from _shared_groups(facts)
         for connector in facts.connectors:
             if connector.is_sink and facts.kafka.trouble is None:
                 yield from _topics(facts, connector)
                 if connector.group is not None:
                     yield from _unread(facts, connector, connector.group)
+
+
+def _shared_groups(facts: Facts) -> Iterable[Finding]:
+    """Yield each topic that two sinks read as one group, at each sink that says so."""
+    readers: dict[tuple[str, str], list[ConnectorFacts]] = {}
+    for connector in facts.connectors:
+        if connector.group is not None:
+            for topic in connector.topics:
+                readers.setdefault((connector.group.name, topic), []).append(connector)
+    for (group, topic), sinks in readers.items():
+        names = [sink.name for sink in sinks]
+        for name in [sink.name for sink in sinks if _GROUP in sink.config] if len(names) > 1 else ():
+            yield Finding(
+                "group-shared", Severity.ERROR, f"connector {name}",
+                f"Group {group} reads topic {topic} for {' and '.join(names)}.",
+                "Each record reaches one of them alone: the other targets lack it.",
+                f'"{_GROUP}": "connect-{name}"',
+            )  # fmt: skip
 
 
 def _topics(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -12,6 +13,8 @@ from connect.doctor.model.words import DLQ_TOPIC, number, topic_config_line, top
 from connect.kafka.admin.cluster_state import TopicState
 
 _LETTERS_FACTOR: Final = "errors.deadletterqueue.topic.replication.factor"
+_NEW_TOPICS_FACTOR: Final = re.compile(r"topic\.creation\.[^.]+\.replication\.factor")
+_WEAK: Final = frozenset({"0", "1"})
 _LETTERS_REPLICAS: Final = 3
 """So many replicas a dead-letter topic gets unless its connector says otherwise."""
 
@@ -26,15 +29,34 @@ class Replication:
             found = facts.kafka.topics.get(name)
             if found is not None and found.partitions:
                 yield from _of_topic(facts, name, found)
+        own_acks = facts.worker.originals.get("producer.acks", "all")
+        if own_acks in _WEAK:
+            yield _weak_acks("worker file", own_acks, "producer.acks=all")
         for connector in facts.connectors:
+            yield from _of_new_topics(facts, connector)
             yield from _of_letters(facts, connector)
-            acks = connector.config.get("producer.override.acks", facts.worker.originals.get("producer.acks", "all"))
-            if not connector.is_sink and acks in {"0", "1"}:
-                yield Finding(
-                    "weak-acks", Severity.WARNING, f"connector {connector.name}", f"It writes with acks={acks}.",
-                    "A record counts as written before other brokers have it, and is lost with its leader.",
-                    '"producer.override.acks": "all"',
-                )  # fmt: skip
+            acks = connector.config.get("producer.override.acks", "all")
+            if not connector.is_sink and acks in _WEAK:
+                yield _weak_acks(f"connector {connector.name}", acks, '"producer.override.acks": "all"')
+
+
+def _weak_acks(subject: str, acks: str, fix: str) -> Finding:
+    return Finding(
+        "weak-acks", Severity.WARNING, subject, f"It writes with acks={acks}.",
+        "A record counts as written before other brokers have it, and is lost with its leader.", fix,
+    )  # fmt: skip
+
+
+def _of_new_topics(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:
+    brokers = facts.kafka.brokers
+    for key, value in connector.config.items() if facts.worker.topic_creation_enable else ():
+        replicas = number(value) if _NEW_TOPICS_FACTOR.fullmatch(key) else None
+        if replicas is not None and not connector.is_sink and 0 < brokers < replicas:
+            yield Finding(
+                "topics-unwritable", Severity.ERROR, f"connector {connector.name}",
+                f"Topics that it makes take {replicas} replicas ({key}); brokers: {brokers}.",
+                "Its tasks fail at the first topic that is not there yet.", f'"{key}": "{brokers}"',
+            )  # fmt: skip
 
 
 def _of_letters(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:

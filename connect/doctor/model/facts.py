@@ -43,7 +43,8 @@ class ConnectorFacts:
     """Tells of a connector what its configuration says, and what validation and the connector itself say of that.
 
     `config`: secrets are masked. `client`: settings of its producer or consumer as librdkafka gets them, sizes alone.
-    `named`: what it names beyond Kafka, gathered where somebody asks about this connector alone.
+    `named`: what it names beyond Kafka, gathered where somebody asks about this connector alone. `failures`: why it and
+    its tasks are FAILED, by what they are ("task 0"); none of one that is not stored.
     """
 
     name: str
@@ -55,6 +56,7 @@ class ConnectorFacts:
     client: Mapping[str, int] = field(default_factory=dict)
     group: GroupFacts | None = None
     named: Sequence[NamedThing] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from aiohttp import web
 
 from connect.api.plugin import PluginKind
+from connect.cluster.model.operations import Connectors
 from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.doctor.examination import examined
 from connect.doctor.gathering.gather import gathered
@@ -28,6 +30,7 @@ from connect.rest.server.json_body import read_config
 from connect.rest.server.rights import require, visible
 from connect.rest.server.routing import Route
 from connect.rest.server.waiting import apart, finished
+from connect.runtime.task.state import State
 
 CHECK_S: Final = 4.0
 """So long connectors may try their configurations, all of them together."""
@@ -43,7 +46,18 @@ async def examined_cluster(request: web.Request) -> list[Finding]:
     """Return what is wrong around this worker and the connectors that the sender may view, the worst first."""
     connectors = context_of(request).operations.connectors
     configs = {name: connectors.info(name).config for name in visible(request, connectors.names())}
-    return await _examined(request, configs)
+    return await _examined(request, configs, failures={name: _failures(connectors, name) for name in configs})
+
+
+def _failures(connectors: Connectors, name: str) -> Mapping[str, str]:
+    """Return the first lines of why a connector and its tasks are FAILED."""
+    try:
+        status = connectors.status(name)
+    except NotFoundError:  # no worker has said anything of it yet
+        return {}
+    parts = {"connector": status.connector} | {f"task {number}": one for number, one in status.tasks.items()}
+    traces = {part: one.trace or "" for part, one in parts.items() if one.state is State.FAILED}
+    return {part: trace.partition("\n")[0] for part, trace in traces.items()}
 
 
 async def examine_one(request: web.Request) -> web.Response:
@@ -67,9 +81,11 @@ async def _examined(
     known_errors: Mapping[str, Sequence[str]] | None = None,
     *,
     is_alone: bool = False,
+    failures: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> list[Finding]:
     """Ask the brokers, the machine and the connectors at once. `is_alone`: list what the one connector reaches, too."""
     declared = [_declared(request, name, config) for name, config in configs.items()]
+    declared = [replace(one, failures=failures.get(one.name, {})) for one in declared]
     if is_alone:
         catalog = context_of(request).validator.catalog
         declared = [replace(one, named=named_things(catalog, one.config)) for one in declared]

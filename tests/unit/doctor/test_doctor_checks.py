@@ -50,6 +50,7 @@ SINK = ConnectorFacts(
     "late", True, {"tasks.max": "1"}, topics=("orders",), client={"receive.message.max.bytes": 100_000_000},
     group=GroupFacts("connect-late", {LATE: 5}, {LATE: 0}, {LATE: 9}, {LATE: 3}),
 )  # fmt: skip
+SAME_GROUP = {"consumer.override.group.id": "connect-late"}
 SOURCE = ConnectorFacts("rows", False, {"tasks.max": "1"}, topics=("orders",), client={"message.max.bytes": 1_048_576})
 SOUND = Facts(
     WorkerConfig.parse(KEYS),
@@ -128,12 +129,13 @@ def _compact(partitions: int) -> TopicState:
 NAMES = """
 advertised-unreachable below-min-isr broken-key broker-configs-denied brokers-unreachable certificate-expired
 certificate-expiring certificate-unreadable clock-ahead config-topic-partitions configuration-note
-consumer-below-topic disk-low fewer-replicas group-denied hosts-unbounded idle-tasks internal-topic-missing
+consumer-below-topic disk-low failed fewer-replicas group-denied group-shared hosts-unbounded idle-tasks
+internal-topic-missing
 internal-topic-not-compacted internal-topic-partitions java-missing key-without-effect letters-unwritable
 memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked nothing-committed offsets-retention-short
 open-files-low open-files-used open-listener partition-skew paths-unbounded producer-above-topic records-deleted-soon
-records-deleted-unread registry-unreachable replicas-out-of-sync request-below-topic single-replica too-few-brokers
-topic-configs-denied topic-denied topic-missing unclean-leader-election weak-acks
+records-deleted-unread registry-unreachable replicas-out-of-sync request-below-topic single-replica target-missing
+too-few-brokers topic-configs-denied topic-denied topic-missing topics-unwritable unclean-leader-election weak-acks
 """
 
 FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
@@ -184,6 +186,24 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
     "acks": (
         lambda: _with_source(config={"producer.override.acks": "1"}), "warning", "acks=1",
         '"producer.override.acks": "all"',
+    ),
+    "acks of the worker's file": (lambda: _with_keys(producer_acks="0"), "warning", "acks=0", "producer.acks=all"),
+    "new topics": (
+        lambda: _with_source(config={"topic.creation.default.replication.factor": "5"}), "error",
+        "take 5 replicas (topic.creation.default.replication.factor); brokers: 3",
+        '"topic.creation.default.replication.factor": "3"',
+    ),
+    "shared group": (
+        lambda: replace(SOUND, connectors=[SINK, replace(SINK, name="other", config=SAME_GROUP)]), "error",
+        "Group connect-late reads topic orders for late and other.", '"consumer.override.group.id": "connect-other"',
+    ),
+    "failed": (
+        lambda: _with_sink(failures={"task 0": "Error: boom"}), "error", "The task 0 is FAILED: Error: boom",
+        "connect connectors why late",
+    ),
+    "no table": (
+        lambda: _with_sink(notes=["There is no table t for topic orders; tasks fail until it is there."]), "warning",
+        "tasks fail until it is there", "create it",
     ),
     "large producer": (
         lambda: _with_source(client={"message.max.bytes": 5_000_000}), "warning", "up to 5000000 bytes",

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from rest_client import Rest
-from test_rest_ui import HOSTILE
+from rest_client import Rest, ServerMaker
+from test_rest_ui import HOSTILE, Failing
 from ui_reader import Reader
 
 from connect.doctor.model.facts import Facts
@@ -35,6 +35,14 @@ def test_the_page_shows_what_rest_finds(rest: Rest) -> None:
         for member in ("severity", "subject", "evidence", "why"):
             assert " ".join(finding[member].split()) in page.text
     assert "<b>No broker</b> answers." in page.text
+
+
+def test_a_task_that_failed_is_an_error_with_the_first_line_of_its_trace(serve: ServerMaker) -> None:
+    rest = serve(Failing())
+    rest.create("orders")
+    (failed,) = [one for one in rest.get("/doctor")["findings"] if one["name"] == "failed"]
+    assert (failed["severity"], failed["subject"]) == ("error", "connector orders")
+    assert failed["evidence"] == "The task 0 is FAILED: Traceback: <b>boom</b>"
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
