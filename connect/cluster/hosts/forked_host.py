@@ -88,6 +88,7 @@ class _Server:
         self._processes: dict[int, ForkedProcess] = {}
         self._numbers = itertools.count(1)
         self.gone = False
+        self._told_to_end = False
         descriptors = [theirs.fileno(), lease, held]
         command = python_child.command("connect.cluster.hosts.fork_server", *map(str, descriptors))
         with theirs:
@@ -111,6 +112,7 @@ class _Server:
         return process
 
     def close(self) -> None:
+        self._told_to_end = True
         try:
             self._control.shutdown(socket.SHUT_RDWR)
         except OSError as error:
@@ -130,7 +132,7 @@ class _Server:
             _logger.debug("fork_server_line_broken", extra={"error": str(error)})
         self.gone = True
         code = self._server.wait()
-        if self._processes:
+        if self._processes and not self._told_to_end:
             _logger.error("fork_server_died", extra={"reason": exit_reason(code), "hosts": len(self._processes)})
         for process in tuple(self._processes.values()):
             process.end(SERVER_GONE)

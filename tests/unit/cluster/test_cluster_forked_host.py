@@ -79,6 +79,24 @@ def test_the_server_has_one_thread_when_it_forks(hosts, start):
     assert len(list(Path(f"/proc/{hosts.server_pid}/task").iterdir())) == 1
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_server_that_was_told_to_end_has_not_died(lease, caplog, is_told):
+    hosts = ForkedHosts(lease.descriptor, LifeLine().held)
+    ours, theirs = socket.socketpair()
+    report = shared_memory("crash-report", REPORT_BYTES)
+    with ours, theirs:
+        process = hosts.start(theirs, report)
+        eventually(lambda: process.pid)
+        if is_told:
+            hosts.close()
+        else:
+            os.kill(hosts.server_pid, signal.SIGKILL)
+        assert process.wait(20) == SERVER_GONE
+    os.close(report)
+    assert ("fork_server_died" in caplog.text) is not is_told
+    hosts.close()
+
+
 def test_a_host_that_is_killed_says_so_and_leaves_the_others_alone(start):
     killed, _ = start()
     other, _ = start()
