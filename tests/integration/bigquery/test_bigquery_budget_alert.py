@@ -65,6 +65,9 @@ def test_a_budget_is_told_to_the_webhook_before_it_is_used_up(kafka, dataset, re
         assert worker.create(name, config_of(kafka, dataset, topic, **given)).status_code == 201
         produce(kafka, topic, [Message(0, 0, 1, 100, text="row")])
         (alert,) = wait_for(lambda: budget_alerts(log), 240, lambda: f"an alert; {worker.log_tail()}")
+        (task,) = worker.status(name)["tasks"]
+        assert task["state"] == "RUNNING"
+        assert task.get("waiting_for") in {None, "rows", "budget"}, "nobody is told that it stands still"
     finally:
         worker.stop()
     assert (alert["state"], alert["connector"], alert["task"]) == ("firing", name, None)
