@@ -14,6 +14,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.connection_diagnosis import NOT_KAFKA, ConnectionErrors
 from connect.kafka.client.errors import translate, translated
+from connect.kafka.client.rights import Needs
 from connect.lib.deadline import Deadline
 
 Answer = Future[Any] | dict[Any, Future[Any]]
@@ -118,11 +119,12 @@ class RetryingAdmin:
         answers: Collection[int] = (),
         again: Collection[int] = (),
         first_s: float = _CALL_S,
+        needs: Needs | None = None,
     ) -> Any:
         """Ask until there is an answer. `ignore`: errors that mean done; `answers`: those raised as BrokerRefusedError.
 
         `again`: errors that count as retriable in this call. `first_s`: how long the first request may take before it
-        is made again, each later one twice as long.
+        is made again, each later one twice as long. `needs`: what to grant where the brokers deny it.
         """
         limit_s = first_s
         while True:
@@ -134,7 +136,7 @@ class RetryingAdmin:
                     return None
                 if code in answers:
                     raise BrokerRefusedError(doing) from error
-                ours = translate(error.args[0], doing)
+                ours = translate(error.args[0], doing, needs)
                 if code in again:
                     ours = RetriableError(ours.message)
                 if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):

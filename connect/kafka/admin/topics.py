@@ -18,6 +18,7 @@ from connect.kafka.admin.calls import BrokerRefusedError, RetryingAdmin
 from connect.kafka.admin.group_members import GroupMembers
 from connect.kafka.admin.group_offsets import alter_offsets, committed_offsets
 from connect.kafka.client.librdkafka import COORDINATOR_S
+from connect.kafka.client.rights import Needs
 from connect.kafka.produce.producer import BatchProducer
 from connect.lib.deadline import Deadline
 
@@ -281,8 +282,10 @@ class TopicAdmin:
         def ask(timeout_s: float) -> Future[Any]:
             return self._admin.client.create_topics([topic], request_timeout=timeout_s)[spec.name]
 
+        needs = Needs.of(self._settings, "Create", [spec.name])
+        exists = {KafkaError.TOPIC_ALREADY_EXISTS}
         try:
-            self._admin.call(ask, deadline, f"creating topic {spec.name}", answers={KafkaError.TOPIC_ALREADY_EXISTS})
+            self._admin.call(ask, deadline, f"creating topic {spec.name}", answers=exists, needs=needs)
         except BrokerRefusedError:
             return False
         return True

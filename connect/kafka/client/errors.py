@@ -29,6 +29,13 @@ class MissingTopicError(ConnectError):
     """There is no such topic, or no more."""
 
 
+class DeniedError(ConnectError):
+    """Says that the brokers deny this login a right.
+
+    `fix` ends with the command that grants it, where its resource is known.
+    """
+
+
 class PartlySentError(RetriableError):
     """Says that the local queue stayed full.
 
@@ -124,7 +131,7 @@ def translate(error: KafkaError, doing: str, needs: Needs | None = None) -> Conn
     message = f"{_sentence(doing)}: {error.str()} ({error.name()})."
     if code in DENIALS:  # also where librdkafka calls it fatal: no other producer is let in either
         right, grant = _ADVICE[code], needs.grant(code) if needs is not None else None
-        return ConnectError(message, key=right.key, fix=f"{right.fix[:-1]}: {grant}" if grant else right.fix)
+        return DeniedError(message, key=right.key, fix=f"Grant what is missing: {grant}" if grant else right.fix)
     if code in _FENCED:
         return FencedError(message, fix="Another instance took over; this one must stop.")
     if error.fatal() or code == _E._FATAL:

@@ -34,7 +34,7 @@ class Needs(NamedTuple):
     group: str
     transactional_id: str
     operation: str
-    """`Read` or `Write`, as kafka-acls.sh names what is done to topics."""
+    """`Read`, `Write` or `Create`, as kafka-acls.sh names what is done to topics."""
     topics: Collection[str] = ()
 
     @classmethod

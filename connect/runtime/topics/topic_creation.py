@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.errors import DeniedError
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.topic_groups import PREFIX, TopicGroup, group_of
 
@@ -87,12 +88,13 @@ class CreatedTopics:
 
 
 def _not_created(topic: str, group: TopicGroup, error: ConnectError) -> ConnectError:
+    if isinstance(error, DeniedError):
+        return DeniedError(f"Task failed to create new topic {topic}. {error.message}", fix=error.fix)
     return ConnectError(
         f"Task failed to create new topic {topic} with the settings of topic creation group {_shown(group)}. "
         f"{error.message}",
         key=f"{PREFIX}groups",
-        fix=f"Mend {PREFIX}{group.name}.*, give this principal the right to create the topic, or create it yourself; "
-        "then restart the task.",
+        fix=f"Mend {PREFIX}{group.name}.*, or create the topic yourself; then restart the task.",
     )
 
 

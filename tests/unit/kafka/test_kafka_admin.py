@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
 from connect.api.records import TopicPartition
 from connect.kafka.admin.calls import RetryingAdmin
 from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.errors import DeniedError
 from connect.lib.deadline import Deadline
 
 
@@ -52,3 +53,15 @@ def test_a_leader_that_has_not_heard_of_a_new_topic_is_asked_for_its_end_again(m
     admin = TopicAdmin({"bootstrap.servers": "127.0.0.1:1"})
     assert admin.end_offsets([place], Deadline.after(60)) == {place: 7}
     assert len(asked) == 3
+
+
+def test_who_may_not_create_a_topic_is_told_the_grant(monkeypatch):
+    def create_topics(_self, wanted, **_settings):
+        answer: Future[None] = Future()
+        answer.set_exception(KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)))
+        return {wanted[0].topic: answer}
+
+    monkeypatch.setattr(AdminClient, "create_topics", create_topics)
+    admin = TopicAdmin({"bootstrap.servers": "127.0.0.1:1", "sasl.username": "me"})
+    with pytest.raises(DeniedError, match=r"--allow-principal User:me --operation Create --topic orders$"):
+        admin.create("orders", deadline=Deadline.after(60))

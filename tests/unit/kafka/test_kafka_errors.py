@@ -1,9 +1,10 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import RetriableError
 from connect.kafka.client.errors import (
     AbortableError,
+    DeniedError,
     FatalProducerError,
     FencedError,
     MissingTopicError,
@@ -27,7 +28,7 @@ from connect.kafka.client.rights import Needs
         (KafkaError(KafkaError._FENCED, fatal=True), FencedError),
         (KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, fatal=True), FatalProducerError),
         (KafkaError(KafkaError._TIMED_OUT, txn_requires_abort=True), AbortableError),
-        (KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), ConnectError),
+        (KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), DeniedError),
         (KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), MissingTopicError),
     ],
 )
@@ -82,7 +83,7 @@ GRANT = "kafka-acls.sh --bootstrap-server k1:9093 --add --allow-principal 'User:
 def test_a_right_that_is_missing_is_told_as_the_command_that_grants_it(code, granted, more):
     needs = Needs.of(CLIENT, "Write", ["b", "a"])
     error = translate(KafkaError(code, **more), "writing", needs)
-    assert type(error) is ConnectError
+    assert type(error) is DeniedError
     assert str(error).endswith(f": {GRANT}{granted}")
     assert "canary" not in f"{error}{needs}"
 

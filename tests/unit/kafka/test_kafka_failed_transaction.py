@@ -5,7 +5,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from connect.api.errors import ConnectError
-from connect.kafka.client.errors import AbortableError
+from connect.kafka.client.errors import AbortableError, DeniedError
 from connect.kafka.produce import producer as module
 from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.produce.receipt import Undelivered
@@ -64,7 +64,7 @@ def cause(code):
 @pytest.mark.parametrize(
     ("code", "kind", "said"),
     [
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, ConnectError, "--operation Write --topic orders"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, DeniedError, "--operation Write --topic orders"),
         (KafkaError.NOT_ENOUGH_REPLICAS, AbortableError, "NOT_ENOUGH_REPLICAS"),
     ],
 )
