@@ -43,8 +43,12 @@ def meter_provider(service: str, instance: str, figures: Figures) -> MeterProvid
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
     from opentelemetry.sdk.resources import Resource
 
+    from connect.telemetry.collector_session import CollectorSession
+
     about = {"service.name": os.environ.get("OTEL_SERVICE_NAME") or service, "service.instance.id": instance}
-    provider = MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], Resource.create(about))
+    provider = MeterProvider(
+        [PeriodicExportingMetricReader(OTLPMetricExporter(session=CollectorSession()))], Resource.create(about)
+    )
     meter = provider.get_meter("connect")
     for metrics, observe in (
         (TASK_METRICS, _of_tasks),

@@ -49,8 +49,12 @@ def tracer_provider(service: str) -> TracerProvider:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
 
+    from connect.telemetry.collector_session import CollectorSession
+
     name = os.environ.get("OTEL_SERVICE_NAME") or service
     provider = TracerProvider(resource=Resource.create({"service.name": name}))
     console = os.environ.get(SWITCHES[0]) == "console"
-    provider.add_span_processor(BatchSpanProcessor(ConsoleSpanExporter() if console else OTLPSpanExporter()))
+    provider.add_span_processor(
+        BatchSpanProcessor(ConsoleSpanExporter() if console else OTLPSpanExporter(session=CollectorSession()))
+    )
     return provider
