@@ -214,7 +214,10 @@ class SourceRestarts(ConnectorSuite):
             system.end_sessions()
         with self.run_of(system, first.store.copy()) as second:
             durable = first.full_batches[:stored]
-            done = lambda: not missing(system, [*durable, *second.batches], ids=range(ROWS))  # noqa: E731
+
+            def done() -> bool:
+                return not missing(system, [*durable, *second.batches], ids=range(ROWS))
+
             second.read_until(done, within_s=min(self.patience_s, 5.0))
             if Capability.EXACTLY_ONCE in self.plugin.capabilities:
                 second.poll(self.quiet_s)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]  # it re-exports them without saying so
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client.client_log import client_logger

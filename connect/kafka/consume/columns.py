@@ -12,9 +12,9 @@ from connect.api.records import TopicPartition
 from connect.kafka.raw import RawBatch
 
 # The stubs allow None in all of them, which is only so for messages that carry an error.
-_topic: Callable[[Message], str] = Message.topic  # type: ignore[assignment]
-_partition: Callable[[Message], int] = Message.partition  # type: ignore[assignment]
-_offset: Callable[[Message], int] = Message.offset  # type: ignore[assignment]
+_topic: Callable[[Message], str] = Message.topic  # type: ignore[assignment]  # the stubs allow None, which only messages with an error have
+_partition: Callable[[Message], int] = Message.partition  # type: ignore[assignment]  # the stubs allow None, which only messages with an error have
+_offset: Callable[[Message], int] = Message.offset  # type: ignore[assignment]  # the stubs allow None, which only messages with an error have
 
 
 class SizeGuess:

@@ -163,12 +163,12 @@ class NativeProducer:
         for key, value in own.items():
             if self._lib.rd_kafka_conf_set(conf, key.encode(), _text(value).encode(), text, _TEXT_BYTES):
                 self._lib.rd_kafka_conf_destroy(conf)
-                raise error(KafkaError._INVALID_ARG, reason=text.value.decode(errors="replace"))  # noqa: SLF001
+                raise error(KafkaError._INVALID_ARG, reason=text.value.decode(errors="replace"))  # noqa: SLF001 - librdkafka's own codes begin so
         self._lib.rd_kafka_conf_set_events(conf, EVENT_DELIVERY | EVENT_ERROR | EVENT_LOG)
         client = self._lib.rd_kafka_new(_PRODUCER, conf, text, _TEXT_BYTES)
         if not client:
             self._lib.rd_kafka_conf_destroy(conf)
-            raise error(KafkaError._INVALID_ARG, reason=text.value.decode(errors="replace"))  # noqa: SLF001
+            raise error(KafkaError._INVALID_ARG, reason=text.value.decode(errors="replace"))  # noqa: SLF001 - librdkafka's own codes begin so
         if self.rows is not None:
             batch_bytes = int(settings.get("batch.size", _BATCH_BYTES))
             self.rows.start(int(client), linger_ms=linger_ms, batch_bytes=batch_bytes)

@@ -107,7 +107,7 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
             *("-cp", f"{jars}{os.sep}*", "org.apache.cassandra.tools.NodeTool"),
             *("-h", LOOPBACK, "-p", str(self._ports["jmx"]), *arguments),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)  # noqa: S603 - the command is built here, without a shell
         if done.returncode:
             raise ServiceError(
                 f"nodetool {' '.join(arguments)} failed: {done.stdout[-2000:]}{done.stderr[-2000:]}",

@@ -99,7 +99,7 @@ class SeaweedS3Service(SupervisedService[S3Endpoint]):
 
     def _leftovers(self, ports: Mapping[str, int]) -> Sequence[Path]:
         grpc_ports = {name.partition(".")[0]: port for name, port in ports.items() if name.endswith(".grpc")}
-        return [Path("/tmp", f"seaweedfs-{part}-grpc-{port}.sock") for part, port in grpc_ports.items()]  # noqa: S108
+        return [Path("/tmp", f"seaweedfs-{part}-grpc-{port}.sock") for part, port in grpc_ports.items()]  # noqa: S108 - the server itself names its sockets so
 
 
 def _stores(port: int, timeout_s: float) -> bool:

@@ -70,4 +70,4 @@ def _insecure_storage(config: BigQuerySinkConfig) -> Any:
     from google.cloud.bigquery_storage_v1.services.big_query_write.transports import BigQueryWriteGrpcTransport
 
     channel = grpc.insecure_channel(config.storage_endpoint)
-    return BigQueryWriteClient(transport=BigQueryWriteGrpcTransport(channel=channel))  # type: ignore[no-untyped-call]
+    return BigQueryWriteClient(transport=BigQueryWriteGrpcTransport(channel=channel))  # type: ignore[no-untyped-call]  # the library has no types there

@@ -243,7 +243,7 @@ class Warehouse:
     def _load(self, name: str, columns: Columns, parquet: Any, job_id: str, counts: Counts, *, replaces: bool) -> Any:
         from google.cloud import bigquery
 
-        options: Any = bigquery.ParquetOptions()  # type: ignore[no-untyped-call]
+        options: Any = bigquery.ParquetOptions()  # type: ignore[no-untyped-call]  # the library has no types there
         options.enable_list_inference = True
         config = bigquery.LoadJobConfig(
             source_format=bigquery.SourceFormat.PARQUET,

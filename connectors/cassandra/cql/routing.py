@@ -12,7 +12,7 @@ from cassandra.query import BoundStatement, PreparedStatement
 from connectors.cassandra.cql.owners import NO_NODES, Nodes
 
 
-class OwnedStatement(BoundStatement):  # type: ignore[misc]
+class OwnedStatement(BoundStatement):  # type: ignore[misc]  # the driver has no types
     """A read whose rows are all on the nodes that own them."""
 
     def __init__(self, prepared: PreparedStatement, values: Sequence[bytes], owners: Nodes) -> None:
@@ -22,7 +22,7 @@ class OwnedStatement(BoundStatement):  # type: ignore[misc]
         self.owners = owners
 
 
-class OwnersFirst(WrapperPolicy):  # type: ignore[misc]
+class OwnersFirst(WrapperPolicy):  # type: ignore[misc]  # the driver has no types
     """Asks the nodes of another policy in its order, but the owners of the rows first."""
 
     def __init__(self, policy: LoadBalancingPolicy) -> None:

@@ -49,7 +49,7 @@ _RECONNECT_MOST_S: Final = 10.0
 """The longest wait before a node is tried again. The driver itself would wait for up to ten minutes."""
 
 
-class _Answer(ResultMessage):  # type: ignore[misc]
+class _Answer(ResultMessage):  # type: ignore[misc]  # the driver has no types
     """Holds a result.
 
     The rows of a prepared statement are left as the server sent them, others are the driver's tuples.
@@ -76,10 +76,10 @@ class _Answer(ResultMessage):  # type: ignore[misc]
         self.parsed_rows = [Page(f.read(), rows, len(metadata), self.paging_state)]
 
 
-class _Answers(ProtocolHandler):  # type: ignore[misc]
+class _Answers(ProtocolHandler):  # type: ignore[misc]  # the driver has no types
     """Gives pages of bytes instead of rows of Python values, which cannot hold every value of Cassandra's."""
 
-    message_types_by_opcode = {**ProtocolHandler.message_types_by_opcode, _Answer.opcode: _Answer}  # noqa: RUF012
+    message_types_by_opcode = {**ProtocolHandler.message_types_by_opcode, _Answer.opcode: _Answer}  # noqa: RUF012 - the driver declares it as a plain attribute of the class
 
 
 class Database:

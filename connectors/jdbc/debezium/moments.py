@@ -210,7 +210,7 @@ def _as_text(micros: pa.Array, texts: pa.Array, write: Callable[[int], str], far
 
 
 def _iso(us: int, unit: str) -> str:
-    shown = str(np.datetime_as_string(np.datetime64(us, "us"), unit=unit))  # type: ignore[call-overload]
+    shown = str(np.datetime_as_string(np.datetime64(us, "us"), unit=unit))  # type: ignore[call-overload]  # the stubs want a literal for the unit
     if us >= _YEAR_10000_US:
         return f"+{shown}"
     year, rest = shown[1:].split("-", 1) if shown.startswith("-") else ("", "")

@@ -5,7 +5,7 @@ Source of names and defaults: S3SinkConfig and the fragments of commons in Aiven
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Final, Self
 
@@ -93,7 +93,7 @@ class AivenS3SinkConfig(AivenFileConfig):
         return super().parse({**former, **properties})
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterable[tuple[str, str | None]]:  # type: ignore[override]
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """Return the keys that are neither declared, nor former names, nor without effect."""
         return super().unknown_keys(name for name in properties if name not in _FORMER_NAMES)
 

@@ -6,7 +6,7 @@ Source of names and defaults: the fragments of commons in Aiven's cloud-storage-
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Final
 
@@ -74,7 +74,7 @@ class AivenFileConfig(ConnectorConfig):
     )  # fmt: skip
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterable[tuple[str, str | None]]:  # type: ignore[override]
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """Return the keys that are neither declared nor without effect."""
         return super().unknown_keys(name for name in properties if name not in cls.without_effect)
 

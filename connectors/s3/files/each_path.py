@@ -30,7 +30,7 @@ class EachPath:
         """Tell if partitioner.max.open.files is set, which counts files behind each poll."""
         return self._rules.max_paths is not None
 
-    def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> Ints:  # noqa: ARG002
+    def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> Ints:  # noqa: ARG002 - the interface has the argument, and other rules use it
         """Return the number of the file of each row; files that are full end."""
         work = _Part(part, files, at_ms)
         if self._may_end_by_time(work):
@@ -56,7 +56,7 @@ class EachPath:
         """End these files."""
         open_files.end(files)
 
-    def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:  # noqa: ARG002
+    def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:  # noqa: ARG002 - the interface has the argument, and other rules use it
         """Return the next offset to commit.
 
         `least_open` is the first row that is in no object yet; None when there is none.

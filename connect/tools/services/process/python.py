@@ -50,7 +50,7 @@ def _version(python: Path) -> tuple[int, ...] | None:
 def _answer(argv: list[str]) -> str:
     """Return what the command prints; empty when it cannot be run or fails."""
     try:
-        ran = subprocess.run(argv, capture_output=True, text=True, timeout=_ASK_TIMEOUT_S, check=False)  # noqa: S603
+        ran = subprocess.run(argv, capture_output=True, text=True, timeout=_ASK_TIMEOUT_S, check=False)  # noqa: S603 - the command is built here, without a shell
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return ran.stdout.strip() if ran.returncode == 0 else ""
