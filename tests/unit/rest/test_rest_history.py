@@ -21,7 +21,7 @@ def test_versions_say_who_changed_what(rest: Rest) -> None:
     assert first["changes"] is None
     assert first["config"] == CONFIG | {"name": "a", "x": "1"}
     assert second["changes"] == {"added": {}, "changed": {"x": {"from": "1", "to": "2"}}, "removed": {}}
-    assert (second["who"], second["changed_ms"]) == ("127.0.0.1 (kcctl/1)", 1_700_000_000_000)
+    assert (second["who"], second["changed_ms"]) == ("127.0.0.1 (kcctl/1)", 1_700_000_000_002)
 
 
 def test_states_and_rebalances_are_told(rest: Rest) -> None:

@@ -47,7 +47,11 @@ def test_a_job_is_shown_with_what_is_left_first() -> None:
     ]
     progress = {"chunks": 4, "chunks_done": 3, "rows": 2000, "rows_done": 1500}
     found = job_page(JOB | {"progress": progress, "limits": {"max_rows_per_second": 5, "window": ""}}, chunks)
-    assert (found.percent, found.chunks[0]["id"], found.can_pause, found.can_resume) == (75, "c3", True, False)
+    assert (found.percent, found.chunks[0]["id"], list(found.actions)) == (
+        75,
+        "c3",
+        ["run", "resumed", "paused", "limited", "cancelled"],
+    )
     assert found.limits == [("max rows per second", "5")]
     assert (found.line.kind, found.line.updated) == ("copy", "2023-11-14 22:13:20 UTC")
     many = job_page(JOB | {"progress": progress | {"chunks": 0}, "limits": {}}, chunks * 1000)
