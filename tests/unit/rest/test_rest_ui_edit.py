@@ -102,10 +102,13 @@ def test_a_change_that_comes_while_a_configuration_is_tried_counts(serve: Server
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"x"', '{"a": {"b": 1}}', '{"name": "other", "connector.class": "x"}'])
-def test_what_is_no_configuration_is_refused(rest: Rest, reader: Reader, text: str) -> None:
+def test_what_is_no_configuration_is_refused_and_stays(rest: Rest, reader: Reader, text: str) -> None:
     rest.create("a")
     page = check(reader, reader.open("/ui/edit?name=a"), text)
     assert (page.status, page.headers["Content-Type"]) == (400, "text/html; charset=utf-8")
+    assert (page.areas["config"].removeprefix("\n"), page.unclosed) == (text, []), "what was typed stays"
+    assert "1 error. Nothing was stored." in page.text
+    assert "apply" not in page.buttons()
 
 
 def test_a_file_of_connect_may_be_pasted(rest: Rest, reader: Reader) -> None:

@@ -28,7 +28,7 @@ from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.rest.ui.screens.seen import check_seen, version_of
-from connect.rest.ui.views.edit import Preview, preview_of
+from connect.rest.ui.views.edit import Preview, preview_of, refused
 
 NEW: Final = "new"
 """The mark of a page that showed no connector under the name, as there was none."""
@@ -60,10 +60,16 @@ async def change(request: web.Request) -> web.Response:
     context_of(request).operations.worker.require_leader()
     if do not in {"check", "apply"}:
         raise HttpError(400, "The form asks for neither check nor apply.")
-    config = _config(wanted)
     if do == "check":
+        try:
+            config = _config(wanted)
+        except HttpError as error:
+            # The page keeps what was typed.
+            return _page(request, wanted, refused(error.message), error.status)
         _check(request, wanted)
         return _page(request, wanted, preview_of(await previewed(request, wanted.name, config)))
+
+    config = _config(wanted)
 
     async def act() -> None:
         async with request.app[PATCHING].setdefault(wanted.name, asyncio.Lock()):
@@ -76,12 +82,12 @@ async def change(request: web.Request) -> web.Response:
     raise web.HTTPSeeOther(link("/connector", name=wanted.name, done="saved"))
 
 
-def _page(request: web.Request, wanted: _Wanted, preview: Preview | None) -> web.Response:
+def _page(request: web.Request, wanted: _Wanted, preview: Preview | None, status: int = 200) -> web.Response:
     values: dict[str, Any] = {
         "name": wanted.name, "text": wanted.text, "seen": wanted.seen, "is_new": wanted.seen == NEW,
         "preview": preview, "nav": "new" if wanted.seen == NEW else "", "tab": "edit",
     }  # fmt: skip
-    return page(request, "edit.html.j2", values)
+    return page(request, "edit.html.j2", values, status)
 
 
 def _check(request: web.Request, wanted: _Wanted) -> None:

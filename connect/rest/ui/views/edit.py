@@ -42,6 +42,11 @@ def preview_of(answer: Mapping[str, Any]) -> Preview:
     )
 
 
+def refused(message: str) -> Preview:
+    """Return what a page shows of a text that holds no configuration."""
+    return Preview([("configuration", cut(message, _CHARS * 2))], (), (), None, (), "")
+
+
 def _changes(found: Mapping[str, Mapping[str, Any]]) -> list[KeyChange]:
     changed = [
         *(KeyChange(key, None, cut(value, _CHARS)) for key, value in found["added"].items()),
