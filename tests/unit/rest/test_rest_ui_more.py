@@ -71,6 +71,7 @@ def test_all_offsets_are_forgotten_by_whoever_types_the_name(rest: Rest, reader:
 def test_what_is_no_offsets_is_refused_by_a_page(rest: Rest, reader: Reader, text: str) -> None:
     page = reader.press(reader.open("/ui/offsets?name=a"), "preview", "set-offsets", offsets=text)
     assert (page.status, page.headers["Content-Type"]) == (400, "text/html; charset=utf-8")
+    assert (page.areas["offsets"].removeprefix("\n"), page.unclosed) == (text, []), "what was typed stays"
 
 
 def test_offsets_of_what_runs_are_shown_and_have_no_form(rest: Rest, reader: Reader) -> None:

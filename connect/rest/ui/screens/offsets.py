@@ -23,8 +23,10 @@ from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.rest.ui.screens.named import named
 from connect.rest.ui.screens.seen import RESTS, check_seen, required, version_of
+from connect.rest.ui.views.numbers import cut
 from connect.rest.ui.views.offsets import ROWS, OffsetChange, as_text, mark, offset_changes, shown
 
+_MESSAGE_CHARS: Final = 800
 _DONE: Final[Mapping[str, str]] = {
     f"{done}{suffix}": outcome(whole=not suffix, done=done) for done in ("altered", "reset") for suffix in ("", "-own")
 }
@@ -43,8 +45,13 @@ async def change(request: web.Request) -> web.Response:
     if do == "preview":
         stored = await _stored(request, name)
         _check(request, name, stored, form)
-        found = offset_changes(stored, _given(request, name, form))
-        return await _page(request, name, text=form.get("offsets", ""), changes=found)
+        text = form.get("offsets", "")
+        try:
+            found = offset_changes(stored, _given(request, name, form))
+        except HttpError as error:
+            # The page keeps what was typed.
+            return await _page(request, name, text, wrong=error)
+        return await _page(request, name, text, changes=found)
 
     async def act() -> str:
         _check(request, name, await _stored(request, name), form)
@@ -72,7 +79,12 @@ async def _act(request: web.Request, name: str, do: str, form: Mapping[str, str]
 
 
 async def _page(
-    request: web.Request, name: str, text: str | None = None, changes: Sequence[OffsetChange] | None = None
+    request: web.Request,
+    name: str,
+    text: str | None = None,
+    *,
+    changes: Sequence[OffsetChange] | None = None,
+    wrong: HttpError | None = None,
 ) -> web.Response:
     operations = context_of(request).operations
     stored = await _stored(request, name)
@@ -83,8 +95,9 @@ async def _page(
         "seen": version_of(operations, context_of(request).secrets, name),
         "text": as_text(stored[:ROWS]) if text is None else text,
         "done": _DONE.get(request.query.get("done", ""), ""),
+        "wrong": "" if wrong is None else cut(wrong.message, _MESSAGE_CHARS),
     }  # fmt: skip
-    return page(request, "offsets.html.j2", values)
+    return page(request, "offsets.html.j2", values, 200 if wrong is None else wrong.status)
 
 
 async def _stored(request: web.Request, name: str) -> Sequence[PartitionOffset]:
