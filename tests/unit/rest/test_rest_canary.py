@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from drawn_cases import quick_first
+from memory_cluster import MemoryOperations
 from rest_client import ServerMaker
 
 from connect.api.allowed import ConfigType
@@ -91,9 +92,9 @@ def test_there_are_secrets_to_look_for(cases: list[tuple[str, dict[str, str]]]) 
 
 @pytest.mark.parametrize("part", quick_first(1, of=4))
 def test_no_answer_shows_a_secret_of_any_plug_in(
-    serve: ServerMaker, cases: list[tuple[str, dict[str, str]]], part: int
+    serve: ServerMaker, hosted: MemoryOperations, cases: list[tuple[str, dict[str, str]]], part: int
 ) -> None:
-    rest = serve(plugins=Catalog.installed())
+    rest = serve(hosted, plugins=Catalog.installed())
     leaks = []
     for number, (plugin, config) in enumerate(cases[part::4]):
         name = f"c{number}"
