@@ -61,7 +61,8 @@ class Tables:
 
     def label(self, name: str, labels: Mapping[str, str], *, description: str | None = None) -> None:
         with self.lock:
-            now = self.staged[name]
+            now = self.table(name)
+            assert now is not None, name
             self.staged[name] = TableFacts(
                 name, now.columns, {**now.labels, **labels}, now.description if description is None else description
             )
