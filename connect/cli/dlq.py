@@ -183,9 +183,15 @@ def replay(  # noqa: PLR0917 - click calls it by name
 @click.option("--all", "everything", is_flag=True, help="Every letter, replayed or not.")
 @click.option("--dry-run", is_flag=True, help="Say how many letters would go; delete nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--without-context",
+    "takes_any",
+    is_flag=True,
+    help="Records without context headers are letters, too: DLQ's connector writes none.",
+)
 def purge(  # noqa: PLR0917 - click calls it by name
     dlq_topic: str, file: Path, timeout_s: float, replayed: bool, everything: bool, dry_run: bool, yes: bool,
-    **filters: str | None,
+    takes_any: bool, **filters: str | None,
 ) -> None:  # fmt: skip
     """Delete letters for good.
 
@@ -202,6 +208,14 @@ def purge(  # noqa: PLR0917 - click calls it by name
     plan = topic.purge_plan(selection, topic.replayed(deadline) if replayed else None, deadline)
     if dry_run or not plan.letters:
         echo(f"{counted(plan.letters, 'letter')} would be deleted from {dlq_topic}.")
+    if plan.without_context and not takes_any:
+        text = (
+            f"{counted(plan.without_context, 'record')} of {dlq_topic} would go without a context header, by which "
+            "letters are known. If it is a dead-letter topic, whose connector lacks "
+            "errors.deadletterqueue.context.headers.enable, add --without-context."
+        )
+        raise click.UsageError(text)
+    if dry_run or not plan.letters:
         return
     if not yes:
         click.confirm(f"Delete {counted(plan.letters, 'letter')} from {dlq_topic} for good?", abort=True)

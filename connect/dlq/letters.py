@@ -34,6 +34,8 @@ class Purge:
 
     before: Mapping[TopicPartition, int]
     letters: int
+    without_context: int = 0
+    """So many of them have no context headers, as records of any topic have none."""
 
 
 class LetterTopic:
@@ -109,16 +111,20 @@ class LetterTopic:
         partitions = [TopicPartition(self.name, p) for p in range(self._count(self.name, deadline))]
         ends = self.admin.end_offsets(partitions, deadline, committed_only=True)
         before = dict(ends)
-        gone: dict[TopicPartition, list[int]] = {}
+        has_context: dict[Place, bool] = {}
         for letter in self.letters(Selection(), deadline):
-            tp = TopicPartition(self.name, letter.place.partition)
             kept = not selection.matches(letter) or (replayed is not None and letter.identity not in replayed)
             if kept:
+                tp = TopicPartition(self.name, letter.place.partition)
                 before[tp] = min(before[tp], letter.place.offset)
-            gone.setdefault(tp, []).append(letter.place.offset)
-        count = sum(1 for tp, offsets in gone.items() for offset in offsets if offset < before[tp])
+            has_context[letter.place] = bool(letter.context)
+        gone = [
+            has for place, has in has_context.items()
+            if place.offset < before[TopicPartition(self.name, place.partition)]
+        ]  # fmt: skip
         starts = self.admin.beginning_offsets(partitions, deadline)
-        return Purge({tp: offset for tp, offset in before.items() if offset > starts.get(tp, 0)}, count)
+        left = {tp: offset for tp, offset in before.items() if offset > starts.get(tp, 0)}
+        return Purge(left, len(gone), gone.count(False))
 
     def purge(self, plan: Purge, deadline: Deadline) -> None:
         """Throw the letters away for good."""

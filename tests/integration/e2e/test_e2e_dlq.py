@@ -101,6 +101,12 @@ def test_a_sinks_letters_are_seen_mended_replayed_once_and_purged(worker, kafka,
     assert "Say what to delete" in dlq("purge", letters, "--yes", code=2)
     assert "1 letter deleted" in dlq("purge", letters, "--all", "--yes")
     assert "No letters" in dlq("list", letters)
+    # The rows themselves are no letters: who mistypes the topic must not lose them.
+    for words in (("--yes",), ("--dry-run",)):
+        told = dlq("purge", topic, "--all", *words, code=2)
+        assert f"7 records of {topic} would go without a context header" in told
+    assert len(everything(kafka, topic)) == 7
+    assert "7 letters deleted" in dlq("purge", topic, "--all", "--yes", "--without-context")
     worker.call("DELETE", unique)
 
 
