@@ -162,20 +162,26 @@ def cancel(job: str, worker: Path, jobs_topic: str | None) -> None:
     echo(f"backfill {ended.name} is {ended.state}")
 
 
-@_command(click.option("--follow", "-f", is_flag=True, help="Go on until the job runs no longer."))
-def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None:
+@_command(_JSON, click.option("--follow", "-f", is_flag=True, help="Go on until the job runs no longer."))
+def status(job: str, worker: Path, jobs_topic: str | None, follow: bool, as_json: bool) -> None:
     """Say how far a job is, from its markers in Kafka alone: also from another machine, and when its driver is dead."""
     from connect.backfill.job.progress import Watch
     from connect.cli.shared.backfill_screen import show
     from connect.cli.shared.sparkline import POINTS, sparkline
     from connect.lib.deadline import Deadline
 
+    if follow and as_json:
+        raise click.UsageError("--json tells how far the job is now, and --follow goes on telling it. Say one of them.")
     driver = _looking_on(job, worker, jobs_topic)
     known = driver.ownership.require_known()
     if follow:
         show(driver.store, driver.spec.name)
         return
     with closing(Watch(driver.store, driver.spec.name, Deadline.after(_READ_S))) as watch:
+        if as_json:
+            told = {"progress": asdict(watch.progress()), "limits": asdict(watch.pace)}
+            echo(json.dumps({"name": known.name, "state": known.state, **told, "warnings": list(known.warnings)}))
+            return
         echo(watch.progress().line())
         rates = watch.rates(POINTS)
         if line := sparkline(rates, sys.stdout.encoding or "ascii"):

@@ -66,6 +66,9 @@ def test_a_planted_engine_runs_nothing_on_the_machine_of_whoever_resumes_the_job
         assert f"engine.conf of job {table.name}: it runs code of its author's choice" in refused.output
         assert json.dumps(conf) in refused.output
     assert typed(table, tmp_path, "status").exit_code == 0, "which runs no engine"
+    status = json.loads(typed(table, tmp_path, "status", "--json").output)
+    assert (status["name"], status["state"], status["progress"]["rows_done"]) == (table.name, paused.state, 0)
+    assert typed(table, tmp_path, "status", "--json", "-f").exit_code == 2
     assert not proof.exists()
     assert table.ids() == []
     done = typed(table, tmp_path, "resume", "--engine", "{type: local, processes: 1}")
