@@ -262,8 +262,12 @@ def _offsets_in(file: Any) -> Sequence[Any]:
 @cluster_command(connectors, connector_name)
 def topics(client: ConnectClient, name: str) -> None:
     """Show the topics that a connector used."""
-    for topic in sorted(client.topics(name)):
+    client.connector(name)  # REST has no topics of a name that no connector has, and does not say so
+    used = sorted(client.topics(name))
+    for topic in used:
         echo(topic)
+    if not used:
+        echo(f"Connector {name} has used no topic since they were last reset.", err=True)
 
 
 @cluster_command(connectors, connector_name, as_json)

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from connect import __version__
 from connect.api.errors import ConnectError
 from connect.client.answers import BYTES_MAX, WrongAnswerError, read_answer, read_json
 from connect.lib.http_client import HttpClient, NoAnswerError, environment_proxy
@@ -66,7 +67,8 @@ class ConnectClient:
         check_address(access.url)
         self.url = access.url.rstrip("/")
         self._timeout_s = timeout_s
-        self._headers = {"Content-Type": "application/json"}
+        # Histories and the audit name the program of who changed something.
+        self._headers = {"Content-Type": "application/json", "User-Agent": f"connect/{__version__}"}
         if access.token:
             self._headers["Authorization"] = f"Bearer {access.token}"
         elif access.user:

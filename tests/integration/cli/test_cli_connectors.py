@@ -11,6 +11,7 @@ import sys
 import pytest
 from e2e_worker import WorkerProcess, wait_for
 
+from connect import __version__
 from connect.tools.services.java_connect import InternalTopics, JavaConnectService
 
 
@@ -101,8 +102,11 @@ def test_a_connectors_life_by_commands(run, request, tmp_path, unique):
     run("connectors", "offsets", unique, "--set", str(stored))
     assert json.loads(run("connectors", "offsets", unique)) == json.loads(stored.read_text())
     assert "offsets" not in run("connectors", "topics", unique)
+    assert f"Connector {unique}-x not found" in run("connectors", "topics", f"{unique}-x", code=1)
     if tells:
-        assert "+batch.size" in run("connectors", "history", unique)
+        history = run("connectors", "history", unique)
+        assert "+batch.size" in history
+        assert f"(connect/{__version__})" in history
         run("connectors", "rollback", unique, "1")
         assert "batch.size" not in json.loads(run("connectors", "get", unique))["config"]
     else:
