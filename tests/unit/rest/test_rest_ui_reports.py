@@ -50,12 +50,21 @@ def test_a_job_is_shown_with_what_is_left_first() -> None:
     assert (found.percent, found.chunks[0]["id"], list(found.actions)) == (
         75,
         "c3",
-        ["run", "resumed", "paused", "limited", "cancelled"],
+        ["run", "paused", "limited", "cancelled"],
     )
     assert found.limits == [("max rows per second", "5")]
     assert (found.line.kind, found.line.updated) == ("copy", "2023-11-14 22:13:20 UTC")
     many = job_page(JOB | {"progress": progress | {"chunks": 0}, "limits": {}}, chunks * 1000)
     assert (len(many.chunks), many.chunk_count, many.percent) == (CHUNKS, 4000, 0)
+
+
+@pytest.mark.parametrize(("silent_s", "offered"), [(None, False), (60.0, False), (61.0, True)])
+def test_a_running_job_can_be_resumed_once_nothing_comes_of_it(silent_s: float | None, offered: bool) -> None:
+    progress = {"chunks": 4, "chunks_done": 3, "rows": 2000, "rows_done": 1500, "silent_s": silent_s}
+    found = job_page(JOB | {"progress": progress, "limits": {}}, [])
+    assert ("resumed" in found.actions) == offered
+    paused = job_page(JOB | {"state": "PAUSED", "progress": progress, "limits": {}}, [])
+    assert ("resumed" in paused.actions, "paused" in paused.actions) == (True, False)
 
 
 def test_a_job_that_cannot_be_read_says_why() -> None:

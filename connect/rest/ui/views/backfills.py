@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +11,8 @@ from connect.rest.ui.views.numbers import cut, moment
 
 CHUNKS: Final = 200
 _CHARS: Final = 2000
+_SILENT_S: Final = 60.0
+"""A running job without a new chunk for so long may have lost its driver, so that its page offers to resume it, too."""
 _UNREADABLE: Final = "UNREADABLE"
 
 
@@ -41,7 +43,7 @@ class JobPage:
     chunk_count: int
 
     actions: Collection[JobAction]
-    """These may be asked of the job as it stands."""
+    """These may be asked of the job as it stands, a resumption of a running one where nothing comes of it."""
     seen: str
     """Tells the job as it stands from every other, and from itself at other times."""
 
@@ -66,8 +68,15 @@ def job_page(job: Mapping[str, Any], chunks: Sequence[Mapping[str, Any]]) -> Job
         job_line(job), progress, 100 * progress["chunks_done"] // whole if whole else 0, limits,
         [cut(text, _CHARS) for text in job["warnings"]],
         sorted(chunks, key=lambda chunk: bool(chunk["done"]))[:CHUNKS], len(chunks),
-        [action for action in JobAction if changes(action, JobState(job["state"]))], mark(job),
+        list(_actions(JobState(job["state"]), progress.get("silent_s") or 0.0)), mark(job),
     )  # fmt: skip
+
+
+def _actions(state: JobState, silent_s: float) -> Iterator[JobAction]:
+    for action in JobAction:
+        is_needless = action is JobAction.RESUME and state.is_running and silent_s <= _SILENT_S
+        if changes(action, state) and not is_needless:
+            yield action
 
 
 def mark(job: Mapping[str, Any]) -> str:
