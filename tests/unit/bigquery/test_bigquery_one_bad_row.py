@@ -274,4 +274,4 @@ def test_rows_in_the_streaming_buffer_are_waited_for_with_the_reason():
     assert isinstance(found, RetriableError)
     assert not isinstance(found, RefusedJobError)
     assert "within about 90 minutes" in (found.fix or "")
-    assert "90 minutes" in sink._waiting("orders", found)
+    assert "90 minutes" in sink._waiting("orders", found).text
