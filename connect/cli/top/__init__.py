@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 from dataclasses import asdict
@@ -11,6 +12,7 @@ import click
 
 from connect.cli.shared.cluster_options import as_json, cluster_command, print_json, print_table
 from connect.cli.shared.sparkline import LEAST_COLUMNS, History
+from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +31,9 @@ _commands = click.Group()
 def top(client: ConnectClient, as_json: bool, once: bool, interval_s: float) -> None:
     """Every task: state, rows a second, lag, CPU, memory, and why it does not move; until Ctrl-C.
 
-    On a terminal of 100 columns TREND draws the last rates of a task, as parts of the largest. A Java cluster tells
-    states and reasons; `–` stands for the rest.
+    On a terminal of 100 columns TREND draws the last rates of a task, as parts of the largest; a narrower one shows
+    reasons below the table, and neither hosts nor workers. A Java cluster tells states and reasons; `–` stands for the
+    rest.
     """
     from connect.cli.top.scrapes import scraped
     from connect.client.task_lines import task_lines
@@ -48,24 +51,27 @@ def top(client: ConnectClient, as_json: bool, once: bool, interval_s: float) -> 
         if not once:
             click.clear()
         rates.add({(line.connector, line.task): line.rows_per_second for line in lines})
-        _show(lines, None if once else rates)
+        show(lines, None if once else rates, shutil.get_terminal_size().columns, is_terminal=sys.stdout.isatty())
         if once:
             return
 
 
-def _show(lines: Sequence[TaskLine], rates: History | None) -> None:
-    """Print a table of tasks, with their last rates where the terminal has room for them."""
-    from rich.console import Console
-
+def show(lines: Sequence[TaskLine], rates: History | None, width: int, *, is_terminal: bool) -> None:
+    """Print a table of tasks, with their last rates where `width` columns have room for them."""
     from connect.client.task_lines import COLUMNS, cells
 
-    encoding = sys.stdout.encoding or "ascii"
-    if rates is None or Console().width < LEAST_COLUMNS:
-        print_table(COLUMNS, [cells(line) for line in lines])
-        return
-    after = COLUMNS.index("ROWS/S") + 1
     rows = [(line, cells(line)) for line in lines]
-    print_table(
-        (*COLUMNS[:after], "TREND", *COLUMNS[after:]),
-        [(*row[:after], rates.line((of.connector, of.task), encoding), *row[after:]) for of, row in rows],
-    )
+    if is_terminal and width < LEAST_COLUMNS:
+        end = COLUMNS.index("HOST CPU")
+        print_table(COLUMNS[:end], [row[:end] for _, row in rows])
+        for line in lines:
+            if line.reason:
+                echo(f"{line.connector}{f', task {line.task}' if line.task else ''}: {line.reason}")
+    elif rates is None or width < LEAST_COLUMNS:
+        print_table(COLUMNS, [row for _, row in rows])
+    else:
+        after, encoding = COLUMNS.index("ROWS/S") + 1, sys.stdout.encoding or "ascii"
+        print_table(
+            (*COLUMNS[:after], "TREND", *COLUMNS[after:]),
+            [(*row[:after], rates.line((of.connector, of.task), encoding), *row[after:]) for of, row in rows],
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ from rich.console import Console
 from connect.backfill.job.progress import JobProgress
 from connect.cli.shared import backfill_screen
 from connect.cli.shared.sparkline import POINTS, History, sparkline
-from connect.cli.top import top
-from connect.client.task_lines import Scrape
+from connect.cli.top import show, top
+from connect.client.task_lines import Scrape, TaskLine
 
 pytestmark = pytest.mark.quick
 
@@ -80,6 +81,20 @@ def test_top_draws_the_last_rates_of_a_task(moving: None) -> None:
 
 def test_top_draws_nothing_where_there_is_no_room_or_one_look(moving: None) -> None:
     assert "TREND" not in _top(80)
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_narrow_terminal_shows_whole_words_and_reasons_below(once: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = (1.0, 12_345_678.0, 120.5, 3.0, 2.0**27)
+    line = TaskLine("orders", "0", "sink", "RUNNING", "127.0.0.1:8083", *figures, reason="It waits for rows.")
+    still = replace(line, connector="still", reason="")
+    show([line, still], None if once else History(), 80, is_terminal=True)
+    heads, *rows, told = capsys.readouterr().out.splitlines()
+    assert heads.split() == ["CONNECTOR", "TASK", "STATE", "ROWS/S", "LAG", "BEHIND"]
+    assert [row.split() for row in rows] == [
+        [name, "0", "RUNNING", "1", "12,345,678", "120.5", "s"] for name in ("orders", "still")
+    ]
+    assert told == "orders, task 0: It waits for rows."
 
 
 def test_one_look_has_no_trend(moving: None) -> None:
