@@ -228,13 +228,18 @@ def handover(
 ) -> None:
     """Write the connector's offsets where following begins, and resume it."""
     from connect.backfill.handover import ConnectorsByRest, hand_over
+    from connect.backfill.job.states import JobState
     from connect.lib.deadline import Deadline
 
     with _driver(job, worker, jobs_topic) as driver:
         cluster = ConnectorsByRest(client_of(url, context))
+        was_done = driver.ownership.require_known().state is JobState.DONE
         done = hand_over(driver, cluster, Deadline.after(_READ_S), is_forced=force)
+        if was_done:
+            echo(f"backfill {driver.spec.name} was handed over before, and its connector's offsets stay as they are")
         for position in done.positions:
-            echo(f"{dict(position.partition)} goes on at {dict(position.offset or {})}")
+            does = "began" if was_done else "goes on"
+            echo(f"{dict(position.partition)} {does} at {dict(position.offset or {})}")
         resumed = driver.spec.handover.start_connector
         echo(f"connector {driver.settings.name} {'is resumed' if resumed else 'stays stopped'}")
 

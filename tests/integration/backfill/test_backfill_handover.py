@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from backfill_job import OneAfterTheOther, Table
+from click.testing import CliRunner
 from e2e_worker import WorkerProcess, wait_for
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.driver import Driver
 from connect.backfill.handover import ConnectorsByRest, hand_over
 from connect.backfill.job.states import JobState
+from connect.cli.backfill import backfill
 from connect.client.rest import Access, ConnectClient
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -31,8 +34,18 @@ class Cluster:
     """A worker whose settings a backfill has, too."""
 
     def __init__(self, process: WorkerProcess, kafka: KafkaEndpoint) -> None:
+        self.process = process
         self.client = ConnectClient(Access(process.url))
         self.worker = WorkerConfig.parse(dict(process.properties))
+
+    def type_handover(self, table: Table, folder: Path) -> str:
+        """Type the command with the name of the table's job; return what it prints."""
+        file = folder / "worker.properties"
+        file.write_text("".join(f"{key}={text}\n" for key, text in self.process.properties.items()))
+        options = ["--worker", str(file), "--jobs-topic", f"{table.name}-jobs", "--url", self.process.url]
+        done = CliRunner().invoke(backfill, ["handover", table.name, *options])
+        assert done.exit_code == 0, (done.output, done.exception)
+        return done.output
 
     def job(self, table: Table, settings: Mapping[str, str], **parts: object) -> Driver:
         return Driver(table.spec(**parts), self.worker, settings)
@@ -51,7 +64,9 @@ def handed_over(driver: Driver, cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_rows_that_come_during_and_after_a_backfill_come_by_the_connector(table: Table, cluster: Cluster, mode: str):
+def test_rows_that_come_during_and_after_a_backfill_come_by_the_connector(
+    table: Table, cluster: Cluster, mode: str, tmp_path: Path
+):
     table.fill(ROWS)
     settings = table.connector() | {"exactly.once.support": "required"} | MODES[mode]
     cluster.client.create(table.name, settings, "STOPPED")
@@ -65,6 +80,9 @@ def test_rows_that_come_during_and_after_a_backfill_come_by_the_connector(table:
     with cluster.job(table, settings) as driver:
         handed_over(driver, cluster)
         assert driver.ownership.require_known().state is JobState.DONE
+    told = cluster.type_handover(table, tmp_path)
+    assert f"backfill {table.name} was handed over before" in told
+    assert ("began at" in told, "goes on" in told) == (True, False)
     table.run(during)
     everything = Counter(range(1, ROWS + 101))
     wait_for(lambda: Counter(table.ids()).keys() == everything.keys(), 60, "the rows of the connector")
