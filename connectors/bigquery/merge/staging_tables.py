@@ -98,7 +98,14 @@ class StagingTables:
 
     def sweep(self) -> None:
         """Drop what an earlier life of this task staged: its rows were not committed, and come again."""
-        for name, labels in self._warehouse.labelled({**self._role.labels, TASK_LABEL: str(self._role.task)}):
+        self._sweep({**self._role.labels, TASK_LABEL: str(self._role.task)})
+
+    def sweep_all(self) -> None:
+        """Drop what any task of the connector staged, as the mode of now stages and merges nothing."""
+        self._sweep(self._role.labels)
+
+    def _sweep(self, wanted: Mapping[str, str]) -> None:
+        for name, labels in self._warehouse.labelled(wanted):
             if target_of(name, self._role.suffix) is not None and labels:
                 self._warehouse.drop(name)
 

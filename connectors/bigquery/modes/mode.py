@@ -67,8 +67,10 @@ class WriterFactory(Protocol):
     def compacting(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> TableWriter:
         """Return what appends batches to logs, and merges these by the rules."""
 
-    def adding(self) -> TableWriter:
-        """Return what adds rows: by load jobs, a stream or insertAll."""
+    def adding(self, *, follows_merges: bool = False) -> TableWriter:
+        """Return what adds rows: by load jobs, a stream or insertAll. follows_merges: a mode that merges may have
+        written the tables before.
+        """
 
     def capturing(self) -> TableWriter:
         """Return what sends changes, which BigQuery applies."""

@@ -34,7 +34,7 @@ class ViewMode(KeyedMode):
 
     def table_writer(self, writers: WriterFactory) -> TableWriter:
         """Return what adds rows."""
-        return writers.adding()
+        return writers.adding(follows_merges=True)
 
     def views_beside(
         self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns, beside: Mapping[str, Columns]

@@ -23,6 +23,7 @@ from connectors.bigquery.dedup.rules import INSERT_ID, IS_APPEND, IS_DELETE, SOF
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 from connectors.bigquery.merge.halving import write_by_halves
 from connectors.bigquery.merge.staging import batch_id, parquet_of
+from connectors.bigquery.merge.staging_tables import StagingTables
 from connectors.bigquery.rows.sizes import ROW_BYTES, parts, too_large
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.warehouse.job_facts import RowError
@@ -64,14 +65,17 @@ class Appending:
         report: Callable[[Mapping[str, int]], None],
         *,
         at_once: int,
+        left_behind: StagingTables | None = None,
     ) -> None:
         """`others` write the tables that `writer` does not. `report` is called with the figures of each batch, on any
-        thread. at_once: the most tables that are written at a time.
+        thread. at_once: the most tables that are written at a time. left_behind: what a mode that merged has staged;
+        None: there was no such mode.
         """
         self._writer = writer
         self._others = others
         self._report = report
         self._at_once = at_once
+        self._left_behind = left_behind
 
     @property
     def threads(self) -> int:
@@ -93,7 +97,9 @@ class Appending:
         return refused
 
     def sweep(self) -> None:
-        """Do nothing: an earlier life of the task left nothing."""
+        """Drop what a mode that merged has staged: a MERGE that was frozen since finds no rows, and changes none."""
+        if self._left_behind is not None:
+            self._left_behind.sweep_all()
 
     @property
     def collects(self) -> bool:

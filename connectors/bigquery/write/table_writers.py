@@ -10,7 +10,7 @@ from connectors.bigquery.merge.compacting import Compacting
 from connectors.bigquery.merge.compaction import CompactionRules
 from connectors.bigquery.merge.merger import MergeRules
 from connectors.bigquery.merge.merging import Merging
-from connectors.bigquery.merge.staging_tables import Role
+from connectors.bigquery.merge.staging_tables import Role, StagingTables
 from connectors.bigquery.merge.writers_by_table import WritersByTable
 from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.settings.config import BigQuerySinkConfig
@@ -77,19 +77,23 @@ class TaskWriters:
         """Return what writes each table by the writer of its own mode."""
         return WritersByTable(self.warehouse, writers)
 
-    def adding(self) -> Appending:
-        """Return what adds rows; topics of enableBatchLoad go by load jobs."""
+    def adding(self, *, follows_merges: bool = False) -> Appending:
+        """Return what adds rows; topics of enableBatchLoad go by load jobs. follows_merges: see `WriterFactory`."""
         loads = LoadJobs(self.warehouse, self.role.connector)
         loaded = {self.config.table_names.table(topic) for topic in self.config.batch_load}
-        return self._appending(loads if self.config.batch_mode else self._row_writer(), dict.fromkeys(loaded, loads))
+        writer = loads if self.config.batch_mode else self._row_writer()
+        left_behind = StagingTables(self.warehouse, self.role) if follows_merges else None
+        return self._appending(writer, dict.fromkeys(loaded, loads), left_behind)
 
     def capturing(self) -> Appending:
         """Return what sends changes, which BigQuery applies."""
         return self._appending(Capture(open_storage(self.config)), {})
 
-    def _appending(self, writer: Writer, others: Mapping[str, Writer]) -> Appending:
+    def _appending(
+        self, writer: Writer, others: Mapping[str, Writer], left_behind: StagingTables | None = None
+    ) -> Appending:
         """Return what writes by these writers."""
-        return Appending(writer, others, self.report, at_once=self.config.threads)
+        return Appending(writer, others, self.report, at_once=self.config.threads, left_behind=left_behind)
 
     def _row_writer(self) -> Writer:
         """Return what adds rows as soon as they come."""

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from unittest.mock import patch
 
+import pytest
 from bigquery_oracle import Message, latest
 from bigquery_run import Life, model_by_key, rows_by_key
 from e2e_worker import wait_for
@@ -152,6 +153,19 @@ def test_what_an_earlier_life_staged_is_swept(dataset):
         wait_for(lambda: staged(dataset), 60, "a staged batch")
         first.task.close()
     with Life(settings):
+        assert not staged(dataset)
+
+
+@pytest.mark.parametrize("task", [0, 1])
+def test_no_merge_that_was_frozen_finds_its_rows_once_the_mode_is_view(dataset, task):
+    merging = dataset.settings(dedup__merge__interval__ms="0")
+    first = Life(merging, task=task, tasks=2)
+    with patch.object(Merging, "write", lambda self, batch: self._staging.fill(batch)):  # frozen before its MERGE
+        first.put([Message(0, 0, 1, 0)])
+        first.flush()
+        wait_for(lambda: staged(dataset), 60, "a staged batch")
+        first.task.close()
+    with Life({**merging, "dedup.mode": "view"}):
         assert not staged(dataset)
 
 

@@ -69,6 +69,8 @@ class ChangedTable(SqlTable):
 
 def check(way: dict[str, str], history: list[list[Any]], data: st.DataObject) -> None:
     """Merge some batches and add the others; between them a task that was frozen merges what was merged before."""
+    # Such a MERGE finds no rows once the mode is view, but for that of a task that stages anew behind the change.
+    may_merge = way.get("order_by") != "version"
     table, known = ChangedTable(way), list[Message]()
     merged = data.draw(st.integers(0, len(history)))
     for runs in history[:merged]:
@@ -77,7 +79,7 @@ def check(way: dict[str, str], history: list[list[Any]], data: st.DataObject) ->
     table.change()
     look(table, known, way)
     for runs in history[merged:]:
-        if merged and data.draw(st.integers(0, 3)) == 0:
+        if merged and may_merge and data.draw(st.integers(0, 3)) == 0:
             table.merge(history[data.draw(st.integers(0, merged - 1))])
             look(table, known, way)
         for run in runs:
