@@ -49,9 +49,9 @@ def test_a_deleted_connector_is_cleaned_up_once_its_tasks_have_stopped(world, he
 
 
 def test_a_connector_deleted_with_its_offsets_is_cleaned_up_too(world, herder):
-    run(herder)
-    herder.connectors.delete_with_offsets("c").result(60)
-    eventually(lambda: cleaned(world) == ["c"])
+    run(herder, name="with-offsets")
+    herder.connectors.delete_with_offsets("with-offsets").result(60)
+    eventually(lambda: cleaned(world) == ["with-offsets"])
 
 
 def test_a_plug_in_that_keeps_nothing_outside_is_not_asked(world, herder, lines):
@@ -77,8 +77,8 @@ def test_connectors_that_hang_hold_up_neither_their_deletion_nor_others(world, h
 
 def test_a_clean_up_that_hangs_leaves_the_host_of_all_other_questions_alone(world, herder):
     world.clean_up = lambda call: None
-    run(herder)
-    herder.connectors.delete("c").result(60)
+    run(herder, name="held-up")
+    herder.connectors.delete("held-up").result(60)
     eventually(lambda: cleaned(world))
     asked = {host.name: {m.method for m in host.heard if isinstance(m, Call)} for host in world.hosts}
     assert asked["cleanup-host"] == {"clean_up"}
