@@ -29,15 +29,20 @@ def call(worker: WorkerProcess, method: str, path: str, body: Any = None) -> req
     return requests.request(method, worker.url + path, json=body, timeout=90)
 
 
-def test_a_backfill_is_run_and_handed_over_by_requests(table: Table, worker: WorkerProcess):
+def planned(table: Table, worker: WorkerProcess, *, lanes: int) -> dict[str, Any]:
+    """Fill the table and create its connector, stopped; return the spec of a job that copies it."""
     table.fill(ROWS)
     stopped = {"name": table.name, "config": table.connector(), "initial_state": "STOPPED"}
     assert call(worker, "POST", "/connectors", stopped).status_code == 201
-    name, path = table.name, f"/backfills/{table.name}"
-    spec = {
-        "apiVersion": "backfill/v1", "name": name, "source": {"connector": name}, "engine": {"type": "local"},
-        "chunking": {"rows": 500, "lanes": 2},
+    return {
+        "apiVersion": "backfill/v1", "name": table.name, "source": {"connector": table.name},
+        "engine": {"type": "local"}, "chunking": {"rows": 500, "lanes": lanes},
     }  # fmt: skip
+
+
+def test_a_backfill_is_run_and_handed_over_by_requests(table: Table, worker: WorkerProcess):
+    spec = planned(table, worker, lanes=2)
+    name, path = table.name, f"/backfills/{table.name}"
     made = call(worker, "POST", "/backfills", spec)
     assert made.status_code == 201, made.text
     assert (made.json()["chunks"], made.json()["runs_here"]) == (4, True)
@@ -64,14 +69,8 @@ def test_a_backfill_is_run_and_handed_over_by_requests(table: Table, worker: Wor
 def test_a_job_that_two_requests_begin_at_once_is_one_job_and_a_copied_one_can_still_be_handed_over(
     table: Table, worker: WorkerProcess
 ):
-    table.fill(ROWS)
-    stopped = {"name": table.name, "config": table.connector(), "initial_state": "STOPPED"}
-    assert call(worker, "POST", "/connectors", stopped).status_code == 201
-    name, path = table.name, f"/backfills/{table.name}"
-    spec = {
-        "apiVersion": "backfill/v1", "name": name, "source": {"connector": name}, "engine": {"type": "local"},
-        "chunking": {"rows": 500, "lanes": 1},
-    }  # fmt: skip
+    spec = planned(table, worker, lanes=1)
+    path = f"/backfills/{table.name}"
     with ThreadPoolExecutor(2) as posts:
         answers = list(posts.map(lambda _: call(worker, "POST", "/backfills", spec), range(2)))
     assert {answer.status_code for answer in answers} <= {201, 409}, [answer.text for answer in answers]
