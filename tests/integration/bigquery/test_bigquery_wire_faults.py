@@ -42,10 +42,15 @@ def write(life: Life, proxy: FaultProxy) -> None:
 @pytest.mark.parametrize(("where", "storm"), STORMS.values(), ids=STORMS)
 def test_refused_requests_are_made_again_and_told_in_the_status(dataset, proxy, where, storm):
     proxy.add(where, **storm)
-    told: list[str] = []
+    told: list[str | None] = []
     with Life(settings_of(dataset, proxy, merges=where != INSERT_ALL)) as life:
         explain = life.context.explain
-        life.context.explain = lambda reason: (told.append(reason), explain(reason))[1]  # type: ignore[method-assign]
+
+        def tell(reason: str | None, *, waiting_for: str | None = None) -> None:
+            told.append(reason)
+            explain(reason, waiting_for=waiting_for)
+
+        life.context.explain = tell  # type: ignore[method-assign]  # the sink is heard on its way to the context
         write(life, proxy)
     assert [row["text"] for row in dataset.rows("orders")][:2] == (
         ["x", "older"] if where == INSERT_ALL else ["x", "newer"]
