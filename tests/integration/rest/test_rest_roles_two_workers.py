@@ -26,8 +26,10 @@ from connect.tools.services import KafkaEndpoint
 ROLES = ["viewer", "operator", "editor", "admin"]
 PASSWORD = "s3cret-of-all"
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t", "file": "/tmp/no-such-file"}
+LOGGER, DEBUG = "/admin/loggers/x.y", {"level": "DEBUG"}
 TOKEN_FIELD = re.compile(r'name="token" value="([\w-]{43})"')
 SEEN_FIELD = re.compile(r'name="seen" value="([^"]*)"')
+TARGET_FIELD = re.compile(r'name="target" value="([^"]*)"')
 
 
 class Cluster(NamedTuple):
@@ -83,18 +85,22 @@ def test_each_role_does_what_it_may_at_either_worker(cluster: Cluster) -> None:
                 config = {**CONFIG, "x": str(next(changed))}
                 actions = [
                     ("GET", "/connectors/orders-1/status", None), ("PUT", "/connectors/orders-1/pause", None),
-                    ("PUT", "/connectors/orders-1/config", config), ("PUT", "/admin/loggers/x.y", {"level": "DEBUG"}),
+                    ("PUT", "/connectors/orders-1/config", config),
                 ]  # fmt: skip
                 for needed, (method, path, body) in enumerate(actions):
                     answer = session.request(method, worker.url + path, json=body, timeout=60)
                     assert (answer.ok, answer.status_code == 403) == (rank >= needed, rank < needed), (who, path)
-                    if needed < 3:
-                        other = path.replace("orders-1", "payments-1")
-                        assert session.request(method, worker.url + other, json=body, timeout=60).status_code == 403
+                    other = path.replace("orders-1", "payments-1")
+                    assert session.request(method, worker.url + other, json=body, timeout=60).status_code == 403
+                # Levels of logs concern all connectors, and nobody of these has a role at all of them.
+                assert session.put(worker.url + LOGGER, json=DEBUG, timeout=60).status_code == 403, who
                 assert session.get(f"{worker.url}/connectors", timeout=60).json() == ["orders-1"]
                 if rank >= ROLES.index("editor"):
                     author = wait_for(partial(author_of, session, worker, config), 60, "the change in the history")
                     assert author.startswith(f"{who} at 127.0.0.1 ")
+    root = {"Authorization": f"Bearer {cluster.issuer.token('root')}"}
+    for worker in cluster.workers:
+        assert requests.put(worker.url + LOGGER, json=DEBUG, headers=root, timeout=60).ok
 
 
 def test_commands_say_what_a_role_may_not(cluster: Cluster) -> None:
@@ -121,7 +127,8 @@ def test_pages_do_what_a_role_may(cluster: Cluster) -> None:
                 editor_page = next(iter(cluster.sessions("editor").values()))
                 form = editor_page.get(f"{worker.url}/ui/connector?name=orders-1", timeout=60).text
                 (token,), (seen,) = set(TOKEN_FIELD.findall(form)), set(SEEN_FIELD.findall(form))
-                fields = {"token": token, "seen": seen, "name": "orders-1", "do": "restart"}
+                (target,) = set(TARGET_FIELD.findall(form))
+                fields = {"token": token, "seen": seen, "target": target, "name": "orders-1", "do": "restart"}
                 sent = session.post(
                     f"{worker.url}/ui/connector", data=fields, cookies={"connect-ui": token}, timeout=60,
                     headers={"X-Requested-With": "test"}, allow_redirects=False,
