@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
 
@@ -328,6 +328,9 @@ class TopicAdmin:
         # that says "unknown" is one that has not yet heard of a topic made a moment ago.
         again = {KafkaError._NOENT, KafkaError.UNKNOWN_TOPIC_OR_PART}  # noqa: SLF001 - librdkafka's own code
         found = self._admin.call(ask, deadline, doing, again=again, first_s=_OFFSETS_S) if partitions else {}
+        # An answer that lacks a partition gives it this offset: its leader is not known to whoever answered.
+        while any(one.offset == OFFSET_INVALID for one in found.values()) and deadline.wait(_OFFSETS_S):
+            found = self._admin.call(ask, deadline, doing, again=again, first_s=_OFFSETS_S)
         return {TopicPartition(part.topic, part.partition): result.offset for part, result in found.items()}
 
 

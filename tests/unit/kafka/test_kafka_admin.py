@@ -3,7 +3,7 @@
 from concurrent.futures import Future
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
 
@@ -35,14 +35,16 @@ def test_a_request_that_gets_lost_is_made_again_with_more_patience_each_time():
     assert limits_s == [10.0, 10.0, 10.0]
 
 
-@pytest.mark.parametrize("code", [KafkaError._NOENT, KafkaError.UNKNOWN_TOPIC_OR_PART])
+@pytest.mark.parametrize("code", [KafkaError._NOENT, KafkaError.UNKNOWN_TOPIC_OR_PART, None])
 def test_a_leader_that_has_not_heard_of_a_new_topic_is_asked_for_its_end_again(monkeypatch, code):
     asked: list[KafkaPartition] = []
 
     def list_offsets(_self, wanted, **_settings):
         asked.extend(wanted)
         answer: Future[ListOffsetsResultInfo] = Future()
-        if len(asked) < 3:
+        if len(asked) < 3 and code is None:
+            answer.set_result(ListOffsetsResultInfo(OFFSET_INVALID, -1, -1))
+        elif len(asked) < 3:
             answer.set_exception(KafkaException(KafkaError(code)))
         else:
             answer.set_result(ListOffsetsResultInfo(7, -1, 0))
