@@ -6,10 +6,10 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Final, NamedTuple
-from zoneinfo import ZoneInfo
 
 from connect.api.config import Boolean, Config, Int, ListOf, String, at_least, non_empty, one_of
 from connect.api.errors import ConfigProblem
+from connect.lib.setting_text import named_zone
 from connect.transforms.settings.patterns import regex_problem
 from connect.transforms.settings.shared import list_problems, setting
 
@@ -157,11 +157,11 @@ class TimezoneConverterConfig(Config):
     def problems(self) -> Iterable[ConfigProblem]:
         """Return the problems that ConfigDef cannot see."""
         try:
-            self.zone  # noqa: B018 - reading it shows that there is such a zone.
+            _zone_of(self.timezone)
         except ValueError:
             yield ConfigProblem(
-                "converted.timezone", f"{self.timezone} is no zone. Give one as America/New_York, or an offset as "
-                "+08:00.",
+                "converted.timezone", f"{self.timezone[:100]} is no zone. Give one as America/New_York, or an offset "
+                "as +08:00.",
             )  # fmt: skip
         if self.include_list and self.exclude_list:
             yield ConfigProblem("exclude.list", "include.list and exclude.list exclude each other. Give one of them.")
@@ -176,14 +176,7 @@ class TimezoneConverterConfig(Config):
     @property
     def zone(self) -> dt.tzinfo:
         """Return the zone. ValueError: there is none of this name."""
-        if _OFFSET.fullmatch(self.timezone):
-            moment = dt.datetime.fromisoformat(f"1970-01-01T00:00:00{self.timezone}")
-            assert moment.tzinfo is not None
-            return moment.tzinfo
-        try:
-            return ZoneInfo(self.timezone)
-        except (OSError, KeyError) as error:
-            raise ValueError(str(error)) from None
+        return _zone_of(self.timezone)
 
     @property
     def include(self) -> Sequence[ZoneRule]:
@@ -205,3 +198,12 @@ def _rules(texts: Sequence[str]) -> Sequence[ZoneRule]:
             last, *parts = parts
         made.append(ZoneRule(last, parts[0], parts[1] if len(parts) > 1 else ""))
     return made
+
+
+def _zone_of(name: str) -> dt.tzinfo:
+    """Return the zone of an IANA name, or of an offset such as +08:00. ValueError: there is none."""
+    if not _OFFSET.fullmatch(name):
+        return named_zone(name)
+    moment = dt.datetime.fromisoformat(f"1970-01-01T00:00:00{name}")
+    assert moment.tzinfo is not None
+    return moment.tzinfo

@@ -11,6 +11,7 @@ from both_forms import batch_of, both, build, result
 from connect.api import schema as s
 from connect.api.errors import ConfigError, RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column, Header
+from connect.transforms.settings.debezium_config import TimezoneConverterConfig
 
 MICROS = replace(s.INT64, name="io.debezium.time.MicroTimestamp", version=1).as_optional()
 ZONED = replace(s.STRING, name="io.debezium.time.ZonedTimestamp", version=1).as_optional()
@@ -129,3 +130,9 @@ def test_settings_that_cannot_work_are_refused_by_their_key(name: str, config: d
     with pytest.raises(ConfigError) as refused:
         build(name, **config)
     assert [problem.key for problem in refused.value.problems] == [key]
+
+
+@pytest.mark.parametrize("name", ["a/" * 20_000, "../etc/passwd", "nowhere/x"])
+def test_what_is_no_zone_is_named_in_a_short_time(name: str) -> None:
+    with pytest.raises(ConfigError, match="is no zone"):
+        TimezoneConverterConfig.parse({"converted.timezone": name})
