@@ -28,8 +28,8 @@ _LOG = logging.getLogger("connect.kafka.admin.calls")
 _PROPAGATION_S: Final = 5.0
 _NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """Kafka's Uuid gives sixteen zero bytes as this base64."""
-_EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the library has no types
-_LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the library has no types
+_EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the library gives this method no types
+_LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the library gives this method no types
 _OFFSETS_S: Final = 0.5
 """librdkafka sometimes misses that a topic made a moment ago has leaders, and would look again after 3 s only."""
 

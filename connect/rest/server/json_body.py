@@ -255,7 +255,7 @@ def _inside_object(text: str, position: int) -> bool:
 
 
 def _check_members(text: str) -> None:
-    # What is left out here takes time that grows with the text, so it is looked for where there are many commas alone.
+    # The commas inside texts are taken out only where there are many, as that takes time which grows with the body.
     if text.count(",") > MEMBERS_MAX and (count := _TEXT.sub("", text).count(",")) > MEMBERS_MAX:
         raise HttpError(400, f"The body has {count} values. At most {MEMBERS_MAX} are taken: send them in several.")
 

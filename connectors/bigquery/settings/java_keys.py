@@ -64,8 +64,10 @@ _IDENTITY: Final = "com.wepay.kafka.connect.bigquery.retrieve.IdentitySchemaRetr
 _ONLY: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
     "bigQueryMessageTimePartitioning": (
         "false",
-        "partitions by the time of the record are made by timestampPartitionFieldName, and a field of that time by the "  # noqa: ISC004 - a sentence goes over several lines
-        "transform InsertField$Value with timestamp.field",
+        (
+            "partitions by the time of the record are made by timestampPartitionFieldName, and a field of that time by "
+            "the transform InsertField$Value with timestamp.field"
+        ),
     ),
     "convertDebeziumVariableScaleDecimal": (
         "false",

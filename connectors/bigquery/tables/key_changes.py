@@ -100,8 +100,9 @@ def _without_keys(config: BigQuerySinkConfig, target: str, lacking: Sequence[Pat
         f"Table {path} has rows and no column {column}, in which rows have {lacking[0].path} of dedup.fields: no "
         "record would find its row, and each would become a double of it.",
         key="dedup.fields",
-        fix=f"Fill it, by its type: ALTER TABLE `{path}` ADD COLUMN {column} INT64; UPDATE `{path}` SET {column} = "  # noqa: S608 - the text advises a person, and is not run
-        f"{source} WHERE TRUE. Or name columns of the table in dedup.fields, or a new table in topic2TableMap.",
+        fix=f"Add the column with the key's type, and fill it: ALTER TABLE `{path}` ADD COLUMN "  # noqa: S608 - the text advises a person, and is not run
+        f"{column} TYPE; UPDATE `{path}` SET {column} = {source} WHERE TRUE. Or name columns of the table in "
+        "dedup.fields, or a new table in topic2TableMap.",
     )
 
 

@@ -55,9 +55,9 @@ def opened(kind: str, name: str, properties: Mapping[str, str]) -> Catalog:
     if kind == "sql":
         from pyiceberg.catalog.sql import SqlCatalog as Base
     elif kind == "glue":
-        from pyiceberg.catalog.glue import GlueCatalog as Base  # type: ignore[assignment]  # one of the classes is the base, by the configuration
+        from pyiceberg.catalog.glue import GlueCatalog as Base  # type: ignore[assignment]  # the configuration chooses which class is the base
     else:
-        from pyiceberg.catalog.hive import HiveCatalog as Base  # type: ignore[assignment]  # one of the classes is the base, by the configuration
+        from pyiceberg.catalog.hive import HiveCatalog as Base  # type: ignore[assignment]  # the configuration chooses which class is the base
     closed: Any = type(f"Closed{Base.__name__}", (Closed, Base), {})
     made: Catalog = closed(name, **properties)
     return made
@@ -106,7 +106,7 @@ class Closed:
 
     def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
         """Commit as pyiceberg does. ConfigError: the answer's metadata name classes."""
-        answer: CommitTableResponse = super().commit_table(table, requirements, updates)  # type: ignore[misc]  # the base is chosen above
+        answer: CommitTableResponse = super().commit_table(table, requirements, updates)  # type: ignore[misc]  # `opened` and ClosedRestCatalog put pyiceberg's class behind this one
         require_no_classes(answer.metadata.properties)
         return answer
 

@@ -43,11 +43,11 @@ def told_of(flow: Pipeline, connector: str) -> str:
 LOST = {
     "rows written": "source", "rows read": "sink", "sink's group": "sink", "transactions": "source",
 }  # fmt: skip
-"""What is taken away -> the connector that needs it."""
+"""Maps the right that a test takes away to the connector that needs it."""
 
 
 WORKERS_OWN = ("configs WRITE", "workers' group", "configs READ", "status WRITE", "offsets WRITE")
-"""What is taken from the workers themselves."""
+"""Names the rights that a test takes from the workers themselves."""
 QUOTA = "producer_byte_rate"
 QUOTA_BYTES_PER_S = 8000
 """The source writes 60 KB/s, and the workers a little."""

@@ -26,7 +26,7 @@ LOGIN = "Kx7-collector-9Qz"
 
 
 def undelivered(server: HostileServer) -> str:
-    """What is told of an alert that a receiver does not take."""
+    """Return the error of an alert that its receiver does not take."""
     sender = Webhook(server.url + PATH, "json", "Kx7-signing-9Qz", Origin("workers", ""))
     try:
         with pytest.raises(UndeliveredError) as told:
