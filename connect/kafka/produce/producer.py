@@ -28,6 +28,8 @@ _CONSEQUENCES: Final = frozenset({KafkaError._STATE, KafkaError._PURGE_QUEUE, Ka
 """What rows get that come, or wait, after the error by which a transaction has failed."""
 _BEGUN_S: Final = 5.0
 """How long an abort waits for its rows; the brokers know of a new transaction's partitions well before."""
+_LEFT_OPEN_S: Final = 5.0
+"""How long `close` tries to abort a transaction that is open."""
 
 
 class ProducerPath(Protocol):
@@ -113,6 +115,8 @@ class BatchProducer:
         """Holds the topics of the open transaction."""
         self._purged = False
         self._closed = False
+        self._is_left_open = False
+        """Tells that a transaction is open that nobody has tried to abort."""
 
     def prepare(self) -> None:
         """Get ready to send, within half a second; brokers that are away are no error yet."""
@@ -182,15 +186,18 @@ class BatchProducer:
         self._topics.clear()
         with translated("opening a transaction", self._needs()):
             self._path.begin_transaction()
+        self._is_left_open = True
 
     def commit(self, deadline: Deadline) -> None:
         """Flush and commit. RetriableError: call again. AbortableError: abort, then do the work again."""
         self.flush(deadline)
         self._transact("committing a transaction", self._path.commit_transaction, deadline)
+        self._is_left_open = False
 
     def abort(self, deadline: Deadline) -> None:
         """Throw away the open transaction: nobody reads its rows. RetriableError: call again."""
         self._partly = None
+        self._is_left_open = False
         self._await_begun(deadline.sooner(_BEGUN_S))
         self._transact("aborting a transaction", self._path.abort_transaction, deadline)
 
@@ -201,9 +208,15 @@ class BatchProducer:
         self._path.purge()
 
     def close(self, timeout_s: float = 0.0) -> None:
-        """Wait at most `timeout_s` for acknowledgements, then drop the rest and free all. May be called twice."""
+        """Wait at most `timeout_s` for acknowledgements, then drop the rest and free all. May be called twice.
+
+        A transaction that is open is aborted: readers of committed records would wait for it until it times out.
+        """
         if self._closed:
             return
+        if self._is_left_open and not self._purged:
+            with suppress(ConnectError):  # The next owner of the id ends it, or else its timeout does.
+                self.abort(Deadline.after(_LEFT_OPEN_S))
         with suppress(ConnectError):  # The ledger knows which rows were acknowledged; the others are sent again.
             self.flush(Deadline.after(timeout_s))
         self._closed = True

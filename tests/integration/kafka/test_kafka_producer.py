@@ -270,6 +270,24 @@ def test_an_abort_right_after_sending_leaves_the_producer_well(clients, topic_na
     assert read_values(clients, topic, 5) == [b"commit-%d" % round_ for round_ in range(5)]
 
 
+def test_a_transaction_that_is_open_when_its_producer_is_closed_keeps_no_reader_waiting(
+    clients, topic_name, values, path, unique
+):
+    topic = clients.topic(topic_name)
+    left = clients.producer(transactional_id=unique, path=path)
+    left.init_transactions(in_s(60))
+    left.begin()
+    left.send(values(topic, [b"never"]), in_s(60))
+    left.flush(in_s(60))
+    left.close()
+    other = clients.producer(path=path)
+    other.send(values(topic, [b"behind it"]), in_s(60))
+    other.flush(in_s(60))
+
+    (got,) = clients.read(topic, 1, timeout_s=20)
+    assert got.values.to_pylist() == [b"behind it"]
+
+
 def test_a_second_producer_of_the_same_transactional_id_fences_the_first(clients, topic_name, values, path, unique):
     topic = clients.topic(topic_name)
     first = clients.producer(transactional_id=unique, path=path)

@@ -23,6 +23,7 @@ class FailedPath:
         self.cause = cause
         self.lost = None
         self.begun = 0
+        self.ended = []
 
     def enqueue(self, batch, start, receipt):
         raise KafkaException(KafkaError(KafkaError._STATE))
@@ -40,6 +41,20 @@ class FailedPath:
 
     def poll(self):
         pass
+
+    def outstanding(self):
+        return 0
+
+    def commit_transaction(self, timeout_s):
+        self.ended.append("commit")
+
+    def abort_transaction(self, timeout_s):
+        self.ended.append("abort")
+        if self.cause is not None and self.cause.fatal():
+            raise KafkaException(self.cause)
+
+    def close(self):
+        self.ended.append("close")
 
     def purge(self):
         self.lost = Undelivered(KafkaError(KafkaError._PURGE_QUEUE), "orders", 1)
@@ -96,3 +111,24 @@ def test_outside_of_transactions_the_error_is_what_it_says(producer):
     with pytest.raises(ConnectError, match="_STATE"):
         sending.send(ROWS, Deadline.after(1))
     assert path.begun == 1
+
+
+FATAL = KafkaError(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Failed to end", fatal=True)
+
+
+@pytest.mark.parametrize(
+    ("cause", "end", "seen"),
+    [
+        (None, lambda _: None, ["abort", "close"]),
+        (FATAL, lambda _: None, ["abort", "close"]),
+        (None, lambda sending: sending.commit(Deadline.after(1)), ["commit", "close"]),
+        (None, lambda sending: sending.abort(Deadline.after(1)), ["abort", "close"]),
+        (None, lambda sending: sending.purge(), ["close"]),
+    ],
+    ids=["open", "denied", "committed", "aborted", "killed"],
+)
+def test_a_transaction_that_is_open_when_its_producer_is_closed_is_aborted(producer, cause, end, seen):
+    sending, path = producer(cause, **{"transactional.id": "t"})
+    end(sending)
+    sending.close()
+    assert path.ended == seen
