@@ -6,10 +6,11 @@ and nowhere inside of it, and what they repeat is bounded.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from hashlib import blake2b
 from itertools import islice
 from typing import Final
 
@@ -33,6 +34,10 @@ _MAY_HOLD_PARTS: Final = re.compile(r"[=:%]|--|bearer", re.IGNORECASE)
 PARTS_MAX: Final = 1000
 """A text with more secrets than that is hidden from the last of them on."""
 _LONG_CHARS: Final = 16_384
+_LONG_KEPT: Final = 16
+_DIGEST_KEY: Final = os.urandom(32)
+_PARTS_OF_LONG: Final[dict[bytes, Sequence[SecretPart]]] = {}
+"""The parts of long texts by the texts' digests: a text with secrets is kept by nobody but its owner."""
 _LAYERS: Final = 2
 """A URL in a parameter of another one has its escapes escaped, `%253A`; nobody writes more."""
 _SCHEME_CHARS: Final = 40
@@ -100,10 +105,16 @@ def _all_parts(text: str) -> Sequence[SecretPart]:
     return _found_parts(text) if len(text) <= _LONG_CHARS else _long_parts(text)
 
 
-@lru_cache(maxsize=16)
 def _long_parts(text: str) -> Sequence[SecretPart]:
-    """Return the parts of a long text. It is cached: a request asks thrice for what it shows, hides and keeps."""
-    return tuple(_found_parts(text))
+    """Return the parts of a long text. They are kept: a request asks thrice for what it shows, hides and keeps."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), key=_DIGEST_KEY).digest()
+    found = _PARTS_OF_LONG.get(digest)
+    if found is None:
+        found = tuple(_found_parts(text))
+        if len(_PARTS_OF_LONG) >= _LONG_KEPT:
+            _PARTS_OF_LONG.clear()
+        _PARTS_OF_LONG[digest] = found
+    return found
 
 
 def _found_parts(text: str) -> Sequence[SecretPart]:

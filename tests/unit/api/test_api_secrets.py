@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sys
 import time
 from typing import Annotated
 
@@ -255,3 +256,10 @@ def test_base64_takes_time_linear_in_the_text() -> None:
     began = time.process_time()
     assert known.hide(text) == known.hide(text)
     assert time.process_time() - began < 1
+
+
+def test_no_text_with_secrets_is_kept_in_memory() -> None:
+    text = f"user=u;password={S};" + "x=1;" * 10_000
+    held = sys.getrefcount(text)
+    assert masked_setting(text) == masked_setting(text) == text.replace(S, "[hidden]")
+    assert sys.getrefcount(text) == held
