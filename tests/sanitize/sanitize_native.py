@@ -58,6 +58,7 @@ def main(arguments: list[str]) -> int:
             # Each object of Python's has a block of its own, whose edges are watched.
             "PYTHONMALLOC": "malloc",
             "CONNECT_NATIVE": "on",
+            "CONNECT_NATIVE_DRAWS": os.environ.get("CONNECT_NATIVE_DRAWS", "3000"),
         }
         argv = [sys.executable, "-m", "tests.sanitize.sanitized_pytest", folder, *(arguments or TESTS)]
         return subprocess.run(argv, env=environment, check=False).returncode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
@@ -185,6 +186,15 @@ def test_what_is_no_plan_is_refused() -> None:
     for cut in (whole[:-1], whole + b"\0", whole[:30], b""):
         with pytest.raises(ValueError, match="plan"):
             module().gather(b"", np.array([], np.int64), np.array([], np.int64), 8, cut)
+
+
+@pytest.mark.parametrize("count", [3, 0x000F_FFFF, 0xFFFF_FFFF])
+def test_a_plan_with_more_tables_than_its_bytes_hold_is_refused(count: int) -> None:
+    plan = count.to_bytes(4) + Plan.of(OF_BOTH.values(), []).data[4:]
+    before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match="plan"):
+        module().gather(b"", np.array([], np.int64), np.array([], np.int64), 8, plan)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 16_384
 
 
 def test_a_table_that_is_left_out_is_no_work_for_the_twin() -> None:

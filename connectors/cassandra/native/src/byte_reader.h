@@ -1,6 +1,7 @@
 // Reads big-endian numbers and lengths, one behind the other, and never behind the end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace native {
@@ -29,6 +30,11 @@ class ByteReader {
     const Slice taken{at_, static_cast<int64_t>(size)};
     at_ += taken.size;
     return taken;
+  }
+  // How many things follow, told before them. Each takes at least so many bytes, so that no number costs memory alone.
+  size_t count(uint64_t told, uint64_t least_bytes) const {
+    if (told > left() / least_bytes) throw Odd{};
+    return static_cast<size_t>(told);
   }
   uint8_t u8() { return data_[take(1).start]; }
   uint16_t u16() {

@@ -8,6 +8,10 @@ namespace {
 
 std::string_view text(const uint8_t* bytes, size_t size) { return {reinterpret_cast<const char*>(bytes), size}; }
 
+constexpr uint64_t kLeastTable = kIdBytes + 7, kLeastColumn = 16, kValueSize = 4;
+// A plan has no bytes for the columns of keys. Cassandra's keys are of 64 KiB at most, and of a few columns.
+constexpr uint16_t kMostKeyColumns = 1024;
+
 // One more than the size, so that zero stands for sizes that are told.
 int64_t value_size(ByteReader* reader) { return static_cast<int64_t>(reader->u32()) - 1; }
 
@@ -15,14 +19,15 @@ int64_t value_size(ByteReader* reader) { return static_cast<int64_t>(reader->u32
 
 Plan::Plan(const uint8_t* bytes, int64_t size) {
   ByteReader reader(bytes, 0, size);
-  tables_.resize(reader.u32());
+  tables_.resize(reader.count(reader.u32(), kLeastTable));
   for (Table& table : tables_) {
     std::copy_n(bytes + reader.take(kIdBytes).start, kIdBytes, table.id.begin());
     table.is_watched = reader.u8() != 0;
     table.key_columns = reader.u16();
-    table.clustering.resize(reader.u16());
+    if (table.key_columns > kMostKeyColumns) throw Odd{};
+    table.clustering.resize(reader.count(reader.u16(), kValueSize));
     for (int64_t& column : table.clustering) column = value_size(&reader);
-    table.columns.resize(reader.u16());
+    table.columns.resize(reader.count(reader.u16(), kLeastColumn));
     int64_t place = 0;
     for (PlanColumn& column : table.columns) {
       const size_t length = reader.u16();
