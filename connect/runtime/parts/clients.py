@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from connect.kafka.client.shared import Shared
 from connect.plugins.catalog import Catalog
 from connect.runtime.parts.config_resolver import ConfigResolver
 from connect.runtime.parts.letter_clients import LetterClients
@@ -11,6 +12,7 @@ from connect.runtime.parts.offset_clients import OffsetClients
 from connect.runtime.parts.task_producers import TaskProducers
 from connect.runtime.parts.task_topics import TaskTopics
 from connect.runtime.parts.task_tracing import TaskTracing
+from connect.runtime.settings.topic_inspector import BrokerTopicInspector
 from connect.runtime.settings.worker_config import WorkerConfig
 
 
@@ -26,6 +28,7 @@ class Clients:
         self.offsets = OffsetClients(worker, self.producers)
         self.topics = TaskTopics(worker)
         self.letters = LetterClients(worker, self.producers)
+        self.inspectors: Shared[BrokerTopicInspector] = Shared()
 
     @property
     def worker_properties(self) -> Mapping[str, str]:

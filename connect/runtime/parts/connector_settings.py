@@ -99,7 +99,7 @@ class ConnectorParts:
 
     def reserved_topics(self) -> ReservedTopics:
         """Return the topics that hold the state of this cluster, or of another one on the brokers written to."""
-        return reserved_topics(self.clients.worker, self.resolved)
+        return reserved_topics(self.clients.worker, self.resolved, self.clients.inspectors)
 
     def sink_pipeline(self, give_up: GiveUp, figures: TaskFigures | None = None) -> SinkPipeline:
         """Return what turns records into rows for a sink."""

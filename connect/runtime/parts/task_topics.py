@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from functools import partial
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.admin.topics import InternalTopic, TopicAdmin
 from connect.kafka.client.settings import admin_part, admin_settings, consumer_settings
+from connect.kafka.client.shared import Shared
 from connect.kafka.consume.consumer import BatchConsumer
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.client_settings import known, overrides
@@ -32,6 +34,7 @@ class TaskTopics:
 
     def __init__(self, worker: WorkerConfig) -> None:
         self._worker = worker
+        self._admins: Shared[TopicAdmin] = Shared()
 
     def sink_consumer(self, task: TaskId, config: Mapping[str, str]) -> BatchConsumer:
         """Return a consumer in the connector's group `connect-<name>`."""
@@ -53,10 +56,11 @@ class TaskTopics:
         groups = topic_groups(config) if self._worker.topic_creation_enable else ()
         if not groups:
             return BrokersTopics()
-        settings = admin_settings(
-            self._worker.originals, config.with_prefix("admin.override."), f"connector-adminclient-{task}"
-        )
-        return CreatedTopics(groups, lambda: TopicAdmin(known(settings, task)), str(task))
+        shared_id = f"{self._worker.client_prefix}-shared-adminclient-{os.getpid()}"
+        settings = admin_settings(self._worker.originals, config.with_prefix("admin.override."), shared_id)
+        properties = known(settings, task)
+        key = frozenset(properties.items())
+        return CreatedTopics(groups, lambda: self._admins.of(key, lambda: TopicAdmin(properties)), str(task))
 
     def read_by(
         self, task: TaskId, config: SourceConnectorConfig, converters: Converters, refuse: Refuse

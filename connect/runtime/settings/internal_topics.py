@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from connect.api.errors import ConfigError, RejectedRowsError
 from connect.runtime.settings.worker_access_keys import AUDIT_TOPIC
@@ -46,14 +46,8 @@ class ReservedTopicError(ConfigError):
     """A topic holds a cluster's state, and something else was about to write there."""
 
 
-class TopicInspector(Protocol):
-    """Says by a topic's records what state it holds."""
-
-    def __call__(self, topic: str) -> StateKind | None:
-        """Return what it holds; None: no state that is known. RetriableError: no broker answers."""
-
-    def rest(self) -> None:
-        """Hold nothing open until the next topic comes."""
+TopicInspector = Callable[[str], StateKind | None]
+"""Says by a topic's records what state it holds; None: no state that is known. RetriableError: no broker answers."""
 
 
 def slots_topic(worker: WorkerConfig) -> str:
@@ -90,10 +84,7 @@ class ReservedTopics:
         They are bad rows and no failure of the task at once: a transform may take the topic from the row itself, and
         `errors.tolerance` then says whether one such row stops the others. RetriableError: no broker answers.
         """
-        if topic in self._free:
-            if self._look is not None:
-                self._look.rest()
-        elif (refusal := self.refusal(topic)) is not None:
+        if (refusal := self.refusal(topic)) is not None:
             raise RejectedRowsError(dict.fromkeys(range(rows), refusal))
 
     def require_free(self, topic: str, key: str, *, but: Collection[StateKind] = ()) -> None:

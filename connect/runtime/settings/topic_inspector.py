@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -10,6 +13,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_part, consumer_settings
+from connect.kafka.client.shared import Shared
 from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import (
@@ -30,33 +34,43 @@ Records are counted, not offsets: compaction and transactions leave gaps, and de
 """
 _MOST_RECORDS: Final = 20_000
 """So many are read of a topic whose records are nearly all tombstones."""
+_CLAIMS_S: Final = 5.0
+"""What other clusters claim is read again after this time: tasks that begin together, or have many topics, share it."""
 _OVERRIDE: Final = "producer.override."
 _ADDRESSES: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
 
 
-def reserved_topics(worker: WorkerConfig, connector: Mapping[str, str]) -> ReservedTopics:
+def reserved_topics(
+    worker: WorkerConfig, connector: Mapping[str, str], shared: Shared[BrokerTopicInspector] | None = None
+) -> ReservedTopics:
     """Return the topics that a connector may not write to, on the brokers that its producer writes to.
 
-    Connects to nothing.
+    Connects to nothing. `shared`: who looks is shared with other connectors that write to the same brokers.
     """
     overrides = {k.removeprefix(_OVERRIDE): v for k, v in connector.items() if k.startswith(_OVERRIDE)}
-    client_id = f"connector-topics-{connector.get('name', '')}"
-    return ReservedTopics(worker, BrokerTopicInspector(worker.originals, overrides, client_id))
+    addresses = {key: value for key, value in overrides.items() if key.startswith(_ADDRESSES)}
+    if shared is None:
+        client_id = f"connector-topics-{connector.get('name', '')}"
+        return ReservedTopics(worker, BrokerTopicInspector(worker.originals, addresses, client_id))
+    client_id = f"{worker.client_prefix}-shared-topics-{os.getpid()}"
+    key = frozenset(addresses.items())
+    return ReservedTopics(worker, shared.of(key, lambda: BrokerTopicInspector(worker.originals, addresses, client_id)))
 
 
 class BrokerTopicInspector:
-    """Asks the brokers that a connector's producer writes to. Owned by one thread."""
+    """Asks the brokers that connectors' producers write to, by one client. Any thread may call it."""
 
-    def __init__(self, worker: Mapping[str, str], producer: Mapping[str, str], client_id: str) -> None:
-        """Keep the settings; connect to nothing. `producer`: the connector's `producer.override.` settings without that
-        prefix.
+    def __init__(self, worker: Mapping[str, str], addresses: Mapping[str, str], client_id: str) -> None:
+        """Keep the settings; connect to nothing. `addresses`: where the producers connect to, and how, other than the
+        worker's do.
         """
-        addresses = {key: value for key, value in producer.items() if key.startswith(_ADDRESSES)}
         self._settings = consumer_settings(worker, addresses, client_id=client_id).properties
         # The topics that this cluster claims on its own brokers are known by name.
         self._own_slots = None if addresses else f"{worker.get('group.id', '')}{SLOTS_SUFFIX}"
+        self._lock = threading.Lock()  # many tasks that begin at once read the claims once
         self._admin: TopicAdmin | None = None
         self._claimed: frozenset[str] = frozenset()
+        self._claims_of_s = float("-inf")
 
     def __call__(self, topic: str) -> StateKind | None:
         """Return what state the topic's records are; None: none, or the principal may not look.
@@ -74,21 +88,32 @@ class BrokerTopicInspector:
             log.info("What topic %s holds is not known: %s", topic, error)
             return None
 
-    def rest(self) -> None:
-        """Let the admin client go: no new topic came."""
-        self._admin = None
-
     def _found(self, topic: str, deadline: Deadline) -> StateKind | None:
-        if self._admin is None:
-            admin = TopicAdmin(admin_part(self._settings))
-            self._claimed = self._claims(admin, deadline)
-            self._admin = admin
-        if topic in self._claimed:
+        admin, claimed = self._claims_now(deadline)
+        if topic in claimed:
             return StateKind.CLUSTER
-        if "compact" not in (self._admin.configs(topic, deadline, is_there=False).get("cleanup.policy") or ""):
+        if "compact" not in (admin.configs(topic, deadline, is_there=False).get("cleanup.policy") or ""):
             return None
-        held = (held_by_record(key, value) for key, value in self._records(self._admin, [topic], deadline))
+        held = (held_by_record(key, value) for key, value in self._records(admin, [topic], deadline))
         return next((one for one in held if one is not None), None)
+
+    def _claims_now(self, deadline: Deadline) -> tuple[TopicAdmin, frozenset[str]]:
+        """Return the client, and claims that were read a moment ago at most.
+
+        RetriableError: somebody else reads them until the deadline.
+        """
+        if not self._lock.acquire(timeout=deadline.remaining_s):
+            raise RetriableError("The topics of other clusters were not read in time.")
+        try:
+            if self._admin is None:
+                self._admin = TopicAdmin(admin_part(self._settings))
+            now_s = time.monotonic()
+            if now_s - self._claims_of_s > _CLAIMS_S:
+                self._claimed = self._claims(self._admin, deadline)
+                self._claims_of_s = now_s
+            return self._admin, self._claimed
+        finally:
+            self._lock.release()
 
     def _claims(self, admin: TopicAdmin, deadline: Deadline) -> frozenset[str]:
         """Return the topics that other clusters of workers call their own, whatever is in them already."""
