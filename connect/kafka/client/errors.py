@@ -122,6 +122,15 @@ def is_retriable(error: KafkaError) -> bool:
     return bool(error.retriable()) or error.code() in _RETRIABLE
 
 
+def is_of_unjoined_group(error: KafkaError) -> bool:
+    """Return True if the error is none to a reader by assignment.
+
+    librdkafka looks for the coordinator of the group that such a reader names and never joins. Java asks for none, so
+    nobody grants that group; the records come all the same.
+    """
+    return error.code() == _E.GROUP_AUTHORIZATION_FAILED
+
+
 def translate(error: KafkaError, doing: str, needs: Needs | None = None) -> ConnectError:
     """Return our error for Kafka's. `doing` is a phrase such as "writing to topic t"; it must hold no secret.
 

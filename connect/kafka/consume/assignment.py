@@ -31,6 +31,8 @@ class Assignment:
         self._cooperative = cooperative
         self.owned: set[TopicPartition] = set()
         self.paused: set[TopicPartition] = set()
+        self.is_by_hand = False
+        """Tells that no group gave the partitions."""
         self._start_offsets: dict[TopicPartition, int] | None = None
 
     def callbacks(
@@ -45,7 +47,7 @@ class Assignment:
 
     def replace(self, starts: Mapping[TopicPartition, int | None]) -> None:
         """Read these partitions instead of the former ones, outside of any group; None: from the first record on."""
-        former = self.owned
+        former, self.is_by_hand = self.owned, True
         parts = [KafkaPartition(*tp, OFFSET_BEGINNING if at is None else at) for tp, at in starts.items()]
         self._reads.unassigned(former)
         self._ends.forget(former)

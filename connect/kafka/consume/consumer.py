@@ -14,7 +14,7 @@ from connect import native
 from connect.api.errors import ConfigError
 from connect.api.records import TopicPartition
 from connect.kafka.client.client_log import client_logger
-from connect.kafka.client.errors import FencedError, is_retriable, translate, translated
+from connect.kafka.client.errors import FencedError, is_of_unjoined_group, is_retriable, translate, translated
 from connect.kafka.client.inner_client import client_of
 from connect.kafka.client.rights import Needs
 from connect.kafka.consume.assignment import Assignment, OnPartitions, names_of
@@ -249,6 +249,8 @@ class BatchConsumer:
     def _note(self, error: KafkaError) -> None:
         if is_retriable(error) and not error.fatal():
             return  # librdkafka goes on by itself.
+        if self._assignment.is_by_hand and is_of_unjoined_group(error):
+            return
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             self._subscription.misses(error)
             return

@@ -11,7 +11,8 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.client.client_log import client_logger
-from connect.kafka.client.errors import is_retriable, translate, translated
+from connect.kafka.client.errors import is_of_unjoined_group, is_retriable, translate, translated
+from connect.kafka.client.rights import Needs
 from connect.kafka.consume.columns import polled_batches
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -46,6 +47,7 @@ def read_spans(
         **settings, "enable.auto.commit": False, "auto.offset.reset": "earliest", "enable.partition.eof": True,
         "fetch.wait.max.ms": _FETCH_MS,
     }  # fmt: skip
+    needs = Needs.of(settings, "Read", {tp.topic for tp in left})
     with translated("making a consumer"):
         consumer = Consumer(own, logger=client_logger("log_reader"))
     try:
@@ -53,9 +55,9 @@ def read_spans(
         while left:
             if deadline.expired:
                 raise RetriableError(f"{_names(left)} were not read to their ends in time.")
-            with translated(f"reading {_names(left)}"):
+            with translated(f"reading {_names(left)}", needs):
                 messages = list(consumer.consume(_SLICE, min(_WAIT_S, deadline.remaining_s)))
-            yield from _inside(messages, left)
+            yield from _inside(messages, left, needs)
     finally:
         consumer.close()
 
@@ -70,12 +72,12 @@ def read_record(settings: Settings, place: TopicPartition, offset: int, deadline
     )
 
 
-def _inside(messages: list[Message], left: dict[TopicPartition, OffsetRange]) -> list[RawBatch]:
+def _inside(messages: list[Message], left: dict[TopicPartition, OffsetRange], needs: Needs) -> list[RawBatch]:
     """Return the records before the ends; partitions that reached theirs leave `left`."""
     taken = polled_batches(messages)
     for error in taken.errors:
-        if not is_retriable(error):
-            raise translate(error, f"reading {_names(left)}")
+        if not (is_retriable(error) or is_of_unjoined_group(error)):
+            raise translate(error, f"reading {_names(left)}", needs)
     kept = []
     for batch in taken.batches:
         tp = TopicPartition(batch.topic, batch.partition or 0)

@@ -15,7 +15,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.client_log import client_logger
-from connect.kafka.client.errors import is_retriable, translate, translated
+from connect.kafka.client.errors import is_of_unjoined_group, is_retriable, translate, translated
 from connect.kafka.client.rights import Needs
 from connect.kafka.client.settings import admin_part
 from connect.kafka.log.kv_writer import KeyValue, RecordWriter, TransactionWriter
@@ -204,7 +204,7 @@ class KeyValueLog:
                 positions[message.partition() or 0] = (message.offset() or 0) + 1
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
                 positions[message.partition() or 0] = message.offset() or 0
-            elif not is_retriable(error):
+            elif not (is_retriable(error) or is_of_unjoined_group(error)):
                 self._report(translate(error, f"reading topic {self.topic}", self._needs))
         if positions:
             self.last_error = None
@@ -221,6 +221,8 @@ class KeyValueLog:
             self._report(ConnectError(f"Failed taking the record at {where}: {type(error).__name__}: {error}"))
 
     def _on_client_error(self, error: KafkaError) -> None:
+        if is_of_unjoined_group(error):
+            return
         ours = translate(error, f"reading topic {self.topic}", self._needs)
         if is_retriable(error):
             self.last_error = ours
