@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -54,9 +55,12 @@ class BackfillChildren:
             kind, answer = told.wait(timeout_s)
         except queue.Empty:
             child.kill()
+            self._forget(child)
             raise RetriableError(
                 f"Backfill {spec['name']}: {work} was not answered within {timeout_s:.0f} s."
             ) from None
+        if kind != "done":
+            self._forget(child)  # It may take a while to end, and runs nothing meanwhile.
         match kind:
             case "refused":
                 raise ConfigError(answer)
@@ -79,6 +83,10 @@ class BackfillChildren:
         """Tell if the process of a job was killed; one that ends by itself has the exit code 0."""
         with self._lock:
             return any(child.exit_code not in {None, 0} for child in self._running.values())
+
+    def _forget(self, child: AnsweringChild) -> None:
+        with self._lock:
+            self._running = {name: one for name, one in self._running.items() if one is not child}
 
     def forget_ended(self) -> None:
         """Forget the processes that have ended."""
@@ -139,6 +147,7 @@ def main() -> None:
     from connect.backfill.job.connectors import connectors_of
     from connect.backfill.job.spec import BackfillSpec
     from connect.backfill.job.stored_spec import told_to_requests
+    from connect.backfill.ownership import UnwrittenStateError
     from connect.runtime.settings.worker_config import WorkerConfig
 
     answers = Answers()
@@ -157,6 +166,8 @@ def main() -> None:
         answers.tell(kind="conflict", answer=told_to_requests(str(error)))
     except ConnectError as error:
         answers.tell(kind="failed", answer=told_to_requests(str(error)))
+        if isinstance(error, UnwrittenStateError):
+            sys.exit(1)
 
 
 def _done(work: Work, driver: Any) -> Any:

@@ -15,8 +15,9 @@ from typing import Any, Self
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.bulk import Split
+from connect.backfill.awaited_right import AwaitedRight
 from connect.backfill.engines import Engine, engine_of
-from connect.backfill.job.chunk import LaneReport, Signal
+from connect.backfill.job.chunk import LaneReport, Signal, denial_of
 from connect.backfill.job.job import Job, JobPace, JobSignal
 from connect.backfill.job.job_store import JobStore, StateTopics
 from connect.backfill.job.kinds import job_connectors
@@ -29,6 +30,7 @@ from connect.backfill.lane.run_snapshot import RunSnapshot
 from connect.backfill.lane_rounds import LaneRounds
 from connect.backfill.ownership import KAFKA_S, JobOwnership, taken_over
 from connect.backfill.planner import JobPlanner
+from connect.kafka.client.errors import DeniedError
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.connector_settings import ConnectorSettings
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -59,6 +61,7 @@ class Driver:
         self.ownership = JobOwnership(spec, self.store, by_worker=by_worker)
         self._snapshot = RunSnapshot()
         self._rounds = LaneRounds(spec, self.connectors, self.store, self.planner, self._snapshot)
+        self._right = AwaitedRight(self.store, self.ownership)
         self._by_worker = by_worker
         self._stack = ExitStack()
         self._engine: Engine | None = None
@@ -111,7 +114,7 @@ class Driver:
         try:
             with closing(self._snapshot), closing(self._engine):
                 job = self._hold(job)
-                reports = self._rounds.run(self._engine, self._splits, run)
+                reports = self._run_lanes(self._engine, job)
         except ConnectError as error:
             self.ownership.fail(job, str(error))
             raise
@@ -120,6 +123,24 @@ class Driver:
             self.ownership.say(job, JobState.PAUSED)
             raise
         return self._ended(job, reports)
+
+    def _run_lanes(self, engine: Engine, job: Job) -> list[LaneReport]:
+        """Run the lanes to their ends, anew when a right is back that was taken away meanwhile."""
+        while True:
+            try:
+                reports = self._rounds.run(engine, self._splits, job.run)
+            except DeniedError as error:
+                if not self._right.was_there():
+                    raise
+                denial = str(error)
+            else:
+                denied = denial_of(reports)
+                if denied is None or not self._right.was_there():
+                    return reports
+                denial = denied
+            signal = self._right.wait(job, denial)
+            if signal is not Signal.GO_ON:
+                return [LaneReport(0, signal)]
 
     def pause(self) -> Job:
         """Let each lane end behind the chunk that it is writing. Return the job as it is now. JobStateError."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Final
 
 from connect.api.errors import ConnectError
@@ -30,6 +30,10 @@ KAFKA_S: Final = 60.0
 
 class TakenOverError(JobStateError):
     """Another run owns the job now; this one has written nothing since."""
+
+
+class UnwrittenStateError(ConnectError):
+    """The job's run has ended, and its record could not be written: that still says that the job runs."""
 
 
 class JobOwnership:
@@ -90,6 +94,10 @@ class JobOwnership:
             self._producer.commit(deadline)
         except FencedError as error:
             raise taken_over(self._spec.name) from error
+        except ConnectError:
+            with suppress(ConnectError):  # What went wrong first is told; the next driver ends what stays open.
+                self._producer.abort(deadline)
+            raise
 
     def say(self, job: Job, state: JobState, error: str | None = None) -> Job:
         """Write that the job is in this state now, and return it."""
@@ -98,8 +106,25 @@ class JobOwnership:
         return now
 
     def fail(self, job: Job, error: str) -> None:
-        """Let the job's record say what it failed with, in words for whoever began it: a request or a command."""
-        self.say(job, JobState.FAILED, told_to_requests(error) if self._by_worker else error)
+        """Let the job's record say what it failed with, in words for whoever began it: a request or a command.
+
+        UnwrittenStateError: it still says that the job runs. TakenOverError.
+        """
+        try:
+            self.say(job, JobState.FAILED, self._in_words(error))
+        except TakenOverError:
+            raise
+        except ConnectError as unwritten:
+            raise UnwrittenStateError(
+                f"Its record could not be written, and still says that it runs. {error}"
+            ) from unwritten
+
+    def say_waiting(self, job: Job, reason: str) -> None:
+        """Let the record of a job that runs say why nothing moves, in words as those of `fail`."""
+        self.say(job, JobState.RUNNING, self._in_words(reason))
+
+    def _in_words(self, error: str) -> str:
+        return told_to_requests(error) if self._by_worker else error
 
     def look(self) -> Job | None:
         """Return the job; None: there is none.

@@ -125,11 +125,21 @@ class LaneReport:
     skipped: int = 0
     error: str | None = None
     """Why it cannot go on, where running it again would not help."""
+    is_denied: bool = False
+    """The error is that of a right that the brokers deny: with it, running the lane again helps."""
 
     @property
     def ends_run(self) -> bool:
         """Return True if no lane is started any more: by what its owner wants, or for an error."""
         return self.error is not None or self.signal not in {Signal.GO_ON, Signal.AGAIN}
+
+
+def denial_of(reports: Sequence[LaneReport]) -> str | None:
+    """Return the rights that a round lacked, a line each; None where something else, or the owner, ended a lane."""
+    ended = [report for report in reports if report.ends_run]
+    if not ended or not all(report.is_denied for report in ended):
+        return None
+    return "\n".join(dict.fromkeys(report.error or "" for report in ended))
 
 
 class LaneBrokenError(ConnectError):

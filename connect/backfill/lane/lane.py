@@ -19,7 +19,7 @@ from connect.backfill.job.pace import Pace, RemainingLanes, SourceGuard, Throttl
 from connect.backfill.job.parts import ChunkPart, RemainingChunk
 from connect.backfill.lane.record_target import RecordTarget
 from connect.backfill.lane.sink_target import CopiedRows, ReplayedRecords, SinkTarget
-from connect.kafka.client.errors import FatalProducerError, FencedError
+from connect.kafka.client.errors import DeniedError, FatalProducerError, FencedError
 from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -66,7 +66,8 @@ def run_lane(task: LaneTask, on_step: Callable[[Step, str], None] = lambda _step
     except (*_AGAIN, FencedError):
         raise
     except ConnectError as error:
-        return replace(LaneReport(task.work.lane, Signal.GO_ON), error=str(error))
+        is_denied = isinstance(error, DeniedError)
+        return replace(LaneReport(task.work.lane, Signal.GO_ON), error=str(error), is_denied=is_denied)
 
 
 def load(connectors: JobConnectors) -> None:
