@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
-import threading
 from collections import Counter
 from collections.abc import Callable
-from hashlib import blake2b
 from pathlib import Path
 
 import pytest
+from cassandra_copies import Agents, event
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
@@ -22,51 +20,6 @@ DEDUP = "connect.cassandra.CassandraDedupConnector"
 PATIENCE_S = 180
 """A worker whose broker was killed joins its group anew and takes its transactional ids over, beside other tests."""
 WITHOUT = {f"{side}.converter.schemas.enable": "false" for side in ("key", "value")}
-
-
-def event(number: int, node: str) -> dict[str, object]:
-    """A change of a row of its own, as the agent of a node sends it."""
-    cell = {"value": str(number), "writetime_us": number, "ttl_s": None, "local_deletion_s": None, "deleted": False}
-    return {
-        "op": "update", "writetime_us": number, "key": {"k": number % 50, "c": number}, "columns": {"v": cell},
-        "liveness": None, "deletion": None, "range": None,
-        "event_id": blake2b(str(number).encode(), digest_size=16).hexdigest(), "source": {"node": node},
-    }  # fmt: skip
-
-
-class Agents:
-    """Three agents that send the same changes, each at its own pace, until they are told to end."""
-
-    def __init__(self, kafka: KafkaEndpoint, topic: str) -> None:
-        self._producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 5})
-        self._topic = topic
-        self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._send, daemon=True)
-        self.sent = 0
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def end(self) -> None:
-        self._ending.set()
-        self._thread.join(60)
-
-    def _send(self) -> None:
-        random_ = random.Random(3)
-        late: list[tuple[int, str]] = []
-        while not self._ending.wait(0.002):
-            number, self.sent = self.sent, self.sent + 1
-            late += [(number, node) for node in ("a", "b", "c")]
-            random_.shuffle(late)
-            self._produce(late[60:])
-            del late[60:]
-        self._produce(late)
-        self._producer.flush(30)
-
-    def _produce(self, found: list[tuple[int, str]]) -> None:
-        for number, node in found:
-            self._producer.produce(self._topic, json.dumps(event(number, node)), json.dumps({"k": number % 50}))
-            self._producer.poll(0)
 
 
 def make_topics(kafka: KafkaEndpoint, *names: str, partitions: int = 3) -> None:
@@ -88,29 +41,26 @@ def check_once(
         "connector.class": DEDUP, "tasks.max": "2", "topics": topic, "input.prefix": "raw.", "topic.prefix": "once.",
         "merge.cells": merge_cells, "exactly.once.support": "required",
     }  # fmt: skip
-    agents = Agents(kafka, topic)
     worker.start()
     try:
         assert worker.create(f"{unique}-dedup", config).status_code == 201
-        agents.start()
-        for _ in range(2):
-            before = len(json_records(kafka, output))
-            wait_for(lambda b=before: len(json_records(kafka, output)) > b + 300, PATIENCE_S, "more events")
-            interrupt(worker)
-        agents.end()
-        assert agents.sent > 600
-        wait_for(lambda: len(json_records(kafka, output)) >= agents.sent, PATIENCE_S, "all events")
+        with Agents(kafka.bootstrap_servers, topic) as agents:
+            for _ in range(2):
+                before = len(json_records(kafka, output))
+                wait_for(lambda b=before: len(json_records(kafka, output)) > b + 300, PATIENCE_S, "more events")
+                interrupt(worker)
+        assert agents.rows > 600
+        wait_for(lambda: len(json_records(kafka, output)) >= agents.rows, PATIENCE_S, "all events")
         records = json_records(kafka, output)
         found = Counter(record.value["event_id"] for record in records)
         assert set(found.values()) == {1}, "no change twice"
-        assert set(found) == {event(number, "a")["event_id"] for number in range(agents.sent)}, "none is lost"
+        assert set(found) == {event(number, "a")["event_id"] for number in range(agents.rows)}, "none is lost"
         assert all(record.key == {"k": record.value["key"]["k"]} for record in records)
         places: dict[str, set[int]] = {}
         for record in records:
             places.setdefault(json.dumps(record.key), set()).add(record.partition)
         assert all(len(partitions) == 1 for partitions in places.values())
     finally:
-        agents.end()
         worker.stop()
 
 

@@ -1,4 +1,4 @@
-"""Brokers are cut off, run out of disk or lead more partitions while rows flow: each row is in S3 once."""
+"""Brokers are cut off, run out of disk or lead more partitions while rows flow: each row arrives once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 from e2e_brokers import SESSION_S, ThreeBrokers
+from e2e_flow import WAIT_S, flowing
 from e2e_network import Network
-from e2e_pipeline import WAIT_S, pipeline
 from e2e_worker import wait_for
 
 from connect.lib.deadline import Deadline
 
 pytestmark = pytest.mark.timeout(900)
 DISK_MIB = 96
+PARTS = pytest.mark.parametrize("part", ["s3", "bigquery", "copies", "backfill"])
 
 
 def admin_of(brokers: ThreeBrokers) -> AdminClient:
@@ -35,8 +36,9 @@ def fill(file: Path) -> None:
 
 
 @pytest.mark.chaos
-def test_a_topic_that_gets_more_partitions_loses_and_repeats_no_row(tmp_path, s3, s3_bucket, unique):
-    with ThreeBrokers(tmp_path) as brokers, pipeline(brokers, s3, s3_bucket, tmp_path, unique) as flow:
+@pytest.mark.parametrize("part", ["s3", "bigquery"])
+def test_a_topic_that_gets_more_partitions_loses_and_repeats_no_row(tmp_path, make_flow, part):
+    with ThreeBrokers(tmp_path) as brokers, flowing(make_flow(part, brokers)) as flow:
         admin = admin_of(brokers)
         admin.create_partitions([NewPartitions(flow.topic, 6)])[flow.topic].result(30)
         told("partitions raised", flow, [flow.until_rows_flow()])
@@ -54,8 +56,9 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.chaos
-def test_a_brokers_disk_that_is_full_costs_no_row(small_disk: Path, tmp_path, s3, s3_bucket, unique):
-    with ThreeBrokers(tmp_path) as brokers, pipeline(brokers, s3, s3_bucket, tmp_path, unique) as flow:
+@PARTS
+def test_a_brokers_disk_that_is_full_costs_no_row(small_disk: Path, tmp_path, make_flow, part):
+    with ThreeBrokers(tmp_path) as brokers, flowing(make_flow(part, brokers)) as flow:
         filling = small_disk / "filling"
         fill(filling)
         wait_for(lambda: not brokers.is_running(1), WAIT_S, "the broker to end, as it cannot write")
@@ -68,12 +71,13 @@ def test_a_brokers_disk_that_is_full_costs_no_row(small_disk: Path, tmp_path, s3
 
 
 @pytest.mark.chaos
+@PARTS
 @pytest.mark.parametrize("others", ["brokers", "worker"])
-def test_a_broker_that_is_cut_off_costs_no_row(tmp_path, s3, s3_bucket, unique, others):
+def test_a_broker_that_is_cut_off_costs_no_row(tmp_path, make_flow, part, others):
     network = Network()
     with (
         ThreeBrokers(tmp_path, network=network) as brokers,
-        pipeline(brokers, s3, s3_bucket, tmp_path, unique) as flow,
+        flowing(make_flow(part, brokers)) as flow,
     ):
         for number, worker in enumerate(flow.workers):
             network.parties[f"worker-{number}"] = lambda worker=worker: worker.pid

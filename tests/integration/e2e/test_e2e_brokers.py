@@ -1,23 +1,28 @@
-"""One of three brokers goes while rows flow from a database to S3: each row is there once, and nobody has to help."""
+"""One of three brokers goes while rows flow: each row arrives once, and nobody has to help."""
 
 from __future__ import annotations
 
 import pytest
 from e2e_brokers import NUMBERS, SESSION_S, ThreeBrokers
-from e2e_pipeline import pipeline
+from e2e_flow import flowing
 
 from connect.lib.deadline import Deadline
 
 pytestmark = pytest.mark.timeout(900)
 
-ROLES = {
-    "config topic": lambda brokers, flow: brokers.leader_of(f"{flow.name}-configs"),
-    "workers' group": lambda brokers, flow: brokers.coordinator_of(flow.name),
-    "sink's group": lambda brokers, flow: brokers.coordinator_of(f"connect-{flow.sink}"),
-    "transactions": lambda brokers, flow: brokers.transaction_coordinator_of(f"{flow.name}-{flow.source}-0"),
-    "controller": lambda brokers, flow: brokers.controller(),
-}
-"""What a broker does for the pipeline -> which one does it."""
+ROLES = ("config topic", "workers' group", "sink's group", "transactions", "controller")
+"""What a broker does for rows on their way to S3."""
+OTHERS = (
+    ("bigquery", "sink's group"),
+    ("copies", "transactions"),
+    ("copies", "copies"),
+    ("backfill", "lane's transactions"),
+    ("backfill", "job's transactions"),
+    ("backfill", "markers"),
+)
+"""What it does for other parts that it does not do for those."""
+EACH = pytest.mark.parametrize(("flow", "role"), [*(("s3", role) for role in ROLES), *OTHERS], indirect=["flow"])
+PARTS = pytest.mark.parametrize("flow", ["s3", "bigquery", "copies", "backfill"], indirect=True)
 
 
 @pytest.fixture
@@ -27,9 +32,9 @@ def brokers(tmp_path):
 
 
 @pytest.fixture
-def flow(brokers, s3, s3_bucket, tmp_path, unique):
-    with pipeline(brokers, s3, s3_bucket, tmp_path, unique) as flowing:
-        yield flowing
+def flow(request, brokers, make_flow):
+    with flowing(make_flow(getattr(request, "param", "s3"), brokers)) as made:
+        yield made
 
 
 def _told(what: str, flow, recovered_s: list[float]) -> None:
@@ -38,16 +43,16 @@ def _told(what: str, flow, recovered_s: list[float]) -> None:
 
 
 def test_a_killed_broker_costs_no_row_and_repeats_none(brokers, flow):
-    victim = ROLES["config topic"](brokers, flow)
+    victim = flow.roles()["config topic"]()
     brokers.kill(victim)
     recovered_s = [flow.until_rows_flow()]
     _told(f"config topic's leader {victim} killed", flow, recovered_s)
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("role", ROLES)
+@EACH
 def test_the_broker_of_each_role_is_killed_and_comes_back(brokers, flow, role):
-    victim = ROLES[role](brokers, flow)
+    victim = flow.roles()[role]()
     brokers.kill(victim)
     recovered_s = [flow.until_rows_flow()]
     brokers.start(victim)
@@ -57,9 +62,9 @@ def test_the_broker_of_each_role_is_killed_and_comes_back(brokers, flow, role):
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("role", ROLES)
+@EACH
 def test_a_broker_is_frozen_for_longer_than_its_session(brokers, flow, role):
-    victim = ROLES[role](brokers, flow)
+    victim = flow.roles()[role]()
     brokers.freeze(victim)
     frozen = Deadline.after(2 * SESSION_S)
     recovered_s = [flow.until_rows_flow()]
@@ -71,6 +76,7 @@ def test_a_broker_is_frozen_for_longer_than_its_session(brokers, flow, role):
 
 
 @pytest.mark.chaos
+@PARTS
 def test_all_brokers_are_restarted_one_after_the_other(brokers, flow):
     recovered_s = []
     for number in NUMBERS:
@@ -83,9 +89,10 @@ def test_all_brokers_are_restarted_one_after_the_other(brokers, flow):
 
 
 @pytest.mark.chaos
+@PARTS
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_worker_is_killed_while_a_broker_is_away(brokers, flow, place):
-    victim = ROLES["workers' group"](brokers, flow)
+    victim = flow.roles()["workers' group"]()
     brokers.kill(victim)
     flow.workers[place].kill()
     recovered_s = [flow.until_rows_flow()]
