@@ -15,7 +15,8 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableFilter, TableName, select_tables
 from connectors.jdbc.values.types import TypeRules, plan_column
 
-_LISTED_TYPES = {"TABLE", "BASE TABLE", "PARTITIONED TABLE", "FOREIGN TABLE", "VIEW", "LOCAL TEMPORARY"}
+_TABLES = {"TABLE", "BASE TABLE", "PARTITIONED TABLE", "FOREIGN TABLE"}
+_LISTED_TYPES = _TABLES | {"VIEW", "LOCAL TEMPORARY"}
 
 
 def unlisted_types(database: Database, config: JdbcSourceConfig) -> list[str]:
@@ -27,15 +28,20 @@ def unlisted_types(database: Database, config: JdbcSourceConfig) -> list[str]:
     return [kind for kind in config.table_types if kind.upper() not in known]
 
 
-def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]:
-    """Return every table of the wanted types in the wanted schemas, unfiltered."""
+def list_tables(database: Database, config: JdbcSourceConfig, known: Sequence[TableName] = ()) -> list[TableName]:
+    """Return every table of the wanted types in the wanted schemas, unfiltered.
+
+    `known`: tables that were there before. Those, and the ones that the filter names, are asked for one by one where
+    the database's list may lack a table that exists.
+    """
     inspector, catalog = database.inspector(), database.dialect.catalog
     kinds = {kind.upper() for kind in config.table_types}
     found: list[TableName] = []
     with database.errors.translated("listing tables", "Grant the user the right to read the catalog."):
-        for schema in catalog.schemas(inspector, database.schema_of_connection, config):
+        schemas = catalog.schemas(inspector, database.schema_of_connection, config)
+        for schema in schemas:
             names: list[str] = []
-            if kinds & {"TABLE", "BASE TABLE", "PARTITIONED TABLE", "FOREIGN TABLE"}:
+            if kinds & _TABLES:
                 names += inspector.get_table_names(schema=schema)
             if "VIEW" in kinds:
                 names += inspector.get_view_names(schema=schema)
@@ -43,6 +49,9 @@ def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]
             found += [catalog.named(inspector, schema, name) for name in names]
         if "LOCAL TEMPORARY" in kinds:
             found += [TableName(None, name) for name in inspector.get_temp_table_names()]
+        named = TableFilter.of(config).named_in(schemas)
+        missing = dict.fromkeys(table for table in (*known, *named) if table not in found)
+        found += [table for table in missing if catalog.is_one_of(database, table, kinds)]
     return found
 
 

@@ -86,6 +86,16 @@ class TableFilter:
             return matches and not _any_matches(self.exclude, table)
         return True
 
+    def named_in(self, schemas: Iterable[str | None]) -> list[TableName]:
+        """Return the tables of these schemas that the whitelist can mean."""
+        plain = [_without_quotes(text) for text in self.whitelist]
+        return [
+            TableName(schema, text.removeprefix(f"{schema}."))
+            for schema in schemas
+            for text in plain
+            if text.startswith(f"{schema}.") or "." not in text
+        ]
+
     def unmatched(self, tables: Iterable[TableName]) -> dict[str, list[str]]:
         """Per key, what it names that no table matches."""
         present = list(tables)

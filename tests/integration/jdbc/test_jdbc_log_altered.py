@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from typing import Any
 
 import pytest
 from jdbc_log import LogRun, log_run
 from jdbc_server import Server
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConnectError
 from connect.lib.deadline import Deadline
+from connectors.jdbc.log.shared.session import LogSession
+from connectors.jdbc.settings.config import JdbcTaskConfig
+from connectors.jdbc.settings.table_choice import TableName
 
 pytestmark = pytest.mark.parametrize("server", ["mariadb"], indirect=True)
 KINDS = {
@@ -255,3 +260,27 @@ def test_a_check_and_the_status_say_what_a_log_without_types_risks(server):
         run.until(lambda: run.batches)
         run.until(lambda: "NO_LOG" in str(run.store.explained))
         assert "SET GLOBAL binlog_row_metadata=FULL" in str(run.store.explained)
+
+
+@pytest.mark.parametrize("chosen", [{}, {"table__whitelist": None, "table__include__list": "connect.*"}])
+def test_a_table_that_is_altered_while_tables_are_listed_is_there(server, chosen):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY, n INT)")
+    ended = threading.Event()
+
+    def alter() -> None:
+        while not ended.is_set():
+            server.run(*(f"ALTER TABLE {{t}} MODIFY n {kind}, ALGORITHM=COPY" for kind in ("BIGINT", "INT")))
+
+    table = TableName("connect", server.table)
+    settings = server.connector(mode="log", **chosen)._config.originals
+    session = LogSession(JdbcTaskConfig.parse({**settings, **EVERYWHERE}), [table], ended)
+    altering = threading.Thread(target=alter)
+    altering.start()
+    try:
+        for _ in range(300):
+            session.look_at_tables()
+            assert session.tables == [table]
+    finally:
+        ended.set()
+        altering.join()
+        session.database.close()

@@ -33,6 +33,12 @@ def test_a_table_is_named_bare_or_in_full_quoted_or_not(name):
     assert select_tables(ALL, TableFilter(whitelist=[name])) == [ORDERS]
 
 
+@pytest.mark.parametrize("name", ["orders", "public.orders", '"public"."orders"', "`public`.`orders`"])
+def test_the_tables_that_a_whitelist_can_mean_are_known_without_a_list(name):
+    assert TableFilter(whitelist=[name, "other.gone"]).named_in(["public"]) == [ORDERS]
+    assert TableFilter(include=[".*"]).named_in(["public"]) == []
+
+
 def test_a_blacklist_takes_tables_out():
     assert select_tables(ALL, TableFilter(blacklist=["log"])) == [LINES, ORDERS]
 

@@ -59,6 +59,11 @@ class Catalog:
         del inspector, schema, kinds
         return []
 
+    def is_one_of(self, database: Database, table: TableName, kinds: AbstractSet[str]) -> bool:
+        """Tell if a table that the list lacks exists all the same, and is of a wanted kind."""
+        del database, table, kinds
+        return False
+
     def once_each(self, database: Database, chosen: list[TableName], config: JdbcSourceConfig) -> list[TableName]:
         """Return the tables without those whose rows come with another one's."""
         del database, config

@@ -60,7 +60,7 @@ class LogSession:
 
     def look_at_tables(self) -> None:
         """Leave out tables that are gone since the task was planned. ConnectError when none is left."""
-        present = frozenset(list_tables(self.database, self.config))
+        present = frozenset(list_tables(self.database, self.config, self.tables))
         self.database.end_transaction()
         gone = [table.full for table in self.tables if table not in present]
         if len(gone) == len(self.tables):
