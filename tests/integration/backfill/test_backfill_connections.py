@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 from backfill_job import Table
@@ -18,6 +19,7 @@ from connect.backfill.job.pace import Pace
 from connect.backfill.job.states import JobState
 from connect.lib.deadline import Deadline
 
+ESTABLISHED = "01"
 ROWS = 4000
 LANES = 4
 OF_A_LANE = 2
@@ -26,21 +28,35 @@ SLOW = 10
 
 
 class Connections:
-    """How many connections a job has in PostgreSQL, looked at all the time: now, and at most since `watch_anew`."""
+    """How many connections a job has in PostgreSQL, looked at all the time: now, and at most since `watch_anew`.
+
+    A session that the server ends is in its list until its process is gone: the job has it as long as its own end of
+    the connection is open.
+    """
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._lock = threading.Lock()  # one thread looks, and the test's begins anew
         self.now = self.most = -1  # nobody has looked yet
 
     def follow(self, ended: threading.Event) -> None:
-        own = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{self._table.name}'"
+        own = f"SELECT client_port FROM pg_stat_activity WHERE application_name = '{self._table.name}'"
         with self._table.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             while not ended.wait(0.01):
-                self.now = connection.exec_driver_sql(own).scalar_one()
-                self.most = max(self.most, self.now)
+                listed = set(connection.exec_driver_sql(own).scalars())
+                with self._lock:
+                    self.now = len(listed & open_ports())
+                    self.most = max(self.most, self.now)
 
     def watch_anew(self) -> None:
-        self.most = self.now
+        with self._lock:
+            self.most = self.now
+
+
+def open_ports() -> set[int]:
+    """Return the ports of this machine's open connections, as Linux lists them (see proc_net(5))."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {int(own.rpartition(":")[2], 16) for _, own, _, state, *_ in lines if state == ESTABLISHED}
 
 
 @contextmanager
