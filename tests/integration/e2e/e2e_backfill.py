@@ -16,8 +16,8 @@ from e2e_orders import source_config
 from e2e_secured import Right
 from e2e_worker import WorkerProcess, wait_for
 
-_ROWS = 120_000
-_ROWS_PER_S = 200
+_ROWS = 24_000
+_ROWS_PER_S = 100
 _PARTITIONS = 2
 _LANES = 2
 _KEPT = {"read": "READ", "written": "WRITE", "made": "CREATE", "configured": "DESCRIBE_CONFIGS"}
@@ -53,6 +53,7 @@ class FullTable:
 class BackfillFlow(Flow):
     """The table, its stopped connector, the job in a process of a worker, and the topic."""
 
+    drain_s = 600.0
     lost = (
         ("rows written",),
         ("markers written",),
@@ -77,7 +78,7 @@ class BackfillFlow(Flow):
         self._request("POST", "/connectors", connector)
         spec = {
             "apiVersion": "backfill/v1", "name": self.job, "source": {"connector": f"{self.name}-source"},
-            "engine": {"type": "local", "processes": _LANES}, "chunking": {"rows": 100, "lanes": _LANES},
+            "engine": {"type": "local", "processes": _LANES}, "chunking": {"rows": 200, "lanes": _LANES},
             "limits": {"max_rows_per_second": _ROWS_PER_S},
         }  # fmt: skip
         self._request("POST", "/backfills", spec)

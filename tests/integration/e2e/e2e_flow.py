@@ -57,6 +57,8 @@ class Flow(ABC):
     """The connectors that run while rows flow."""
     topic: str
     """The topic that the rows are in."""
+    drain_s = WAIT_S
+    """How long what is left may take at the end."""
     lost: tuple[tuple[str, ...], ...]
     """Which of `own_rights` are taken away in a test, each time some together."""
 
@@ -116,7 +118,12 @@ class Flow(ABC):
                 lambda name=name: f"{name} RUNNING, now {self.worker().status(name)}",
             )
         total = self.writer.stop()
-        wait_for(lambda: len(self.arrived()) >= total, WAIT_S, lambda: f"{total} rows, not {self.newest()}", pause_s=1)
+        wait_for(
+            lambda: len(self.arrived()) >= total,
+            self.drain_s,
+            lambda: f"{total} rows, not {len(self.arrived())}",
+            pause_s=1,
+        )
         found = sorted(self.arrived())
         lost, twice = total - len(set(found)), len(found) - len(set(found))
         assert found == list(range(1, total + 1)), f"{lost} lost, {twice} twice, of {total} rows"
@@ -143,7 +150,7 @@ class Flow(ABC):
     def told_of(self, connector: str) -> str:
         """Return what the status of a connector says of why it stands."""
         tasks = self.worker().status(connector).get("tasks", [])
-        return " ".join(str(task.get("trace", "")) + str(task.get("reason", "")) for task in tasks)
+        return "\n".join(str(task.get(key, "")) for task in tasks for key in ("trace", "reason"))
 
     def behind(self) -> int:
         """Return how many rows are written, and have not arrived yet."""

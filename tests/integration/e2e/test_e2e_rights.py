@@ -15,7 +15,7 @@ from kafka_quotas import alter_quota
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1800)]
 
-COMMAND = re.compile(r"kafka-acls\.sh .*")
+COMMAND = re.compile(r"kafka-acls\.sh .*\S")
 
 
 PARTS = ("s3", "bigquery", "copies", "backfill")
