@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,7 @@ from connect.backfill.job.markers import (
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.job.states import JobStateError
 from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.errors import MissingTopicError
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
 from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.log.kv_log import KeyValueLog
@@ -88,6 +90,18 @@ def known_spec(worker: WorkerConfig, name: str, jobs_topic: str | None, deadline
     return spec.model_copy(update={"state": spec.state.model_copy(update={"jobs_topic": topic})})
 
 
+def _counts(admin: TopicAdmin, topics: Collection[str], deadline: Deadline, operation: str) -> Mapping[str, int]:
+    """Return as `JobStore.partition_counts` does. `operation`: what is to be done with them.
+
+    A topic that is hidden looks as if it were not there: chunks whose markers are in it would be written again.
+    """
+    found = admin.partition_counts(topics, deadline)
+    for topic in set(topics) - found.keys():
+        with suppress(MissingTopicError):  # It is not there, indeed.
+            admin.topic_id(topic, deadline, operation)
+    return found
+
+
 class JobStore:
     """Reads jobs and markers, and makes their topics. May be used from any thread."""
 
@@ -107,7 +121,7 @@ class JobStore:
             self._admin.create(
                 name, partitions=partitions, replication_factor=factor, configs=_COMPACT, deadline=deadline
             )
-        found = self._admin.partition_counts([self.topics.markers], deadline).get(self.topics.markers)
+        found = self.partition_counts([self.topics.markers], deadline).get(self.topics.markers)
         if found is not None and found != self.topics.lanes + 1:
             raise ConfigError(
                 f"Topic {self.topics.markers} has {found} partitions, but a job of {self.topics.lanes} lanes needs "
@@ -126,8 +140,11 @@ class JobStore:
         ReservedTopics(self.worker, look).require_free(topic, key, but={state})
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
-        """Return how many partitions each of these topics has that is there."""
-        return self._admin.partition_counts(topics, deadline)
+        """Return how many partitions each of these topics has that is there.
+
+        DeniedError: one may be there, and brokers hide it from this login.
+        """
+        return _counts(self._admin, topics, deadline, "Write")
 
     @property
     def owner(self) -> MarkersOwner:
@@ -254,7 +271,7 @@ class JobStore:
         ).properties
 
     def _read(self, topic: str, partitions: Collection[int], deadline: Deadline) -> list[KeyValue]:
-        if not self._admin.partition_counts([topic], deadline):
+        if not _counts(self._admin, [topic], deadline, "Read"):
             return []
         wanted = [TopicPartition(topic, p) for p in partitions]
         ends = self._admin.end_offsets(wanted, deadline)

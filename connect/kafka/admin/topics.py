@@ -108,13 +108,16 @@ class TopicAdmin:
             found[name] = TopicDescription(name, len(topic.partitions), replicas)
         return found
 
-    def topic_id(self, name: str, deadline: Deadline) -> str | None:
-        """Return the id a topic was made with; None from brokers that give none. ConnectError for a missing topic."""
+    def topic_id(self, name: str, deadline: Deadline, operation: str = "Describe") -> str | None:
+        """Return the id a topic was made with; None from brokers that give none. MissingTopicError; DeniedError tells
+        the grant for an operation, where it was hidden and looked as if it were missing.
+        """
 
         def ask(timeout_s: float) -> Future[Any]:
             return self._admin.client.describe_topics(TopicCollection([name]), request_timeout=timeout_s)[name]
 
-        text = str(self._admin.call(ask, deadline, f"asking for the id of topic {name}").topic_id)
+        needs = Needs.of(self._settings, operation, [name])
+        text = str(self._admin.call(ask, deadline, f"asking for the id of topic {name}", needs=needs).topic_id)
         return None if text == _NO_TOPIC_ID else text
 
     def partition_counts(self, names: Collection[str], deadline: Deadline) -> dict[str, int]:

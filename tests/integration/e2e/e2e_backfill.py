@@ -54,9 +54,11 @@ class BackfillFlow(Flow):
     """The table, its stopped connector, the job in a process of a worker, and the topic."""
 
     drain_s = 600.0
+    denied_s = 15.0
+    """For longer than lanes rest before they try again."""
     lost = (
         ("rows written",),
-        ("markers written",),
+        ("markers written", "markers read"),
         ("a lane's transactions", "other lane's transactions"),
         ("a lane's transactions", "other lane's transactions", "job's transactions"),
     )

@@ -57,6 +57,8 @@ class Flow(ABC):
     """The connectors that run while rows flow."""
     topic: str
     """The topic that the rows are in."""
+    denied_s = 0.0
+    """How long a right stays away once it was told that it is."""
     drain_s = WAIT_S
     """How long what is left may take at the end."""
     lost: tuple[tuple[str, ...], ...]

@@ -13,6 +13,8 @@ from e2e_secured import LOGIN, PASSWORD, SecuredListener, add_login, grant, take
 from e2e_worker import wait_for
 from kafka_quotas import alter_quota
 
+from connect.lib.deadline import Deadline
+
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1800)]
 
 COMMAND = re.compile(r"kafka-acls\.sh .*\S")
@@ -64,6 +66,7 @@ def test_each_right_that_is_taken_away_is_told_as_the_command_that_heals(flow, a
                 lambda where=where, lost=lost: f"how to grant {lost}, told: {flow.told_of(where)}",
             )
             assert PASSWORD not in flow.told_of(where)
+            Deadline.after(flow.denied_s).wait(flow.denied_s)
             for command in new:
                 grant(admin, command)
             granted |= new
