@@ -23,7 +23,8 @@ def build_release(commit: str, folder: Path) -> Path:
     _run(["git", "-C", str(root), "archive", "--output", str(archive), commit])
     _run(["tar", "-x", "-f", str(archive), "-C", str(source)])
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    _run([*pip, "--target", str(packages), str(source)], CONNECT_PURE="1")
+    # The first release does not know CONNECT_PURE; without a compiler it leaves its native code out, too.
+    _run([*pip, "--target", str(packages), str(source)], CONNECT_PURE="1", CC="false", CXX="false")
     return packages
 
 
