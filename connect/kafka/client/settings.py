@@ -59,6 +59,10 @@ _PRODUCER: Final[Mapping[str, Value]] = {
     "queue.buffering.max.kbytes": 32_768,
     "delivery.report.only.error": True,
 }
+_ALL_REPLICAS: Final = frozenset({"all", "-1"})
+_IDEMPOTENT_IN_FLIGHT: Final = 5
+"""An idempotent producer has at most so many requests under way."""
+_IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 _CONSUMER: Final[Mapping[str, Value]] = {
     **_COMMON,
     "enable.auto.commit": False,
@@ -101,9 +105,27 @@ def producer_settings(
         properties["transactional.id"] = transactional_id
     if path is not None:
         properties["producer.path"] = path
+    _leave_idempotence(properties, translated.properties)
     _bound_delivery(properties)
     _hold_one_record(properties)
     return ClientSettings(properties, translated.unknown)
+
+
+def _leave_idempotence(properties: dict[str, Value], given: Mapping[str, str]) -> None:
+    """Make no idempotent producer where a setting rules it out and nobody asks for it, as Java's client does.
+
+    One request at a time keeps the order of rows then, as Kafka Connect has it.
+    """
+    in_flight = given.get(_IN_FLIGHT, "")
+    is_ruled_out = (
+        given.get("acks", "all").lower() not in _ALL_REPLICAS
+        or given.get("retries") == "0"
+        or (in_flight.isdecimal() and int(in_flight) > _IDEMPOTENT_IN_FLIGHT)
+    )
+    if is_ruled_out and "transactional.id" not in properties:
+        properties["enable.idempotence"] = given.get("enable.idempotence", False)
+    if str(properties["enable.idempotence"]).lower() == "false" and _IN_FLIGHT not in given:
+        properties[_IN_FLIGHT] = 1
 
 
 def _hold_one_record(properties: dict[str, Value]) -> None:

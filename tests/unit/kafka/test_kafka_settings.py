@@ -274,6 +274,38 @@ def test_librdkafka_takes_what_we_give_it():
     clients.pop().close()
 
 
+@pytest.mark.parametrize("given", [
+    {"acks": "1"}, {"acks": "0"}, {"retries": "0"}, {"max.in.flight.requests.per.connection": "10"},
+    {"enable.idempotence": "false", "acks": "1"}, {"max.in.flight": "10"},
+])  # fmt: skip
+def test_a_producer_that_waits_for_less_is_none_that_is_idempotent_as_in_java(given):
+    from confluent_kafka import Producer
+
+    properties = producer({"bootstrap.servers": ""}, given).properties
+
+    assert str(properties["enable.idempotence"]).lower() == "false"
+    assert "max.in.flight" in "".join(given) or properties["max.in.flight.requests.per.connection"] == 1
+    assert Producer({**properties, "log_level": 0}) is not None
+
+
+@pytest.mark.parametrize("given", [
+    {"acks": "-1"}, {"acks": "ALL"}, {"retries": "3"}, {"max.in.flight.requests.per.connection": "5"},
+])  # fmt: skip
+def test_a_producer_that_waits_for_all_stays_idempotent(given):
+    assert producer(overrides=given).properties["enable.idempotence"] is True
+
+
+def test_who_asks_for_idempotence_and_less_is_refused_as_in_java():
+    from confluent_kafka import KafkaException, Producer
+
+    for given, more in [
+        ({"acks": "1", "enable.idempotence": "true"}, {}),
+        ({"acks": "1"}, {"transactional_id": "t"}),
+    ]:
+        with pytest.raises(KafkaException, match="must be set to `all`"):
+            Producer({**producer({"bootstrap.servers": ""}, given, **more).properties, "log_level": 0})
+
+
 def test_clients_connect_soon_and_only_sinks_wait_longer_as_there_may_be_many_of_them():
     def wait_ms(settings):
         return settings.properties["reconnect.backoff.ms"]
