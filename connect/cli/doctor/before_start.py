@@ -20,6 +20,7 @@ from connect.doctor.gathering.reach_facts import named_things
 from connect.doctor.model.declared_topics import declared_topics
 from connect.doctor.model.facts import ConnectorFacts
 from connect.doctor.model.findings import Finding, Severity
+from connect.kafka.client.trial import client_problems, unknown_client_keys
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
 from connect.rest.resources.checking import CLASS
@@ -36,6 +37,8 @@ from connect.telemetry.secret_texts import SECRET_TEXTS
 TRY_S: Final = 6.0
 """So long a connector may try its configuration."""
 _WHY: Final = "No worker starts with it."
+_CLIENTS_WHY: Final = "No client of Kafka can be made with it: what needs one fails as it starts."
+_OF_CONNECTORS: Final = ("producer.", "consumer.")
 
 
 def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Mapping[str, str]]:
@@ -45,12 +48,20 @@ def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Map
         worker = worker_config(given.properties, catalog)
     except ConfigError as error:
         return [_broken(problem.key, problem.message).as_json() for problem in error.problems]
+    refused = client_problems(worker.originals)
+    broken: list[Mapping[str, str]] = [
+        _broken(problem.key, SECRET_TEXTS.shown(problem.message), _CLIENTS_WHY).as_json() for problem in refused
+    ]
+    if any(not problem.key.startswith(_OF_CONNECTORS) for problem in refused):
+        return broken  # no broker can be asked with such settings
     configs = {manifest.name: {"name": manifest.name, **manifest.config} for manifest in manifests}
     declared = [_declared(worker, catalog, name, config) for name, config in configs.items()]
     enough = Deadline.after(TRY_S)
     tries = {one.name: apart(_tried, worker, catalog, configs[one.name]) for one in declared if not one.errors}
     unusable = [_broken(problem.key, problem.message, _WHY).as_json() for problem in _unusable(worker)]
-    facts = gathered(worker, declared, configs, is_running=False, file_notes=given.notes)
+    notes = [*given.notes, *(f"{key} has no effect: no client of that kind knows it; check its spelling"
+                             for key in unknown_client_keys(worker.originals))]  # fmt: skip
+    facts = gathered(worker, declared, configs, is_running=False, file_notes=notes)
     await_all(tries.values(), timeout=max(0.1, enough.remaining_s))
     tried = {name: trying.result() for name, trying in tries.items() if trying.done()}
     connectors = [replace(one, errors=tried[one.name]) if one.name in tried else one for one in facts.connectors]
@@ -59,7 +70,7 @@ def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Map
         for name in tries.keys() - tried
     ]
     facts = replace(facts, connectors=connectors, not_asked=[*facts.not_asked, *sorted(late)])
-    return [*unusable, *(finding.as_json() for finding in examined(facts))]
+    return [*broken, *unusable, *(finding.as_json() for finding in examined(facts))]
 
 
 def _unusable(worker: WorkerConfig) -> Iterator[ConfigProblem]:

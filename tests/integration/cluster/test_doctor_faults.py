@@ -226,6 +226,13 @@ FAULTS: Mapping[str, Fault] = {
         lambda s: s.sink("spelt", s.topic("spelt"), fiel="x"),
         "key-without-effect", "warning", "connector spelt", "fiel",
     ),
+    "client's value": Fault(
+        _set("producer.compression.type", "brotli"), "worker-file-broken", "error", "worker file", '"brotli"',
+    ),
+    "client's key": Fault(
+        _set("consumer.auto.ofset.reset", "latest"),
+        "key-without-effect", "warning", "worker file", "consumer.auto.ofset.reset has no effect",
+    ),
     "missing key": Fault(
         _without("keyless", "connection.url"), "broken-key", "error", "connector keyless", "connection.url",
     ),

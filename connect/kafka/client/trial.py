@@ -1,0 +1,89 @@
+"""Tries the settings of clients on librdkafka itself, which alone knows every value that it takes.
+
+No broker is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from connect.api.errors import ConfigError, ConfigProblem
+from connect.kafka.client.settings import ClientSettings, admin_settings, consumer_settings, producer_settings
+
+_ID: Final = "connect-settings-trial"
+_OURS: Final = frozenset({"producer.path", "consumer.path"})
+
+
+class _Client(NamedTuple):
+    """Makes the settings of a client, and the client."""
+
+    settings: Callable[[Mapping[str, str], Mapping[str, str]], ClientSettings]
+    made: Callable[[dict[str, Any]], object]
+
+
+_CLIENTS: Final[Mapping[str, _Client]] = {
+    "admin.": _Client(partial(admin_settings, client_id=_ID), AdminClient),
+    "producer.": _Client(partial(producer_settings, client_id=_ID), Producer),
+    "consumer.": _Client(partial(consumer_settings, client_id=_ID, group_id=_ID), Consumer),
+}
+"""Holds the clients of a worker by the prefix that their keys have in its file."""
+
+
+def client_problems(worker: Mapping[str, str]) -> list[ConfigProblem]:
+    """Return each key of a worker's file with which a client cannot be made, and why."""
+    found: dict[str, ConfigProblem] = {}
+    for prefix in _CLIENTS:
+        others = tuple(name for name in _CLIENTS if name != prefix)
+        own = {key: value for key, value in worker.items() if not key.startswith(others)}
+        for problem in _problems(own, partial(_refusal, _CLIENTS[prefix])):
+            found.setdefault(problem.key or prefix, problem)
+    return [*found.values()]
+
+
+def unknown_client_keys(worker: Mapping[str, str]) -> list[str]:
+    """Return the keys behind a client's prefix that this client does not have."""
+    found: list[str] = []
+    for prefix, client in _CLIENTS.items():
+        try:
+            found += [prefix + key for key in client.settings(worker, {}).unknown if prefix + key in worker]
+        except ConfigError:
+            continue  # client_problems names the key
+    return found
+
+
+def _problems(given: Mapping[str, str], refusal: Callable[[Mapping[str, str]], str | None]) -> Iterator[ConfigProblem]:
+    """Yield one problem at a time: librdkafka names the first alone, and by its own name of the key.
+
+    The key is the one without which it says something else; it is empty where there is none.
+    """
+    left = dict(given)
+    while why := refusal(left):
+        cause = next((key for key in left if refusal(_without(left, key)) != why), "")
+        yield ConfigProblem(cause, why)
+        if not cause:
+            return
+        left = _without(left, cause)
+
+
+def _without(given: Mapping[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in given.items() if name != key}
+
+
+def _refusal(client: _Client, worker: Mapping[str, str]) -> str | None:
+    """Return why a client cannot be made, as a sentence. None: it can."""
+    try:
+        properties = client.settings(worker, {}).properties
+        own = {key: value for key, value in properties.items() if key not in _OURS}
+        made = client.made({"log_level": 0, **own, "bootstrap.servers": ""})
+    except ConfigError as error:
+        return error.problems[0].message
+    except KafkaException as error:
+        return f"{error.args[0].str().strip().rstrip('.')}."
+    if isinstance(made, Consumer):
+        made.close()
+    return None
