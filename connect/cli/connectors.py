@@ -15,7 +15,7 @@ from urllib.parse import quote
 import click
 
 from connect.cli.shared.cluster_options import as_json, cluster_command, connector_name, print_json, print_table
-from connect.cli.shared.terminal import echo
+from connect.cli.shared.terminal import echo, echo_folded
 from connect.lib.printable import counted
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def why(client: ConnectClient, name: str, as_json: bool) -> None:
         print_json(found)
     else:
         for reason in found:
-            echo(f"{reason['about']}: {reason['text']}")
+            echo_folded(f"{reason['about']}: {reason['text']}", "")
 
 
 @cluster_command(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from connect.cli.shared.cluster_options import CLUSTER_OPTIONS, as_json, client_of, print_json
+from connect.cli.shared.terminal import echo_folded
 from connect.lib.printable import counted, printable
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def _show(found: Sequence[Mapping[str, str]]) -> None:
     for finding in found:
         severity, told = finding["severity"], {name: printable(text) for name, text in finding.items()}
         click.echo(f"{click.style(printable(severity.upper()), fg=_COLOURS.get(severity))} {told['subject']}")
-        click.echo(f"  {told['evidence']}\n  {told['why']}")
+        echo_folded(finding["evidence"], "  ")
+        echo_folded(finding["why"], "  ")
         for line in told["fix"].splitlines():
             click.echo(f"    {line}")
     counts = [sum(finding["severity"] == severity for finding in found) for severity in _COLOURS]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +18,20 @@ if TYPE_CHECKING:
 def echo(text: object = "", *, err: bool = False) -> None:
     """Write a line, in which nothing steers the terminal."""
     click.echo(printable(str(text)), err=err)
+
+
+def echo_folded(text: str, indent: str) -> None:
+    """Write an indented paragraph: on a terminal in lines of its width, into a pipe as one line, for `grep`.
+
+    No word is broken, so that addresses can be copied.
+    """
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    fold = textwrap.TextWrapper(
+        width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+        expand_tabs=False, replace_whitespace=False,
+    )  # fmt: skip
+    for line in printable(text).splitlines():
+        click.echo(fold.fill(line))
 
 
 def cell(text: object, style: str = "") -> Text:
