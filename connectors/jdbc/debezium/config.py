@@ -74,7 +74,11 @@ class LogKeys(ConnectorConfig):
         "slot.drop.on.stop", False, group=LOG, doc="Drop the slot when the task stops. For tests."
     )
     slot_failover: Boolean = key(
-        "slot.failover", False, importance="low", group=LOG, doc="Make a slot that standbys keep (PostgreSQL 17)."
+        "slot.failover",
+        False,
+        importance="low",
+        group=LOG,
+        doc="Make a slot that standbys keep (PostgreSQL 17 or later).",
     )
     publication_name: String = key(
         "publication.name", "dbz_publication", group=LOG, doc="The publication that is read."

@@ -95,7 +95,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
             yield from _cursor_problems(table, shape, config, database.dialect.cursors)
     if log is not None:
         yield from log.problems(database, config, list(shapes))
-        notes += filter(None, [log.note(database)])
+        notes += filter(None, [log.note(database, config)])
         notes += _repeats(log, database, config, shapes)
     if len(refused) == len(chosen):
         yield from (ConfigProblem("table.whitelist", text) for text in refused.values())

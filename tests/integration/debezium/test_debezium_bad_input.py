@@ -50,6 +50,15 @@ def test_a_publication_that_lacks_tables_is_refused_before_it_is_read(shop: Shop
     assert [problem.key for problem in caught.value.problems] == ["publication.name"]
 
 
+def test_a_server_that_makes_no_failover_slots_makes_another_one(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    makes_them = shop.rows("SELECT current_setting('server_version_num')::int >= 170000")[0][0]
+    run = shop.connector(**{"slot.failover": "true"})
+    run.until_true(lambda found: _ids(found) == [1])
+    run.close()
+    told = "slot.failover has no effect: standbys keep slots from PostgreSQL 17 on"
+    assert (told in "".join(run.notes or ()), told in caplog.text) == (not makes_them, not makes_them)
+
+
 def test_an_offset_ahead_of_the_servers_log_is_told(shop: Shop) -> None:
     first = shop.connector()
     first.until_true(lambda found: _ids(found) == [1])

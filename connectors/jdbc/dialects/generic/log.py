@@ -40,9 +40,9 @@ class LogSupport(ABC):
     def repeats(self, database: Database, table: TableName, shape: TableShape, page_rows: int) -> str | None:
         """Return which rows come again where a first read is broken off; None: each comes once."""
 
-    def note(self, database: Database) -> str | None:
-        """Return what a person should change on the server; None: nothing."""
-        del database
+    def note(self, database: Database, config: JdbcSourceConfig) -> str | None:
+        """Return what a person should change on the server or in the configuration; None: nothing."""
+        del database, config
         return None
 
     def without_log(self, database: Database, tables: Sequence[TableName]) -> Mapping[TableName, str]:

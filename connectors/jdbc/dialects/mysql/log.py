@@ -50,8 +50,9 @@ class MySqlLogSupport(LogSupport):
         key = shape.primary or shape.unique
         return of_order(table, key, row_order(database, table, shape), page_rows)
 
-    def note(self, database: Database) -> str | None:
+    def note(self, database: Database, config: JdbcSourceConfig) -> str | None:
         """Return how the server can tell more of its columns in the log; None: it does."""
         from connectors.jdbc.log.mysql.history import metadata_note, metadata_of
 
+        del config
         return metadata_note(metadata_of(database))

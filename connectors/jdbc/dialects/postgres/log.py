@@ -42,6 +42,12 @@ class PostgresLogSupport(LogSupport):
 
         yield from slot.problems(database, config, chosen)
 
+    def note(self, database: Database, config: JdbcSourceConfig) -> str | None:
+        """Return why no standby has the slot, where slot.failover asks for it."""
+        from connectors.jdbc.log.postgres import slot
+
+        return slot.why_no_standby_has_the_slot(database, config)
+
     def repeats(self, database: Database, table: TableName, shape: TableShape, page_rows: int) -> str | None:
         """Return which rows come again where a first read is broken off: those without a key."""
         from connectors.jdbc.log.shared.repeated_rows import of_key

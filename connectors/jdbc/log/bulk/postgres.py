@@ -164,6 +164,7 @@ class PostgresBulk:
 
     def _made(self, name: str, deadline: Deadline) -> int:
         """Make the slot; where its log begins. The server waits for the transactions that are open."""
+        failover = pg_slot.makes_failover_slot(self.database, self._config)
         late = threading.Event()
         timer = threading.Timer(deadline.remaining_s, late.set)
         timer.start()
@@ -171,7 +172,7 @@ class PostgresBulk:
         what = f"Slot {name} is not made yet"
         try:
             with told_wait(what, lambda: Database(self._config, waits=True)):
-                return lsn_of_text(stream.create_slot(name, failover=self._config.slot_failover).lsn_text)
+                return lsn_of_text(stream.create_slot(name, failover=failover).lsn_text)
         except RetriableError as error:
             if not late.is_set():
                 raise

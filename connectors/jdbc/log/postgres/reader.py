@@ -150,7 +150,9 @@ class PostgresLog:
             return None
         exported = None
         if slot is None:
-            made = self._stream.create_slot(config.slot_name, failover=config.slot_failover)
+            made = self._stream.create_slot(
+                config.slot_name, failover=pg_slot.makes_failover_slot(self._database, config)
+            )
             lsn, exported = lsn_of_text(made.lsn_text), made.snapshot
         else:
             lsn = slot.confirmed_lsn

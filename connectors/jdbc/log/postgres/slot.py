@@ -103,6 +103,26 @@ def may_replicate(database: Database) -> bool:
     return bool(database.scalar(right, "asking for the user's rights"))
 
 
+def why_no_standby_has_the_slot(database: Database, config: JdbcSourceConfig) -> str | None:
+    """Return why the slot is made without slot.failover, as Debezium makes it; None: it is made as the key says."""
+    if not config.slot_failover:
+        return None
+    if _version(database) < _SLOTS_OF_STANDBYS:
+        return "slot.failover has no effect: standbys keep slots from PostgreSQL 17 on, and this server is older."
+    if _is_standby(database):
+        return "slot.failover has no effect: the server is a standby, and only a primary makes such slots."
+    return None
+
+
+def makes_failover_slot(database: Database, config: JdbcSourceConfig) -> bool:
+    """Tell if the slot is to be made for standbys, too, and warn where the server makes none."""
+    why = why_no_standby_has_the_slot(database, config)
+    database.end_transaction()
+    if why is not None:
+        _log.warning(why)
+    return config.slot_failover and why is None
+
+
 def has_publication(database: Database, name: str) -> bool:
     """Tell if there is a publication of this name."""
     return _publication(database, name) is not None
@@ -110,7 +130,7 @@ def has_publication(database: Database, name: str) -> bool:
 
 def problems(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> Iterator[ConfigProblem]:
     """Yield what keeps the log from being read, each with its fix. Changes nothing."""
-    yield from _server_problems(database, config)
+    yield from _server_problems(database)
     found = _publication(database, config.publication_name)
     if found is None and config.publication_autocreate == "disabled":
         yield ConfigProblem(
@@ -285,21 +305,18 @@ def _without_identity(database: Database, tables: Sequence[TableName]) -> list[T
     return [table for table in tables if table in bare]
 
 
-def _server_problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+def _server_problems(database: Database) -> Iterator[ConfigProblem]:
     version = _version(database)
     if version < _OLDEST:
         yield ConfigProblem("mode", "mode=log needs PostgreSQL 10 or later.")
         return
-    is_standby = bool(database.scalar(sa.text("SELECT pg_is_in_recovery()"), "asking whether it is a standby"))
-    if is_standby and version < _LOG_OF_STANDBYS:
+    if _is_standby(database) and version < _LOG_OF_STANDBYS:
         yield ConfigProblem(
             "connection.url",
             "The server is a standby, which tells its log from PostgreSQL 16 on: name the primary, or several hosts "
             "with targetServerType=primary.",
         )
         return
-    if config.slot_failover and version < _SLOTS_OF_STANDBYS:
-        yield ConfigProblem("slot.failover", "slot.failover needs PostgreSQL 17 or later: leave it out.")
     level = database.scalar(sa.text("SELECT current_setting('wal_level')"), "asking for wal_level")
     if level != "logical":
         yield ConfigProblem(
@@ -314,6 +331,10 @@ def _server_problems(database: Database, config: JdbcSourceConfig) -> Iterator[C
             f"User {user} has no right to replicate: ALTER ROLE {_quoted(str(user))} REPLICATION (on Amazon RDS: GRANT "
             f"rds_replication TO {_quoted(str(user))}).",
         )
+
+
+def _is_standby(database: Database) -> bool:
+    return bool(database.scalar(sa.text("SELECT pg_is_in_recovery()"), "asking whether it is a standby"))
 
 
 def _version(database: Database) -> int:
