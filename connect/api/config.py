@@ -103,7 +103,7 @@ def key(
     `reach`: what its value names on this machine or elsewhere, beside what its type says (ClassName, Url). Files are
     then checked against the worker's allowed.paths; see `Config.named_files`. `bounds`: a sentence on what keeps
     it in bounds, where the kind's own does not say it. `harmless`: why a key that sounds so names nothing. `former`:
-    older names of it, which go on working where the new one is not given; of connectors' and agents' own keys.
+    older names of it, which go on working where the new one is not given.
     """
     reaches = (reach,) if isinstance(reach, Reach) else tuple(reach)
     extra: JsonDict = {

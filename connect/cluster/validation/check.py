@@ -25,6 +25,7 @@ from connect.cluster.validation.plugins import (
     class_names,
     converter_infos,
     embedded,
+    former_names_of_embedded,
     infos_of,
     key_errors,
     shown_in_forms,
@@ -117,11 +118,18 @@ class Validator:
         own_groups = dict.fromkeys(d.group for d in definitions if d.group)
         groups = tuple(dict.fromkeys((*groups, *transforms, *predicates, *own_groups)))
         told = (
-            *notes(plugin, given, (info.value.name for info in infos)),
+            *notes(plugin, given, (info.value.name for info in infos), self._former_of_embedded(given)),
             *missing_providers(raw, self.worker.config_providers),
         )
         found = ConfigInfos(config["connector.class"] or "", groups, tuple(infos), told)
         return with_nulls(self._with_placeholders(found, raw, given).with_errors(unreadable), config)
+
+    def _former_of_embedded(self, given: Mapping[str, str]) -> Mapping[str, str]:
+        return {
+            old: now
+            for kind in (TRANSFORMS, PREDICATES)
+            for old, now in former_names_of_embedded(self.catalog, kind, given).items()
+        }
 
     def _resolved(self, raw: Mapping[str, str]) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]]]:
         """Return the configuration with the values of config providers, and the errors of those that cannot be read."""

@@ -6,6 +6,7 @@ Pure. Kafka Connect ignores unknown keys without a word, so a misspelt one shows
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from connect.api.config import Config, former_names
@@ -23,16 +24,22 @@ _OF_CLIENTS: Final = ("producer.override.", "consumer.override.", "admin.overrid
 _OF_CONVERTERS: Final = tuple(f"{side}.converter." for side in CONVERTERS)
 
 NO_EFFECT: Final = "no effect"
+"""Every note on a key that does nothing has these words."""
 FAIL_UNTIL: Final = "tasks fail until"
 """A sink's note says so of a target that is missing."""
-"""Every note on a key that does nothing has these words."""
 UNKNOWN_MAX: Final = 50
 """So many unknown keys are named one by one."""
 
 
-def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Iterator[str]:
-    """Yield sentences; `shown`: the names of all keys that validation shows. None holds a value of a key."""
-    former = former_names(plugin.config)
+def notes(
+    plugin: Plugin, given: Mapping[str, str], shown: Iterable[str], embedded: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
+    """Yield sentences, none of which holds a value of a key.
+
+    `shown`: the names of all keys that validation shows. `embedded`: former names of keys of transforms and
+    predicates, each with the key's name now.
+    """
+    former = {**former_names(plugin.config), **embedded}
     known = {*shown, *_names(framework_config(plugin.kind)), *_names(plugin.config), *former}
     taken = (*_OF_CLIENTS, *_OF_CONVERTERS, *plugin.config.families)
     its_own = list(_of_plugin(plugin, given))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from connect.api.allowed import ConfigType, KeyValue
-from connect.api.config import Config
+from connect.api.config import Config, former_names
 from connect.api.plugin import Plugin, PluginKind
 from connect.cluster.model.validation_infos import Definition, Info, Value
 from connect.cluster.validation.definitions import embedded_definitions, plugin_definitions
@@ -98,6 +98,18 @@ def embedded(
     """Yield each alias's group and its keys. `worker`: the worker's settings as given."""
     for alias in dict.fromkeys(comma_separated(given.get(kind.key))):
         yield f"{kind.group}: {alias}", _alias_infos(catalog, kind, alias, given, worker)
+
+
+def former_names_of_embedded(catalog: Catalog, kind: EmbeddedKind, given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the former names of keys of all listed plug-ins of a kind, each with the key's name now."""
+    found: dict[str, str] = {}
+    for alias in comma_separated(given.get(kind.key)):
+        prefix = f"{kind.key}.{alias}."
+        name = _trimmed(given.get(f"{prefix}type"))
+        plugin = catalog.find(name, kind.kind) if name else None
+        if plugin is not None:
+            found |= {prefix + old: prefix + now for old, now in former_names(plugin.config).items()}
+    return found
 
 
 def converter_infos(catalog: Catalog, side: str, given: Mapping[str, str], worker: Mapping[str, str]) -> list[Info]:

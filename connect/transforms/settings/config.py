@@ -209,8 +209,9 @@ class RegexRouterConfig(Config):
 class ReplaceFieldConfig(Config):
     """Declares the settings of ReplaceField."""
 
-    exclude: ListOf = setting("exclude", (), doc="Fields to remove; wins over include.")
-    include: ListOf = setting("include", (), doc="Fields to keep; none given: all.")
+    # Kafka 4 took the former names away, and there they drop no field, which Kafka 3 dropped.
+    exclude: ListOf = setting("exclude", (), doc="Fields to remove; wins over include.", former=("blacklist",))
+    include: ListOf = setting("include", (), doc="Fields to keep; none given: all.", former=("whitelist",))
     renames: ListOf = setting("renames", (), doc="Fields to rename, as old:new.")
     replace_null: Boolean = replace_null_setting()
     syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)

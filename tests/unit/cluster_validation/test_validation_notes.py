@@ -41,6 +41,16 @@ def test_an_unknown_key_is_noted_with_the_nearest_one_and_is_no_error() -> None:
     assert ConfigInfos.of_json(found.as_json()) == found
 
 
+def test_the_former_name_of_a_transforms_key_works_and_is_noted() -> None:
+    replace = "org.apache.kafka.connect.transforms.ReplaceField$Value"
+    config = {"name": "k", "connector.class": "FileStreamSource", "file": "f", "topic": "a", "transforms": "drop"}
+    config |= {"transforms.drop.type": replace, "transforms.drop.blacklist": "card"}
+    found = Validator(Catalog.installed(), worker_config()).validate(config)
+    assert [note for note in found.notes if "blacklist" in note] == [
+        "transforms.drop.blacklist: this key is named transforms.drop.exclude now; its former name goes on working."
+    ]
+
+
 def test_keys_of_a_family_that_a_declaration_acts_on_are_not_noted() -> None:
     class Masking(FileSinkConfig):
         families = ("mask.",)

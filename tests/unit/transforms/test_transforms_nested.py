@@ -67,6 +67,12 @@ def test_replace_drops_keeps_and_renames_below() -> None:
     assert found[0] == {"a": {"deep": {"city": "X"}}, "b": 1}
 
 
+def test_former_names_of_kafka_3_drop_and_keep_fields() -> None:
+    assert both("ReplaceField$Value", blacklist="a.deep,b") == both("ReplaceField$Value", exclude="a.deep,b")
+    assert both("ReplaceField$Value", whitelist="b") == both("ReplaceField$Value", include="b")
+    assert both("ReplaceField$Value", exclude="b", blacklist="a") == both("ReplaceField$Value", exclude="b")
+
+
 def test_timestamps_below_are_converted() -> None:
     config = {"field": "a.at", "target_type": "string", "format": "ss"}
     assert [row["a"] and row["a"]["at"] for row in both("TimestampConverter$Value", **config)] == ["01", None, "02"]
