@@ -20,8 +20,8 @@ from connect.cluster.validation.notes import NO_EFFECT
 from connect.plugins.catalog import CONNECTORS, Catalog
 from connect.runtime.settings.worker_config import WorkerConfig
 
-FOLDER: Final = Path(__file__).parents[2] / "fixtures/public"
-PAGE: Final = Path(__file__).parents[3] / "docs/public-configurations.md"
+FOLDER: Final = Path(__file__).parent / "fixtures/public"
+PAGE: Final = Path(__file__).parents[1] / "docs/public-configurations.md"
 _START, _END = "<!-- counts:start -->\n", "\n<!-- counts:end -->"
 JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
 _JAVA: Final = " Failed to find any class"
@@ -85,13 +85,18 @@ def page(found: Sequence[Judged]) -> str:
     """Return the page of the documents with today's counts."""
     counts = Counter(one.here for one in found)
     here = len(found) - counts["no such class"]
+    taken = here - sum(one.java == "refused" for one in found)
     runs = counts["runs"] + counts["note"]
+    shares = (
+        f"Of the {here} whose class is here {runs * 100 // here} % run, and {runs * 100 // taken} % of the {taken} "
+        "that Java takes"
+    )
     lines = [
         f"| of {len(found)} | |", "| --- | --: |", f"| run as they stand | {counts['runs']} |",
         f"| run, with keys that have no effect (which validation names) | {counts['note']} |",
         f"| are refused at a key | {counts['refused']} |",
         f"| are of a class that is not here; validation says first what to use | {counts['no such class']} |", "",
-        f"Of the {here} whose class is here {runs * 100 // here} % run. What refuses the others:",
+        f"{shares}. What refuses the others:",
     ]  # fmt: skip
     before, _, behind = PAGE.read_text().partition(_START)
     return f"{before}{_START}{chr(10).join(lines)}{_END}{behind.partition(_END)[2]}"

@@ -1,0 +1,142 @@
+"""Public configurations in a worker: each with a place of its own, started a few at a time, and compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from e2e_worker import WorkerProcess
+from public_configurations import FOLDER, Judged
+from public_rows import Topics
+
+from connect.lib.deadline import Deadline
+
+PATIENCE_S = 180.0
+AT_ONCE = 6
+_OF_SERVERS = (
+    "s3.proxy.", "s3.credentials.provider.", "http.proxy.", "https.ssl.", "ssl.enabled", "auth.type",
+    "producer.override.sasl.", "consumer.override.sasl.", "producer.interceptor", "value.converter.basic.auth.",
+    "value.converter.schema.registry.basic.auth.", "value.converter.schema.registry.ssl.", "value.converter.proxy.",
+    "value.converter.schema.content",
+)  # fmt: skip
+"""Keys of proxies, roles, users, interceptors and schemas that are not here."""
+
+
+_TOPIC_FORMATS = {
+    "x-x": "${topic}-${timestamp}", "kafka-x-x": "kafka-${topic}-${timestamp}", "x_x": "${topic}_${timestamp}",
+}  # fmt: skip
+"""The corpus has neutral words for what these were."""
+
+
+@dataclass(frozen=True)
+class Public:
+    """A configuration of the corpus; its name is its file and its place there."""
+
+    name: str
+    config: Mapping[str, str]
+
+
+LIKE_JAVA: Mapping[str, str] = {"jdbc-21": "of a record without a schema none is made"}
+"""Configurations that fail in Java, too, each with what is said of it here."""
+Draw = Callable[[Iterable[Public]], Sequence[Public]]
+
+
+def _some(publics: Iterable[Public]) -> Sequence[Public]:
+    """Return few that are far from each other."""
+    known = list(publics)
+    return known[:: max(1, len(known) // 3)][:4]
+
+
+FEW = pytest.mark.parametrize(
+    "drawn",
+    [
+        pytest.param(_some, id="some"),
+        pytest.param(list, id="all", marks=[pytest.mark.chaos, pytest.mark.timeout(1800)]),
+    ],
+)
+
+
+def runnable(connector_class: str, needs: str = "") -> Iterator[Public]:
+    """Yield the configurations of a class that run by validation; `needs` has to begin their connection.url."""
+    for path in sorted(FOLDER.glob("*.json")):
+        for number, one in enumerate(Judged(**one) for one in json.loads(path.read_text())):
+            ours = one.config["connector.class"].rpartition(".")[2] == connector_class
+            if ours and one.here in {"runs", "note"} and one.config.get("connection.url", "").startswith(needs):
+                yield Public(f"{path.stem}-{number}", one.config)
+
+
+def local(config: Mapping[str, str], topics: Topics) -> dict[str, str]:
+    """Return the configuration without servers that are not here, and with the registry that is."""
+    kept = {name: value for name, value in config.items() if not name.startswith(_OF_SERVERS)}
+    return {
+        name: topics.bootstrap_servers if name.endswith("bootstrap.servers")
+        else topics.registry_url if name.endswith("schema.registry.url")
+        else _TOPIC_FORMATS.get(value, value) if name.endswith("topic.format")
+        else value.replace("$$", "$") for name, value in kept.items()  # Docker Compose reads $$ as $.
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A configuration that was made local, and how its rows are told here; both are asked again and again."""
+
+    public: str
+    name: str
+    config: Mapping[str, str]
+    wanted: Callable[[], Sequence[Any]]
+    found: Callable[[], Sequence[Any]]
+    then: Callable[[], None] = lambda: None
+    """Called once the first rows are there: it makes more."""
+
+
+def failures(worker: WorkerProcess, trials: Sequence[Trial]) -> dict[str, str]:
+    """Run all of them, and return what went otherwise than wanted, by the configuration's name."""
+    told: dict[str, str] = {}
+    for begin in range(0, len(trials), AT_ONCE):
+        some = trials[begin : begin + AT_ONCE]
+        told |= {trial.public: text for trial in some if (text := _refusal(worker, trial))}
+        left = [trial for trial in some if trial.public not in told]
+        told |= _unequal(worker, left)
+        left = [trial for trial in left if trial.public not in told]
+        for trial in left:
+            trial.then()
+        told |= _unequal(worker, left)
+        for trial in some:
+            worker.call("DELETE", trial.name)
+    return told
+
+
+def agree(wrong: Mapping[str, str]) -> None:
+    """Fail with all that went otherwise than wanted, and otherwise than in Java."""
+    unlike = {name: text for name, text in wrong.items() if LIKE_JAVA.get(name, text + ".") not in text}
+    assert not unlike, "\n".join(f"{name}: {text}" for name, text in unlike.items())
+
+
+def _refusal(worker: WorkerProcess, trial: Trial) -> str:
+    answer = worker.create(trial.name, trial.config)
+    return "" if answer.status_code == 201 else f"{answer.status_code} {answer.text}"
+
+
+def _unequal(worker: WorkerProcess, trials: Sequence[Trial]) -> dict[str, str]:
+    limit = Deadline.after(PATIENCE_S)
+    told: dict[str, str] = {}
+    for trial in trials:
+        while trial.found() != trial.wanted():
+            status = worker.status(trial.name)
+            broken = [task["trace"] for task in status.get("tasks", []) if task["state"] == "FAILED"]
+            if broken or not limit.wait(0.5):
+                told[trial.public] = _difference(trial, broken, status)
+                break
+    return told
+
+
+def _difference(trial: Trial, broken: Sequence[str], status: Mapping[str, Any]) -> str:
+    if broken:
+        return broken[0][:600]
+    found, wanted = trial.found(), trial.wanted()
+    lacking = [row for row in wanted if row not in found][:3]
+    foreign = [row for row in found if row not in wanted][:3]
+    return f"{len(found)} rows of {len(wanted)}; lacking {lacking}, foreign {foreign}; {status}"
