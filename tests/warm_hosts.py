@@ -32,7 +32,7 @@ _SERVER: Final = fork_server.__name__
 
 def load() -> None:
     """Load what hosts have in common, and the libraries of most connectors."""
-    os.environ.update(fork_server.WITHOUT_THREADS)
+    fork_server.set_up_libraries()
     fork_server.load_shared()
     for library in _LIBRARIES:
         importlib.import_module(library)

@@ -47,6 +47,15 @@ SHARED: Final = (
 WITHOUT_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """The settings with which these libraries start no thread when they are loaded: it would not survive the fork."""
 
+SMALL_HEAPS: Final = {"MIMALLOC_ARENA_EAGER_COMMIT": "0"}
+"""Arrow's allocator has a heap for each thread: so it takes of a task's what the task uses, not a megabyte at once."""
+
+
+def set_up_libraries() -> None:
+    """Say in the environment how libraries are to be loaded, where nobody has said it."""
+    for name, value in {**WITHOUT_THREADS, **SMALL_HEAPS}.items():
+        os.environ.setdefault(name, value)
+
 
 def load_shared() -> None:
     """Load what hosts have in common."""
@@ -151,8 +160,7 @@ def main() -> int:
     die_with_parent()
     os.set_inheritable(held, False)  # a program that a connector starts is no host
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name, value in WITHOUT_THREADS.items():
-        os.environ.setdefault(name, value)
+    set_up_libraries()
     try:
         ForkServer(socket.socket(fileno=control), lease).serve()
     except (BrokenPipeError, ConnectionResetError):
