@@ -19,6 +19,13 @@ from connect.cluster.model.statuses import Stage
 RETRY_S: Final = 1.0
 """Wait before the reconciling step is tried again after an error."""
 
+REST_SHARE: Final = 3.0
+"""After reconciling steps are done for so many times the CPU time that it took, before everything is reconciled again.
+
+It takes longer the more connectors there are, and each of them brings several reasons for it when it is created.
+"""
+REST_MOST_S: Final = 1.0
+
 _T = TypeVar("_T")
 _logger = logging.getLogger(__name__)
 
@@ -32,7 +39,7 @@ class _Step(NamedTuple):
 
 
 class EventLoop:
-    """Steps posted by any thread run here one by one; after each lot of them comes `reconcile`.
+    """Steps posted by any thread run here one by one; after each lot of them, or of several, comes `reconcile`.
 
     Steps must not wait for anything but Kafka.
     """
@@ -45,6 +52,7 @@ class EventLoop:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._stopping = threading.Event()
         self._ended = False
+        self._rests_until_s = 0.0
         self._stage = Stage("starting", _now_ms())
 
     @property
@@ -118,18 +126,34 @@ class EventLoop:
         heapq.heappush(self._timers, (time.monotonic() + delay_s, next(self._order), step))
 
     def _run(self) -> None:
+        is_due = False
         while not self._ended:
-            is_due = False
-            step = self._next()
+            step = self._next(self._rest_left_s() if is_due else None)
             while step is not None:
                 self._do(step)
                 is_due |= step.reconciles
                 step = self._ready()
-            if is_due and not self._ended and not self._do(_Step("reconciling tasks and connectors", self._reconcile)):
-                self.later(RETRY_S, "trying again", _nothing)
+            if is_due and not self._ended and not self._rest_left_s():
+                is_due = False
+                self._reconcile_and_rest()
 
-    def _next(self) -> _Step | None:
-        timeout_s = max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
+    def _reconcile_and_rest(self) -> None:
+        # Waiting for Kafka is no reason to rest.
+        began_s = time.thread_time()
+        if not self._do(_Step("reconciling tasks and connectors", self._reconcile)):
+            self.later(RETRY_S, "trying again", _nothing)
+        took_s = time.thread_time() - began_s
+        self._rests_until_s = time.monotonic() + min(REST_SHARE * took_s, REST_MOST_S)
+
+    def _rest_left_s(self) -> float:
+        return max(0.0, self._rests_until_s - time.monotonic())
+
+    def _next(self, most_s: float | None) -> _Step | None:
+        """Return the next step, waited for at most `most_s` (None: for ever)."""
+        waits_s = [] if most_s is None else [most_s]
+        if self._timers:
+            waits_s.append(max(0.0, self._timers[0][0] - time.monotonic()))
+        timeout_s = min(waits_s, default=None)
         if timeout_s == 0.0:
             return self._ready()
         try:

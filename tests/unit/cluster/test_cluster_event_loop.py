@@ -1,4 +1,5 @@
 import threading
+import time
 
 import pytest
 
@@ -36,6 +37,26 @@ def test_steps_run_in_order_on_one_thread(loop):
 def test_the_loop_reconciles_behind_each_step(loop, settled):
     loop.submit("waiting", lambda: None).result(60)
     assert settled.acquire(timeout=60)
+
+
+def test_reconciling_that_takes_long_is_done_for_many_steps_together_and_behind_the_last_one():
+    steps, seen, all_seen = [], [], threading.Event()
+
+    def reconcile():
+        seen.append(len(steps))
+        until_s = time.thread_time() + 0.05
+        while time.thread_time() < until_s:
+            pass
+        if seen[-1] == 100:
+            all_seen.set()
+
+    loop = EventLoop("test", reconcile)
+    loop.start()
+    for number in range(100):
+        loop.submit("noting", lambda number=number: steps.append(number)).result(60)
+    assert all_seen.wait(60)
+    assert loop.stop(60)
+    assert len(seen) < 30
 
 
 def test_a_failing_step_ends_nothing_and_its_caller_hears(loop):
