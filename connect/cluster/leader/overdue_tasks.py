@@ -18,6 +18,8 @@ from connect.cluster.model.statuses import OverdueTask, Status
 from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
+LOOK_S: Final = 0.9
+"""All tasks are looked at no more often than this, which each look of a second reaches."""
 _AT_WORK: Final = (State.RUNNING, State.PAUSED)
 _logger = logging.getLogger(__name__)
 
@@ -31,12 +33,16 @@ class OverdueTasks:
         self._after_s = after_s
         self._clock_s = clock_s
         self._since: dict[TaskId, tuple[float, int]] = {}
+        self._looked_s = float("-inf")
         self.found: tuple[OverdueTask, ...] = ()
 
     def reconcile(self, snapshot: ConfigSnapshot, view: View) -> None:
         """Look at all tasks that should run now. A task that failed is not overdue: its status says what follows."""
-        reasons = self._idle(snapshot, view) if view.urls else {}
         now = self._clock_s(), time.time_ns() // 1_000_000
+        if now[0] - self._looked_s < LOOK_S:
+            return
+        self._looked_s = now[0]
+        reasons = self._idle(snapshot, view) if view.urls else {}
         self._since = {task: self._since.get(task, now) for task in reasons}
         found = tuple(
             OverdueTask(task, reasons[task], since_ms)

@@ -44,6 +44,8 @@ class PresentWorkers:
         self._orphans.clear()
 
     def _tell_of_orphans(self, snapshot: ConfigSnapshot) -> None:
+        if not self._orphans:
+            return
         existing = set(_tasks(snapshot))
         for worker, (since_s, tasks) in tuple(self._orphans.items()):
             if not any(task in existing and not self._is_elsewhere(task, worker) for task in tasks):

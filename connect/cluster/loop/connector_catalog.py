@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
 
 from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.cluster.loop.herder_parts import Kind
 from connect.plugins.asked_addresses import asked_addresses
 from connect.plugins.catalog import CONNECTORS, Catalog
+
+_KNOWN_CLASSES: Final = 1000
+"""The herder asks of each connector each second: so many classes are found once. Others are looked up each time."""
 
 
 class InstalledConnectors:
@@ -15,6 +20,7 @@ class InstalledConnectors:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        self._found = lru_cache(_KNOWN_CLASSES)(lambda name: catalog.find(name.strip(), *CONNECTORS))
 
     def kind(self, config: Mapping[str, str]) -> Kind:
         """Return the connector's kind; `unknown` when no plug-in has the configuration's class."""
@@ -52,4 +58,4 @@ class InstalledConnectors:
         return plugin is not None and capability in plugin.capabilities
 
     def _plugin(self, config: Mapping[str, str]) -> Plugin | None:
-        return self._catalog.find(config.get("connector.class", "").strip(), *CONNECTORS)
+        return self._found(config.get("connector.class", ""))

@@ -233,6 +233,18 @@ def test_a_task_that_nobody_reports_is_named_with_the_reason_and_placed_again(mo
     assert [worker.reconciler.overdue.found for worker in churn.cluster.workers] == [()] * 3
 
 
+def test_what_is_overdue_is_looked_for_once_a_second_however_much_happens(monkeypatch):
+    churn = Churn(0)
+    worker = churn.cluster.workers[0]
+    looks = []
+    monkeypatch.setattr(worker.reconciler.overdue, "_idle", lambda *_: looks.append(1) or {})
+    churn.cluster.pass_time(1.0)
+    for _ in range(5):
+        worker.loop.post("noting a change", list)
+        worker.loop.turn(ENOUGH)
+    assert len(looks) == 1
+
+
 @pytest.mark.parametrize(
     "seed", [*range(60), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(60, 260))]
 )
