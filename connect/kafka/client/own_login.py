@@ -1,24 +1,38 @@
-"""Keeps the worker's own login from brokers, and from issuers of tokens, that only a connector names. It is pure."""
+"""Keeps the worker's own login from brokers and issuers of tokens that only a connector names, and from those on the
+way whom only a connector's settings would let read it. It is pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from connect.api.errors import ConfigProblem
 
 LOGIN_ADDRESSES: Final = "connector.client.config.login.addresses"
-_LEADS: Final = ("bootstrap.servers", "sasl.oauthbearer.token.endpoint.url")
+_BROKERS: Final = "bootstrap.servers"
+_LEADS: Final = (_BROKERS, "sasl.oauthbearer.token.endpoint.url")
+_KERBEROS: Final = "GSSAPI"
 _MECHANISM: Final = "sasl.mechanism"
-_NO_LOGIN: Final = frozenset({_MECHANISM, *_LEADS})
+_PROTOCOL: Final = "security.protocol"
+_CHECKS: Final = MappingProxyType({
+    "ssl.endpoint.identification.algorithm": ("", "none"), "enable.ssl.certificate.verification": ("false", "f", "0"),
+})  # fmt: skip
+"""Checks of a broker's certificate, and the values that switch them off."""
+_CERTIFICATES: Final = (
+    "ssl.truststore.certificates", "ssl.truststore.location", "ssl.ca.pem", "ssl.ca.location", "https.ca.location",
+    "https.ca.pem",
+)  # fmt: skip
+_NO_LOGIN: Final = frozenset({_MECHANISM, "sasl.kerberos.service.name", *_LEADS})
 
 
 def without_login(own: Mapping[str, str], overrides: Mapping[str, str], allowed: str) -> dict[str, str]:
-    """Return the worker's settings of a client, without its login where a connector's `overrides` lead elsewhere.
+    """Return the worker's settings of a client, without its login where a connector's `overrides` would expose it.
 
     `allowed`: what the worker's own file has under LOGIN_ADDRESSES.
     """
-    if _elsewhere(own, overrides, allowed) is None:
+    if _exposing(own, overrides, allowed) is None:
         return dict(own)
     return {key: value for key, value in own.items() if not _is_login(key)}
 
@@ -26,22 +40,59 @@ def without_login(own: Mapping[str, str], overrides: Mapping[str, str], allowed:
 def login_problems(
     own: Mapping[str, str], overrides: Mapping[str, str], prefix: str, allowed: str
 ) -> Iterator[ConfigProblem]:
-    """Yield the override by which a client would say the worker's login to others, and has none of its own to say.
+    """Yield the override by which others would get the worker's login of a client that has none of its own.
 
     `prefix`: what the keys begin with in the connector's configuration, as `producer.override.`.
     """
-    key = _elsewhere(own, overrides, allowed)
-    protocol = overrides.get("security.protocol", own.get("security.protocol", ""))
-    if key is None or not protocol.strip().upper().startswith("SASL") or any(map(_is_login, overrides)):
+    key = _exposing(own, overrides, allowed)
+    if key is None or not _protocol({**own, **overrides}).startswith("SASL") or any(map(_is_login, overrides)):
         return
     if any(map(_is_login, own)):
-        name, value = prefix + key, overrides[key]
+        name, leads = prefix + key, key in _LEADS
+        where = overrides[key] if leads else overrides.get(_BROKERS, own.get(_BROKERS, ""))
+        shown = "" if key in _CERTIFICATES else f" {overrides[key]}"
         yield ConfigProblem(
             name,
-            f"Invalid value {value} for configuration {name}: the worker's own login is not sent there. "
+            f"Invalid value{shown} for configuration {name}: the worker's own login is not sent "
+            f"{'there' if leads else 'so, as others could read it, which the settings of the worker rule out'}. "
             f"Set {prefix}sasl.jaas.config, or, where it may be sent, add to the worker's own file: "
-            f"{LOGIN_ADDRESSES}=…,{value}",
+            f"{LOGIN_ADDRESSES}=…,{where}",
         )
+
+
+def _exposing(own: Mapping[str, str], overrides: Mapping[str, str], allowed: str) -> str | None:
+    """Return the override by which others could get the worker's login; None where none does."""
+    return _elsewhere(own, overrides, allowed) or _weakening(own, overrides, allowed)
+
+
+def _weakening(own: Mapping[str, str], overrides: Mapping[str, str], allowed: str) -> str | None:
+    """Return the override that makes the way to the worker's own brokers, or issuer, less safe; None: none does.
+
+    Kerberos is left out, as no server on the way gets what it could use elsewhere.
+    """
+    merged = {**own, **overrides}
+    mechanism = merged.get(_MECHANISM, _KERBEROS).strip().upper()
+    if mechanism == _KERBEROS or _addresses(merged.get(_BROKERS, "")) <= _addresses(allowed):
+        return None
+    protocol = _protocol(merged)
+    if protocol == "SASL_PLAINTEXT" != _protocol(own):
+        return _PROTOCOL
+    if mechanism == "PLAIN" != own.get(_MECHANISM, "PLAIN").strip().upper():
+        return _MECHANISM
+    if protocol != "SASL_SSL":
+        return None
+    for key, off in _CHECKS.items():
+        if _is_off(overrides, key, off) and not _is_off(own, key, off):
+            return key
+    return next((key for key in _CERTIFICATES if key in overrides and overrides[key] != own.get(key)), None)
+
+
+def _protocol(settings: Mapping[str, str]) -> str:
+    return settings.get(_PROTOCOL, "PLAINTEXT").strip().upper()
+
+
+def _is_off(settings: Mapping[str, str], key: str, off: Collection[str]) -> bool:
+    return key in settings and settings[key].strip().lower() in off
 
 
 def _elsewhere(own: Mapping[str, str], overrides: Mapping[str, str], allowed: str) -> str | None:

@@ -187,7 +187,7 @@ class WorkerConfig(RestKeys, AlertKeys, EncryptionKeys):
         LOGIN_ADDRESSES, (), importance="low",
         doc="Brokers, host:port, and issuers of tokens to which the worker's own login may be sent where a connector "
         "names them by bootstrap.servers or sasl.oauthbearer.token.endpoint.url behind producer.override. and the "
-        "like. Left out, such a client needs a login of its own.",
+        "like, or speaks to them less safely than the worker. Left out, such a client needs a login of its own.",
     )  # fmt: skip
     internal_topics_automatic_creation_enable: Boolean = key(
         "internal.topics.automatic.creation.enable",
