@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -46,6 +46,25 @@ BODIES: Mapping[str, Callable[[], str]] = {
 }
 
 
+FORMS: Sequence[tuple[str, Mapping[str, str]]] = (
+    ("/ui/offsets", {"name": "stored", "do": "preview", "offsets": "[]", "seen": "1", "seen_offsets": "x"}),
+    ("/ui/offsets", {"name": "stored", "do": "reset", "confirm": "x", "seen": "1", "seen_offsets": "x"}),
+    ("/ui/letters", {"name": "stored", "do": "replay t/0/1", "seen": "1", "once": "x"}),
+    ("/ui/connector", {"name": "stored", "do": "restart 0", "seen": "1", "once": "x"}),
+    ("/ui/history", {"name": "stored", "do": "rollback 1", "seen": "1", "once": "x"}),
+    ("/ui/backfill", {"name": "b", "do": "cancel", "confirm": "x"}),
+)
+"""Forms of pages, with fields that they know."""
+SPEC_KEYS = ("name", "kind", "apiVersion", "mode", "where", "tables", "x")
+_SPEC = {"apiVersion": "backfill/v1", "name": "b", "kind": "none"}
+
+
+def offsets(size: int) -> str:
+    """Return so many characters of offsets as a page takes them."""
+    one = '{"partition":{"a":1},"offset":{"b":1}},'
+    return f"[{one * (size // len(one))}{one[:-1]}]"
+
+
 class Request(NamedTuple):
     """Holds what is sent. said: what a person has to know of it when it takes too long."""
 
@@ -69,8 +88,25 @@ class Attacker:
         """Return one that is drawn."""
         if self._draw.random() < 0.2:
             return self._body()
+        if self._draw.random() < 0.2:
+            return self._filled()
         config, said = self._config()
-        return self._draw.choice([_validate, _validate, _create, _save, _patch, _form])(config, said)
+        return self._draw.choice([_validate, _validate, _create, _save, _patch, _form, _evaluate])(config, said)
+
+    def _filled(self) -> Request:
+        """Return a form of a page, or the spec of a backfill, with one long field."""
+        size = self._draw.choice(SIZES)
+        head, part = self._draw.choice(HEADS), self._draw.choice(PARTS)
+        value = (head + part * (size // len(part)))[:size]
+        said = f"{head!r} and {part!r} up to {size} characters"
+        path, fields = self._draw.choice(FORMS)
+        if self._draw.random() < 0.3:
+            key = self._draw.choice(SPEC_KEYS)
+            spec = _SPEC | ({"source": {"connector": "a", key: value}} if self._draw.random() < 0.5 else {key: value})
+            return Request("POST", "/backfills", json.dumps(spec).encode(), f"backfill with {said} in {key}")
+        long = self._draw.choice(sorted(fields))
+        sent = {**fields, long: self._draw.choice([value, offsets(size)]), "token": TOKEN}
+        return Request("POST", path, urlencode(sent).encode(), f"form of {path} with {said} in {long}", is_form=True)
 
     def _body(self) -> Request:
         name = self._draw.choice(sorted(BODIES))
@@ -150,6 +186,12 @@ def _form(config: dict[str, str], said: str) -> Request:
     text = json.dumps({**config, "name": "drawn"}, ensure_ascii=False)
     fields = {"name": "drawn", "config": text, "seen": "new", "do": "check", "token": TOKEN}
     return Request("POST", "/ui/edit", urlencode(fields).encode(), f"form with {said}", is_form=True)
+
+
+def _evaluate(config: dict[str, str], said: str) -> Request:
+    """Return an evaluation that is refused for its last member, so that none begins."""
+    body = {"connectors": [{"name": "drawn", "config": config}], "options": {"none": True}}
+    return Request("POST", "/poc", json.dumps(body).encode(), f"evaluation of {said}")
 
 
 def requests(draw: random.Random, catalog: Catalog) -> Iterator[Request]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 import requests
@@ -13,6 +15,7 @@ from ui_reader import Reader
 from connect.cluster.model.connector_values import PartitionOffset
 from connect.rest.resources import backfills
 from connect.rest.ui import site
+from connect.rest.ui.frame.forms import fields_of
 
 POSTS: Final = [route.path for route in site.ROUTES if route.method == "POST"]
 FORMS: Final = {
@@ -196,3 +199,32 @@ def test_a_backfill_that_ended_after_its_page_was_loaded_is_left_as_it_is(rest: 
     assert (shown.status, shown.buttons(), shown.fields) == (200, [], {})
     jobs.state = "FAILED"
     assert reader.open("/ui/backfill?name=a").buttons() == ["resume", "cancel"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("", {}), ("a=", {"a": ""}), ("a=1&a=2", {"a": "2"}), ("a=%C3%A9+x%2B%26%3D", {"a": "é x+&="}),
+        ("a=%zz&b=%", {"a": "%zz", "b": "%"}), ("a=%ff", {"a": "\ufffd"}), ("a=1;b=2", {"a": "1;b=2"}),
+        ("a=é", {"a": "é"}), ("a%3D=b", {"a=": "b"}),
+    ],
+)  # fmt: skip
+def test_a_form_is_read_as_browsers_write_it(text: str, fields: dict[str, str]) -> None:
+    assert fields_of(text) == fields == dict(parse_qsl(text, keep_blank_values=True))
+
+
+@pytest.mark.parametrize(("text", "wrong"), [("a", "field 1"), ("a=1&&b=2", "field 2"), ("a=1&" * 60, "more than 50")])
+def test_what_is_no_form_is_told(text: str, wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        fields_of(text)
+
+
+@pytest.mark.parametrize("part", ["'", "a'", "é", '{"a":"b c"}'])
+def test_a_form_full_of_escapes_costs_little(part: str) -> None:
+    text = urlencode({"config": part * (250_000 // len(part))})
+    spent_s = []
+    for _ in range(5):
+        began_s = time.process_time()
+        fields_of(text)
+        spent_s.append(time.process_time() - began_s)
+    assert min(spent_s) < 0.03

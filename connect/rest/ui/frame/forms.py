@@ -15,9 +15,9 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl
 
 from aiohttp import web
+from yarl import URL
 
 from connect.rest.errors.http_error import HttpError
 from connect.rest.server.author import is_passed_on
@@ -65,8 +65,7 @@ async def form_of(request: web.Request, *, names_connector: bool = True) -> Mapp
     if context_of(request).worker.rest_ui != "on":
         raise HttpError(403, "Pages of this worker change nothing: rest.ui=read-only is in its file.")
     try:
-        text = (await body_of(request)).decode()
-        fields = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=_FIELDS_MAX))
+        fields = fields_of((await body_of(request)).decode())
     except ValueError as error:
         raise HttpError(400, f"The form cannot be read: {error}.") from error
     if not is_passed_on(request) and not _fits(request.cookies.get(_COOKIE, ""), fields.get(FIELD, "")):
@@ -79,6 +78,18 @@ async def form_of(request: web.Request, *, names_connector: bool = True) -> Mapp
     if names_connector:
         require(request, fields.get("name", "").strip(), fields.get("name", ""))
     return fields
+
+
+def fields_of(text: str) -> Mapping[str, str]:
+    """Return the fields of a form's body, the last of each name. ValueError: it is none, or has too many."""
+    parts = text.split("&", _FIELDS_MAX) if text else []
+    if len(parts) > _FIELDS_MAX:
+        raise ValueError(f"it has more than {_FIELDS_MAX} fields")
+    for number, part in enumerate(parts, 1):
+        if "=" not in part:
+            raise ValueError(f"field {number} has no value")
+    # In compiled code: urllib takes a tenth of a second of the worker's process for what a form may have of escapes.
+    return dict(URL.build(query_string=text, encoded=True).query.items())
 
 
 def _fits(cookie: str, given: str) -> bool:
