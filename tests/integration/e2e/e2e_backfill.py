@@ -53,6 +53,7 @@ class FullTable:
 class BackfillFlow(Flow):
     """The table, its stopped connector, the job in a process of a worker, and the topic."""
 
+    rows_per_s = _ROWS_PER_S
     drain_s = 600.0
     denied_s = 15.0
     """For longer than lanes rest before they try again."""

@@ -15,8 +15,7 @@ from e2e_secured import Right
 from e2e_worker import JSON, WorkerProcess, wait_for
 
 _PARTITIONS = 2
-_PAUSE_S = 0.01
-"""An agent sends a change this long after another."""
+_ROWS_PER_S = 100
 
 
 def _number_of(value: bytes) -> int:
@@ -27,13 +26,14 @@ def _number_of(value: bytes) -> int:
 class CopiesFlow(Flow):
     """The topic of the agents, the connector that remembers each cell, and the topic of the events."""
 
+    rows_per_s = _ROWS_PER_S
     lost = (("copies read",), ("rows written",), ("state written",), ("transactions",))
 
     def __init__(self, brokers: ThreeBrokers, folder: Path, name: str) -> None:
         self.dedup, self._raw, self.topic = f"{name}-dedup", f"{name}-raw.t", f"{name}-once.t"
         self.connectors = (self.dedup,)
         self.writer: Agents
-        agents = Agents(brokers.bootstrap_servers, self._raw, _PAUSE_S)
+        agents = Agents(brokers.bootstrap_servers, self._raw, 1 / _ROWS_PER_S)
         admin = AdminClient({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 0})
         for made in admin.create_topics([NewTopic(one, _PARTITIONS, 3) for one in (self._raw, self.topic)]).values():
             made.result(60)

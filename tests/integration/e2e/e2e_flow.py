@@ -57,8 +57,12 @@ class Flow(ABC):
     """The connectors that run while rows flow."""
     topic: str
     """The topic that the rows are in."""
+    rows_per_s: int
+    """How fast rows are written."""
     denied_s = 0.0
     """How long a right stays away once it was told that it is."""
+    look_s = 0.1
+    """How long to wait between two looks at where rows arrive."""
     drain_s = WAIT_S
     """How long what is left may take at the end."""
     lost: tuple[tuple[str, ...], ...]
@@ -100,7 +104,7 @@ class Flow(ABC):
     def until_rows_flow(self) -> float:
         """Wait until a row arrives that was written after now; return the seconds that took."""
         began_s, seen = time.monotonic(), self.seen_now()
-        wait_for(lambda: self._answers_in_time() and self.newest() > seen, WAIT_S, self.standstill)
+        wait_for(lambda: self._answers_in_time() and self.newest() > seen, WAIT_S, self.standstill, self.look_s)
         return time.monotonic() - began_s
 
     def seen_now(self) -> int:

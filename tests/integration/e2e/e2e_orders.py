@@ -13,8 +13,9 @@ ROWS_PER_S = 200
 class Writer:
     """Inserts rows all the time, as an application would."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, rows_per_s: int = ROWS_PER_S) -> None:
         self._path = path
+        self._batch = rows_per_s // 10
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.rows = 0
@@ -45,7 +46,7 @@ class Writer:
     def _run(self) -> None:
         connection = sqlite3.connect(self._path, timeout=30)
         while not self._stop.wait(0.1):
-            batch = [(f"order {self.rows + i}", (self.rows + i) % 7 or None) for i in range(ROWS_PER_S // 10)]
+            batch = [(f"order {self.rows + i}", (self.rows + i) % 7 or None) for i in range(self._batch)]
             with connection:
                 connection.executemany("INSERT INTO orders (name, amount) VALUES (?, ?)", batch)
             self.rows += len(batch)

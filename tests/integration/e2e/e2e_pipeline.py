@@ -9,7 +9,7 @@ from pathlib import Path
 from bigquery_dataset import Dataset
 from e2e_brokers import ThreeBrokers
 from e2e_flow import WAIT_S, Flow, flowing
-from e2e_orders import Writer, source_config
+from e2e_orders import ROWS_PER_S, Writer, source_config
 from e2e_s3 import newest_rows_of, objects_of, rows_of, sink_config
 from e2e_secured import Right
 from e2e_worker import WorkerProcess, wait_for
@@ -18,6 +18,9 @@ from connect.tools.services import S3Endpoint
 
 __all__ = ["WAIT_S", "Pipeline", "WarehousePipeline", "pipeline"]
 _REPLICATED = {"topic.creation.default.replication.factor": "3", "topic.creation.default.partitions": "2"}
+
+_WAREHOUSE_ROWS_PER_S = 40
+"""What the emulator keeps up with on a machine that others use, too."""
 
 
 class Pipeline(Flow):
@@ -33,13 +36,14 @@ class Pipeline(Flow):
         folder: Path,
         name: str,
         worker_kind: type[WorkerProcess] = WorkerProcess,
+        rows_per_s: int = ROWS_PER_S,
     ) -> None:
         self.source, self.sink, self.topic = f"{name}-source", f"{name}-sink", f"{name}-orders"
-        self.connectors = (self.source, self.sink)
+        self.connectors, self.rows_per_s = (self.source, self.sink), rows_per_s
         self._place = (s3, bucket, f"{name}/{self.topic}")
         self._database = folder / "orders.db"
         self.writer: Writer
-        super().__init__(brokers, folder, name, Writer(self._database), worker_kind)
+        super().__init__(brokers, folder, name, Writer(self._database, rows_per_s), worker_kind)
         self.sink_config = sink_config(s3, bucket, name, self.topic)
 
     def begin(self) -> None:
@@ -83,10 +87,12 @@ class Pipeline(Flow):
 class WarehousePipeline(Pipeline):
     """The source, the topic and a sink to BigQuery, which writes each record once and merges nothing."""
 
+    look_s = 2.0
+
     def __init__(
         self, brokers: ThreeBrokers, s3: S3Endpoint, bucket: str, folder: Path, name: str, dataset: Dataset
     ) -> None:
-        super().__init__(brokers, s3, bucket, folder, name)
+        super().__init__(brokers, s3, bucket, folder, name, rows_per_s=_WAREHOUSE_ROWS_PER_S)
         self._dataset = dataset
         settings = {key: value for key, value in dataset.settings().items() if not key.startswith("dedup.")}
         self.sink_config = {

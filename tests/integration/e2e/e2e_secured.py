@@ -9,12 +9,14 @@ from shlex import split
 from typing import NamedTuple
 
 import trustme
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
+    NewTopic,
     ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
@@ -22,6 +24,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from e2e_worker import wait_for
 
 from connect.tools.services.process.ports import LOOPBACK, free_ports
 
@@ -72,6 +75,14 @@ class SecuredListener:
             "ssl.truststore.type": "PEM", "ssl.truststore.location": str(self._trusted),
         }  # fmt: skip
 
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """What librdkafka has to know of the way to the brokers, but for the password."""
+        return {
+            "bootstrap.servers": self.worker_settings["bootstrap.servers"], "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": LOGIN, "ssl.ca.location": str(self._trusted),
+        }  # fmt: skip
+
     def properties(self, number: int, listeners: str, advertised: str) -> dict[str, str]:
         """Return a broker's properties for this listener beside the `listeners` that it has."""
         own = f"LOGINS://{LOOPBACK}:{self._ports[number]}"
@@ -90,13 +101,28 @@ class SecuredListener:
         }
 
 
-def add_login(admin: AdminClient, rights: Sequence[Right], password: str = PASSWORD) -> None:
-    """Let the workers log in, and do what the rights say."""
+def add_login(
+    admin: AdminClient, rights: Sequence[Right], password: str = PASSWORD, at: SecuredListener | None = None
+) -> None:
+    """Let the workers log in, and do what the rights say. `at`: where to wait until the controller knows of them."""
     scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     change = UserScramCredentialUpsertion(LOGIN, scram, password.encode())
     admin.alter_user_scram_credentials([change])[LOGIN].result(60)
     for done in admin.create_acls([right.binding(AclBinding) for right in rights]).values():
         done.result(60)
+    names = [right.name for right in rights if right.operation == "CREATE"] if at is not None else []
+    if at is not None and names:
+        login = AdminClient({**at.client_settings, "sasl.password": password})
+        wait_for(lambda: _may_create(login, names[-1]), 60, f"the right of {LOGIN} to create topic {names[-1]}")
+
+
+def _may_create(login: AdminClient, name: str) -> bool:
+    asked = login.create_topics([NewTopic(name, 1, 1)], validate_only=True)[name]
+    try:
+        asked.result(60)
+    except KafkaException as error:
+        return error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
+    return True
 
 
 def take_right(admin: AdminClient, right: Right) -> None:

@@ -8,7 +8,6 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from e2e_brokers import ThreeBrokers
 from e2e_flow import WAIT_S, Flow, flowing
-from e2e_orders import ROWS_PER_S
 from e2e_secured import LOGIN, PASSWORD, SecuredListener, add_login, grant, take_right
 from e2e_worker import wait_for
 from kafka_quotas import alter_quota
@@ -24,8 +23,8 @@ PARTS = ("s3", "bigquery", "copies", "backfill")
 WORKERS_OWN = ("configs WRITE", "workers' group", "configs READ", "status WRITE", "offsets WRITE")
 """Names the rights that a test takes from the workers themselves."""
 QUOTA = "producer_byte_rate"
-QUOTA_BYTES_PER_S = 8000
-"""The source writes 60 KB/s, and the workers a little."""
+QUOTA_BYTES_PER_ROW = 40
+"""A row takes some 300, and the workers write a little, too."""
 
 
 @pytest.fixture
@@ -45,9 +44,9 @@ def admin(brokers):
 
 
 @pytest.fixture
-def flow(request, brokers, admin, make_flow):
+def flow(request, brokers, secured, admin, make_flow):
     made = make_flow(getattr(request, "param", "s3"), brokers)
-    add_login(admin, list(made.rights().values()))
+    add_login(admin, list(made.rights().values()), at=secured)
     with flowing(made):
         yield made
 
@@ -104,9 +103,13 @@ def test_each_right_that_workers_lose_is_told_as_the_command_that_heals(flow, ad
 
 @pytest.mark.parametrize("flow", ["s3", "bigquery", "copies"], indirect=True)
 def test_a_quota_that_is_set_and_lifted_slows_rows_and_loses_none(flow, brokers):
-    alter_quota(brokers.bootstrap_servers, "users", LOGIN, "--add-config", f"{QUOTA}={QUOTA_BYTES_PER_S}")
+    alter_quota(
+        brokers.bootstrap_servers, "users", LOGIN, "--add-config", f"{QUOTA}={QUOTA_BYTES_PER_ROW * flow.rows_per_s}"
+    )
     at = flow.writer.rows
-    behind = wait_for(lambda: flow.behind() > 10 * ROWS_PER_S and flow.behind(), WAIT_S, "rows that are behind by 10 s")
+    behind = wait_for(
+        lambda: flow.behind() > 10 * flow.rows_per_s and flow.behind(), WAIT_S, "rows that are behind by 10 s"
+    )
     alter_quota(brokers.bootstrap_servers, "users", LOGIN, "--delete-config", QUOTA)
     told(f"{behind} rows behind after {flow.writer.rows - at}; rows flowed after {flow.until_rows_flow():.1f} s")
     seen = flow.check()
