@@ -97,8 +97,13 @@ class Flow(ABC):
             assert set(self.brokers.replicas(topic)) == {3}, f"{topic}: {self.brokers.replicas(topic)} replicas"
 
     def create(self, name: str, config: Mapping[str, str], worker: int = 0) -> None:
-        """Create a connector."""
-        answer = self.workers[worker].create(name, config)
+        """Create a connector, once a worker of a loaded machine finds the time to check it."""
+
+        def answered() -> requests.Response | None:
+            answer = self.workers[worker].create(name, config)
+            return None if "did not answer check within" in answer.text else answer
+
+        answer = wait_for(answered, WAIT_S, f"an answer to the creation of {name}")
         assert answer.status_code == 201, answer.text
 
     def until_rows_flow(self) -> float:
