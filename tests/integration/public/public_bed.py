@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -127,7 +128,7 @@ def _unequal(worker: WorkerProcess, trials: Sequence[Trial]) -> dict[str, str]:
         while trial.found() != trial.wanted():
             status = worker.status(trial.name)
             broken = [task["trace"] for task in status.get("tasks", []) if task["state"] == "FAILED"]
-            if broken or not limit.wait(0.5):
+            if (broken and trial.found() != trial.wanted()) or not limit.wait(0.5):
                 told[trial.public] = _difference(trial, broken, status)
                 break
     return told
@@ -137,6 +138,6 @@ def _difference(trial: Trial, broken: Sequence[str], status: Mapping[str, Any]) 
     if broken:
         return broken[0][:600]
     found, wanted = trial.found(), trial.wanted()
-    lacking = [row for row in wanted if row not in found][:3]
-    foreign = [row for row in found if row not in wanted][:3]
+    lacking = [*(Counter(wanted) - Counter(found))][:3]
+    foreign = [*(Counter(found) - Counter(wanted))][:3]
     return f"{len(found)} rows of {len(wanted)}; lacking {lacking}, foreign {foreign}; {status}"

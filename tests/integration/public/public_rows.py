@@ -7,6 +7,7 @@ import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import fastavro
@@ -98,13 +99,18 @@ class Topics:
     def _decoded(self, config: Mapping[str, str], text: bytes) -> Any:
         converter = config.get("value.converter", JSON)
         if converter == AVRO:
-            number = int.from_bytes(text[1:5], "big")
-            found = SchemaRegistryClient({"url": self.registry_url}).get_schema(number).schema_str
-            return fastavro.schemaless_reader(io.BytesIO(text[5:]), fastavro.parse_schema(json.loads(found)), None)
+            schema = _schema_of(self.registry_url, int.from_bytes(text[1:5], "big"))
+            return fastavro.schemaless_reader(io.BytesIO(text[5:]), schema, None)
         if converter == STRING:
             return text.decode()
         value = json.loads(text)
         return value if config.get("value.converter.schemas.enable", "true") == "false" else value["payload"]
+
+
+@cache
+def _schema_of(registry_url: str, number: int) -> Any:
+    found = SchemaRegistryClient({"url": registry_url}).get_schema(number).schema_str
+    return fastavro.parse_schema(json.loads(found or ""))
 
 
 class _AvroWriter:
