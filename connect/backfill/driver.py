@@ -150,6 +150,14 @@ class Driver:
             self.store.say(JobSignal(job.name, Signal.PAUSE), Deadline.after(KAFKA_S))
         return job
 
+    def rest(self, run: str) -> None:
+        """Say that the job is paused, as its owner asked a run that has died. Another run than that is left alone."""
+        if self.ownership.require_known().run != run:
+            return
+        job = self.ownership.known(self.ownership.take_over())
+        if job.state.is_running:
+            self.ownership.say(job, JobState.PAUSED)
+
     def limit(self, given: Mapping[str, Any]) -> Pace:
         """Let the job go faster or slower from now on. Return its new limits. ConfigError, JobStateError."""
         job = self.ownership.require_known()

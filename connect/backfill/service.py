@@ -94,18 +94,22 @@ class BackfillService:
         what a process of this worker ran that has died.
 
         The jobs that cannot go on now, with the reasons: to be tried again. They keep no other one from going on. A
-        job whose owner wants it to pause stays as it is, and so does one whose engine no worker may choose.
+        job whose owner wants it to pause or to end does that, and one whose engine no worker may choose stays as it is.
         """
         jobs = self._jobs()
-        left = [job for job in jobs.jobs.values() if self._is_left(job, jobs.signals.get(job.name), alive)]
+        left = [job for job in jobs.jobs.values() if self._is_left(job, alive)]
         self._children.forget_ended()
         why: dict[str, str] = {}
         again: dict[str, str] = {}
 
         def go_on(job: Job) -> None:
-            _log.warning("Backfill %s goes on here: worker %s no longer runs it.", job.name, job.worker)
+            asked = jobs.signals.get(job.name)
+            _log.warning("Worker %s no longer runs backfill %s; this one sees to it.", job.worker, job.name)
             try:
-                self.resume(job.name, timeout_s, is_asked_for=False)
+                if asked in {Signal.PAUSE, Signal.CANCEL}:
+                    self._finish(job, asked)
+                else:
+                    self.resume(job.name, timeout_s, is_asked_for=False)
             except ConnectError as error:
                 why[job.name] = str(error)
                 if not isinstance(error, ConfigError):
@@ -117,14 +121,17 @@ class BackfillService:
         self._not_adopted = why
         return again
 
-    def _is_left(self, job: Job, signal: Signal | None, alive: Collection[str] | None) -> bool:
-        """Return True if nobody runs a job any more that this worker is to run."""
-        if (
-            not job.is_running
-            or not job.worker
-            or signal not in {None, Signal.GO_ON}
-            or self._children.is_running(job.name)
-        ):
+    def _finish(self, job: Job, asked: Signal) -> None:
+        """Pause or cancel a job, which its run has not lived to do."""
+        with self._driver(job.name) as driver:
+            if asked is Signal.CANCEL:
+                driver.cancel()
+            else:
+                driver.rest(job.run)
+
+    def _is_left(self, job: Job, alive: Collection[str] | None) -> bool:
+        """Return True if nobody runs a job any more that this worker is to see to."""
+        if not job.is_running or not job.worker or self._children.is_running(job.name):
             return False
         if job.worker == self._children.worker_id:
             return True

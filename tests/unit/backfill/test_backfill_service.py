@@ -6,6 +6,7 @@ import json
 import shlex
 from dataclasses import asdict, replace
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -120,6 +121,27 @@ def job(name, worker, state=JobState.RUNNING, group="g", **engine):
     return Job(spec, state, "r", 1, 1, 1, (), (), (), 0, 0, worker=worker, group=group)
 
 
+class Driver:
+    """Remembers what a service asked it to finish."""
+
+    finished: ClassVar[list[tuple[str, str]]] = []
+
+    def __init__(self, spec, *_):
+        self._name = spec.name
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def rest(self, run):
+        self.finished.append((self._name, f"paused {run}"))
+
+    def cancel(self):
+        self.finished.append((self._name, "cancelled"))
+
+
 @pytest.fixture
 def with_jobs(children, monkeypatch):
     """The service of a worker of the cluster g whose jobs topic has these records."""
@@ -127,6 +149,8 @@ def with_jobs(children, monkeypatch):
     def made(*records):
         jobs = Jobs(records)
         monkeypatch.setattr(service, "JobStore", lambda *_: SimpleNamespace(jobs=lambda deadline: jobs))
+        monkeypatch.setattr(service, "Driver", Driver)
+        monkeypatch.setattr(Driver, "finished", [])
         return BackfillService(WorkerConfig.parse(WORKER), children)
 
     return made
@@ -145,10 +169,14 @@ def test_a_worker_adopts_what_the_dead_ran_and_what_a_process_of_its_own_ran_tha
         job("mine-of-an-older-release", "me:1", group=""),
     ]  # fmt: skip
     children.running = {"mine"}
-    backfills = with_jobs(*(one.record for one in found), JobSignal("to-be-paused", Signal.PAUSE).record)
+    found += [job("to-be-cancelled", "gone:1"), job("pauses-there", "you:1")]
+    asked = {"to-be-paused": Signal.PAUSE, "to-be-cancelled": Signal.CANCEL, "pauses-there": Signal.PAUSE}
+    signals = [JobSignal(name, signal).record for name, signal in asked.items()]
+    backfills = with_jobs(*(one.record for one in found), *signals)
     assert backfills.adopt({"me:1", "you:1"}, 1.0) == {}
     mine = {"mine-and-died", "mine-of-an-older-release"}
     assert asked_for(children) == {"of-the-dead", "planned", *mine}
+    assert sorted(Driver.finished) == [("to-be-cancelled", "cancelled"), ("to-be-paused", "paused r")]
     shown = {one["name"]: one["not_adopted"] for one in backfills.backfills()}
     assert "engine.jars of job forged" in shown["forged"]
     assert "of-another-cluster" not in shown
