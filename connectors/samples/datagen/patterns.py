@@ -23,6 +23,11 @@ class _Part:
     least: int
     most: int
 
+    def text(self, dice: random.Random) -> str:
+        """Return its characters, as often as it is drawn to come. What can only be one text is not drawn."""
+        count = self.least if self.least == self.most else dice.randint(self.least, self.most)
+        return self.characters * count if len(self.characters) == 1 else "".join(dice.choices(self.characters, k=count))
+
 
 class Pattern:
     """Makes texts of a regular expression. ValueError: it has more than characters, classes and repetitions."""
@@ -41,9 +46,7 @@ class Pattern:
 
     def text(self, dice: random.Random) -> str:
         """Return a text that matches."""
-        return "".join(
-            dice.choice(part.characters) for part in self._parts for _ in range(dice.randint(part.least, part.most))
-        )
+        return "".join([part.text(dice) for part in self._parts])
 
 
 def _bounds(times: re.Match[str] | None) -> tuple[int, int]:

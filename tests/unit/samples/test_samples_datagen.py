@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -220,6 +221,13 @@ def test_it_is_found_by_the_names_of_the_java_connector() -> None:
 def test_a_pattern_that_no_text_is_made_by_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"No text is made by|ends before it begins"):
         Pattern(text)
+
+
+def test_what_a_pattern_leaves_no_choice_of_is_not_drawn() -> None:
+    dice, one_draw = random.Random(1), random.Random(1)
+    assert re.fullmatch("User_[1-9]--", Pattern("User_[1-9]-{2}").text(dice))
+    one_draw.choices("123456789")
+    assert dice.getstate() == one_draw.getstate()
 
 
 def test_no_key_comes_twice_in_a_map() -> None:
