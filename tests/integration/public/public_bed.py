@@ -54,7 +54,7 @@ def _some(publics: Iterable[Public]) -> Sequence[Public]:
 FEW = pytest.mark.parametrize(
     "drawn",
     [
-        pytest.param(_some, id="some"),
+        pytest.param(_some, id="some", marks=pytest.mark.timeout(900)),
         pytest.param(list, id="all", marks=[pytest.mark.chaos, pytest.mark.timeout(1800)]),
     ],
 )
