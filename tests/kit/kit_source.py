@@ -23,7 +23,8 @@ class AcksEarlyTask(TableSource):
     """Prunes upstream as soon as rows are read, not when they are stored."""
 
     def query(self) -> list[dict[str, Any]]:
-        rows = self.select("SELECT * FROM rows WHERE NOT pruned ORDER BY tie, id LIMIT :most", {"most": 7})
+        found = self.select("SELECT * FROM rows WHERE NOT pruned ORDER BY tie, id LIMIT :most", {"most": 7})
+        rows = self.of_one_topic(found)
         for row in rows:
             self.select("UPDATE rows SET pruned = 1 WHERE id = :id RETURNING id", row)
         return rows
@@ -39,7 +40,8 @@ class PrefetchesTask(AcksEarlyTask):
     def query(self) -> list[dict[str, Any]]:
         while rows := super().query():
             self.held += rows
-        given, self.held = self.held[:7], self.held[7:]
+        given = self.of_one_topic(self.held[:7])
+        self.held = self.held[len(given) :]
         return given
 
 
