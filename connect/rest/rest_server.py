@@ -140,6 +140,7 @@ class HttpThread:
                 server.close()
             for runner in runners:
                 await runner.cleanup()
+            await _end_tasks()
             self._bound.close()
 
     async def _listen(self, runner: web.AppRunner, app: web.Application, listener: Listener) -> asyncio.Server:
@@ -154,3 +155,12 @@ class HttpThread:
             ssl_handshake_timeout=timeout_s,
             backlog=BACKLOG,  # asyncio sets it anew
         )
+
+
+async def _end_tasks() -> None:
+    """Cancel what still waits, as for the body of a client that is gone: the event loop closes behind this."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left:
+        await asyncio.wait(left, timeout=_SHUTDOWN_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,7 @@ def serve() -> Iterator[ServerMaker]:
     yield start
     for server in servers:
         server.stop()
+        assert not asyncio.all_tasks(server._loop), "A task outlives its server, and is logged in a later test."
     for bound in bounds:
         bound.close()
 
