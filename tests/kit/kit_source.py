@@ -181,6 +181,7 @@ class LogsASecret(TableConnector):
         import logging
 
         logging.getLogger("kit").debug("settings: %s", dict(self.config.originals))
+        super().check(deadline)
 
 
 class SecretlessConfig(ConnectorConfig):
