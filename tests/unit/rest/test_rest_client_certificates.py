@@ -1,0 +1,115 @@
+"""Who shows a certificate that tells another name, no single one, or is not valid now, is nobody's user."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+import requests
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from rest_client import Rest, ServerMaker
+
+P: Final = "listeners.https."
+ROOT: Final = "root"
+NOW: Final = dt.datetime.now(dt.UTC)
+DAY: Final = dt.timedelta(days=1)
+
+
+class Certificates:
+    """An authority, and certificates that it has signed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._authority = trustme.CA()
+        self.ca, self.store = folder / "ca.pem", folder / "store.pem"
+        self._authority.cert_pem.write_to_path(str(self.ca))
+        issued = self._authority.issue_cert("127.0.0.1")
+        issued.private_key_and_cert_chain_pem.write_to_path(str(self.store))
+
+    def of(
+        self, *names: str, begins: dt.datetime = NOW - DAY, ends: dt.datetime = NOW + DAY,
+        usage: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH, by: trustme.CA | None = None,
+    ) -> Path:  # fmt: skip
+        """Return a certificate with these common names, for clients or for something else."""
+        signer = by or self._authority
+        signing = load_pem_private_key(signer.private_key_pem.bytes(), None)
+        assert isinstance(signing, ec.EllipticCurvePrivateKey)
+        parent = x509.load_pem_x509_certificate(signer.cert_pem.bytes())
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name) for name in names])
+        made = (
+            x509.CertificateBuilder(
+                parent.subject, subject, key.public_key(), x509.random_serial_number(), begins, ends
+            )
+            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+            .sign(signing, hashes.SHA256())
+        )
+        path = self._folder / f"{made.serial_number}.pem"
+        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        path.write_bytes(private + made.public_bytes(Encoding.PEM))
+        return path
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Certificates:
+    return Certificates(tmp_path)
+
+
+@pytest.fixture
+def rest(serve: ServerMaker, certificates: Certificates) -> Rest:
+    files = {f"{P}ssl.keystore.location": str(certificates.store), f"{P}ssl.keystore.type": "PEM",
+             f"{P}ssl.truststore.location": str(certificates.ca), f"{P}ssl.truststore.type": "PEM"}  # fmt: skip
+    roles = {"rest.roles.viewer": f"certificate:{ROOT}, certificate:*.orders.example"}
+    return serve(worker={"listeners": "https://127.0.0.1:0", f"{P}ssl.client.auth": "requested", **files, **roles})
+
+
+def asked(rest: Rest, certificates: Certificates, shown: Path) -> requests.Response:
+    return rest("GET", "/connectors", verify=str(certificates.ca), cert=str(shown))
+
+
+@pytest.mark.parametrize("name", [ROOT, "ada.orders.example"])
+def test_who_is_named_is_served(rest: Rest, certificates: Certificates, name: str) -> None:
+    assert asked(rest, certificates, certificates.of(name)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("names", "status"),
+    [
+        ((ROOT, "evil"), 401), (("evil", ROOT), 401), ((ROOT, ROOT), 401), ((), 401), ((" ",), 401),
+        (("ro\u00adot",), 401), (("root\0",), 401), (("root\n",), 401), (("\u202eroot",), 401),
+        (("ROOT",), 403), (("root ",), 403), (("evil",), 403), (("certificate:root",), 403), (("*",), 403),
+        (("ada.orders.example.evil",), 403), (("orders.example",), 403), (("r\u043e\u043et",), 403),
+    ],
+)  # fmt: skip
+def test_other_names_and_several_are_nobody(
+    rest: Rest, certificates: Certificates, names: tuple[str, ...], status: int
+) -> None:
+    assert asked(rest, certificates, certificates.of(*names)).status_code == status
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda own: own.of(ROOT, begins=NOW - 2 * DAY, ends=NOW - DAY), lambda own: own.of(ROOT, begins=NOW + DAY / 2),
+        lambda own: own.of(ROOT, by=trustme.CA()), lambda own: own.of(ROOT, usage=ExtendedKeyUsageOID.SERVER_AUTH),
+    ],
+    ids=["expired", "of tomorrow", "of another authority of the same kind", "of a server"],
+)  # fmt: skip
+def test_a_certificate_that_is_not_valid_ends_in_tls(
+    rest: Rest, certificates: Certificates, made: Callable[[Certificates], Path]
+) -> None:
+    with pytest.raises(requests.exceptions.RequestException, match=r"(?i)ssl|reset|eof|closed|aborted"):
+        asked(rest, certificates, made(certificates))
