@@ -43,6 +43,19 @@ class ReleasedWorker(WorkerProcess):
         if self.packages is None:
             super().start(timeout_s)
             return
+        self._launch()
+        wait_for(self._is_up, timeout_s, lambda: f"health of a worker of the release: {self.log_tail()}")
+
+    def _is_up(self) -> bool:
+        """Tell whether it is healthy. It is started again where it has ended, as a supervisor does.
+
+        On a loaded machine the first release ends where a broker does not know its topics yet.
+        """
+        if not self.is_running():
+            self._launch()
+        return self.healthy()
+
+    def _launch(self) -> None:
         with self.log_path.open("ab") as log:
             process: Any = subprocess.Popen(
                 [sys.executable, "-c", _MAIN, "worker", str(self._file)],
@@ -52,4 +65,3 @@ class ReleasedWorker(WorkerProcess):
                 stderr=log,
             )
         self._process = process
-        wait_for(self.healthy, timeout_s, "health of a worker of the release", by=self)
