@@ -40,12 +40,14 @@ def blind_spots(
     reads_all: bool | None = None,
     out_of_order: str | None = None,
     least_id: int | None = None,
+    passed_ids: tuple[int, int] | None = None,
 ) -> Iterator[BlindSpot]:
     """Yield what is not seen of a table or query.
 
     `cursor`: the columns that order its rows, empty names are expressions. `server_offset_s`: how far the server's own
     clock on the wall is ahead of UTC now; None: not asked. `reads_all`: what EXPLAIN says of a poll; None: nothing.
     `out_of_order`: why ids are not given out in order. `least_id`: of the rows there are, where reading begins now.
+    `passed_ids`: the id behind which reading goes on, and the largest of the rows there are.
     """
     yield from cut_off(label, shape.columns, config)
     if config.mode == "bulk":
@@ -63,6 +65,14 @@ def blind_spots(
             f"{least_id}. incrementing.initial={least_id - 1} reads them, and so does a backfill."
         )
         yield BlindSpot(text, "incrementing.initial" not in config.originals)
+    if passed_ids is not None and passed_ids[1] < passed_ids[0]:
+        stored, largest = passed_ids
+        text = (
+            f"{label}: rows with ids up to {stored} are not read, as the stored offset says that they were, and the "
+            f"largest id is {largest}. Where the table was filled anew, or its ids begin again, set or reset the "
+            "connector's offset."
+        )
+        yield BlindSpot(text, True)
     if config.offset_mode == "confluent":
         text = f"{label}: rows whose transaction commits late are lost with offset.mode=confluent; safe reads them."
         yield BlindSpot(text, True)

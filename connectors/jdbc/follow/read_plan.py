@@ -134,7 +134,7 @@ class PlanBuilder:
             topic=topic_of(self.table, config) if self.table else config.topic_prefix,
             key=self._record_key(),
             names_row=self._names_row(),
-            blind_spots=self._blind_spots(mode, is_first=stored is None, scans=scans),
+            blind_spots=self._blind_spots(mode, stored, scans=scans),
             partition=partition,
             source=self.source,
             format=RowFormat(
@@ -164,11 +164,12 @@ class PlanBuilder:
         first = self.shape.find(names[0])
         return None if first is None else reads_all(self._database, self.source, mode.order, first)
 
-    def _blind_spots(self, mode: Mode, *, is_first: bool, scans: bool | None) -> tuple[BlindSpot, ...]:
-        config, disorder, least = self._config, None, None
+    def _blind_spots(self, mode: Mode, stored: Offset | None, *, scans: bool | None) -> tuple[BlindSpot, ...]:
+        config, disorder, least, passed = self._config, None, None, None
         if config.mode == "incrementing" and self.table is not None:
             disorder = self.dialect.settled.out_of_order(self._database, self.table, self._order[0])
-            least = self._least_id(mode.order[0]) if is_first else None
+            least = self._id(sa.func.min(mode.order[0])) if stored is None else None
+            passed = self._passed_ids(mode, offsets.id_of(stored))
         offset_s = self._server_offset_s()
         spots = blind_spots(
             self._label,
@@ -179,12 +180,20 @@ class PlanBuilder:
             reads_all=scans,
             out_of_order=disorder,
             least_id=least,
+            passed_ids=passed,
         )
         return tuple(spots)
 
-    def _least_id(self, column: sa.ColumnElement[Any]) -> int | None:
-        least = sa.select(sa.func.min(column)).select_from(self.source.relation)
-        value = self._database.scalar(least, f"looking at {self._label}")
+    def _passed_ids(self, mode: Mode, stored_id: int | None) -> tuple[int, int] | None:
+        # Without an index the question would read the whole table.
+        if stored_id is None or not has_index(self.shape, self._order[:1]):
+            return None
+        largest = self._id(sa.func.max(mode.order[0]))
+        return None if largest is None else (stored_id, largest)
+
+    def _id(self, which: sa.ColumnElement[Any]) -> int | None:
+        asked = sa.select(which).select_from(self.source.relation)
+        value = self._database.scalar(asked, f"looking at {self._label}")
         return None if value is None else int(value)
 
     def _server_offset_s(self) -> int | None:

@@ -44,7 +44,8 @@ def test_what_a_run_did_not_live_to_do_is_done(
         "created_ms": now_ms, "updated_ms": now_ms, "worker": "gone:1", "group": unique,
     }  # fmt: skip
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
-    for key, value in [(json.dumps({"job": unique}), json.dumps(job)), JobSignal(unique, signal).record]:
+    record = json.dumps({"job": unique}).encode(), json.dumps(job).encode()
+    for key, value in (record, JobSignal(unique, signal).record):
         producer.produce(JOBS_TOPIC, value, key, partition=0)
     assert producer.flush(60) == 0
 

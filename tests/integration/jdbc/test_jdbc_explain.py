@@ -96,6 +96,21 @@ def test_ids_that_no_poll_reads_are_told_where_reading_begins(server: Server, ca
     assert warned(caplog, "never read, as") == []
 
 
+def test_a_stored_offset_beyond_all_rows_is_told(server: Server, caplog: pytest.LogCaptureFixture):
+    server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY)", "INSERT INTO {t} VALUES (1), (2), (3)")
+    store = OffsetStore()
+    task = server.opened(store, **BY_ID)
+    assert len(rows(batches(task, store))) == 3
+    task.close()
+    server.opened(store, **BY_ID).close()
+    assert warned(caplog, "are not read") == []
+    server.run("DELETE FROM {t}", "INSERT INTO {t} VALUES (1), (2)")
+    server.opened(store, **BY_ID).close()
+    (told,) = warned(caplog, "are not read")
+    assert "ids up to 3 are not read" in told
+    assert "the largest id is 2" in told
+
+
 def test_a_missing_index_of_sqlite_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     path = tmp_path / "a.db"
     run_sql(path, TABLE.format(t="t"), ROW.format(t="t"))

@@ -54,6 +54,13 @@ def test_a_column_whose_microseconds_are_cut_off_is_named(digits: int | None, se
     assert [text for text in told if "ts becomes" in text and "micros_long" in text] == told[:is_said]
 
 
+@pytest.mark.parametrize(("passed", "is_said"), [((1007, 1007), False), ((1007, 2000), False), ((5000, 1007), True)])
+def test_an_offset_beyond_all_rows_is_said(passed: tuple[int, int], is_said: bool):
+    config = JdbcSourceConfig.parse({"connection.url": "jdbc:postgresql://h/d", "table.whitelist": "t", **BY_ID})
+    told = [spot for spot in blind_spots("table t", INDEXED, ("id",), config, passed_ids=passed) if "5000" in spot.text]
+    assert [spot.can_be_mended for spot in told] == [True] * is_said
+
+
 def test_confluents_statements_are_said_to_lose_rows():
     assert any(
         "commits late are lost" in text for text in said(INDEXED, ("id",), **BY_ID, **{"offset.mode": "confluent"})
