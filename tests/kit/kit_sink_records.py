@@ -32,7 +32,7 @@ class DropsOtherKeysTask(TableSink):
     """Leaves out rows whose key it cannot use, and tells nobody."""
 
     def write(self, connection: sqlite3.Connection, batch: Batch) -> None:
-        if batch.keys is not None and isinstance(batch.keys.rows()[0], dict):
+        if batch.keys is not None and len(batch) and isinstance(batch.keys.rows()[0], dict):
             super().write(connection, batch)
 
 
