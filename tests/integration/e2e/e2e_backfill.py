@@ -141,6 +141,7 @@ class BackfillFlow(Flow):
         wanted = {
             **kept,
             "rows written": Right("TOPIC", self.topic, "WRITE"),
+            "rows compared": Right("TOPIC", self.topic, "READ"),
             "a lane's transactions": Right("TRANSACTIONAL_ID", f"bf-{self.job}-0", "WRITE"),
             "other lane's transactions": Right("TRANSACTIONAL_ID", f"bf-{self.job}-1", "WRITE"),
             "job's transactions": Right("TRANSACTIONAL_ID", f"bf-{self.job}-driver", "WRITE"),
