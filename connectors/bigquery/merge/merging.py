@@ -114,7 +114,8 @@ class Merging:
         target = batch.target
         with self._working:
             staged = self._staging.fill(batch)
-            self._staging.mark(staged.name, State.STAGED)
+            # Another task may have written its refusal where the facts of the same batch are staged anew.
+            self._staging.mark(staged.name, State.STAGED, staged.facts.text())
             if self._role.merges(target):
                 listed = self._staging.waiting(within_s=self._interval_s / 2)
                 self._collect_table(target, {staged.name, *listed.get(target, ())})

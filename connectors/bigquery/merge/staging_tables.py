@@ -143,9 +143,9 @@ class StagingTables:
         """Drop a staging table; no error where it is gone."""
         self._warehouse.drop(name)
 
-    def mark(self, name: str, state: State, why: str | None = None) -> None:
-        """Tell what became of a staging table."""
-        self._warehouse.label(name, {STATE_LABEL: state}, description=why)
+    def mark(self, name: str, state: State, text: str | None = None) -> None:
+        """Tell what became of a staging table. text: its facts, or why it was refused; None: it stays."""
+        self._warehouse.label(name, {STATE_LABEL: state}, description=text)
 
     def look(self, name: str) -> Found | None:
         """Return what became of a staging table; None where it is gone."""
