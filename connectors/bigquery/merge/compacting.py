@@ -26,6 +26,7 @@ from connectors.bigquery.merge.staging import StagedFacts, batch_id, parquet_of
 from connectors.bigquery.merge.staging_tables import Role, StagingTables
 from connectors.bigquery.rows.table_schema import by_name
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
+from connectors.bigquery.tables.mode_changes import require_merged
 from connectors.bigquery.tables.table_columns import log_columns
 from connectors.bigquery.warehouse.job_facts import Counts
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -143,6 +144,8 @@ class Compacting:
         columns = log_columns(table_columns, clears=facts.clears is not None)
         log, job_id = log_table(batch.target), f"kafka-connect-log-{name}"
         self._warehouse.append(log, columns, parquet_of(rows), job_id, Counts.LOST)
+        # A log that has its rows before the mode changes holds the change up; one that gets them later is not merged.
+        require_merged(self._warehouse, batch.target)
         self._facts[batch.target] = facts
 
 

@@ -5,6 +5,9 @@ BigQuery runs two MERGEs of a table side by side as long as both only insert, so
 The id of a job is used once in a project. So a statement is submitted under the first number of its table that has no
 job, and only once the job of the number before it has ended. A task that lost the table without knowing it, as one that
 was frozen, finds its number taken, and its statement runs behind the other's.
+
+A mode that does not merge ends the line of a table: it labels the table, and takes the next number. Who submits under a
+number has looked at the label after the number was found free, so no statement follows that does not know of it.
 """
 
 from __future__ import annotations
@@ -13,13 +16,15 @@ import hashlib
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from connectors.bigquery.dedup.side_tables import merges_table
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.spending.ledger import Kind
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
-from connectors.bigquery.warehouse.job_facts import Changed
+from connectors.bigquery.tables.mode_changes import require_merged
+from connectors.bigquery.warehouse.job_facts import Changed, Ended, Metering
 from connectors.bigquery.warehouse.table_facts import NewTable
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
@@ -70,9 +75,21 @@ class MergeLine:
     def _run(self, target: str, sql: str, doing: str, kind: Kind, *, reads: bool) -> Changed:
         line = _line_of(target)
         metering, number = self._spending.metering(target, sql, kind), self._number(target, line)
+        metering = _LabelledMetering(self._warehouse, target, metering)
         done = self._warehouse.run(sql, line, doing, first_attempt=number, metering=metering, reads=reads)
         self._next[target] = done.attempt + 1
         return done
+
+    def end(self, target: str) -> None:
+        """Wait for the last statement of a table, which has a label by now that forbids further ones.
+
+        A process that did not see the label finds its number taken, and looks again.
+        """
+        if self._warehouse.table(merges_table(target)) is None:  # it is made before anybody looks at the label
+            return
+        line = _line_of(target)
+        doing, number = f"ending the merges of table {target}", self._number(target, line)
+        self._next[target] = self._warehouse.run("SELECT 1 AS ended", line, doing, first_attempt=number).attempt + 1
 
     def wait_until_it_rests(self, target: str, pause: Callable[[float], None]) -> None:
         """Wait until the last statement has ended and no other one has followed soon. `pause`: waits for seconds."""
@@ -112,6 +129,22 @@ class MergeLine:
             self._warehouse.create(NewTable(merges_table(target), _COLUMNS))
             return 0
         return int(found.labels.get(_NUMBER_LABEL, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelledMetering:
+    """It lets a job be submitted only while its table is one into which rows are merged."""
+
+    warehouse: Warehouse
+    target: str
+    metering: Metering
+
+    def limit_bytes(self, job_id: str) -> int | None:
+        require_merged(self.warehouse, self.target)
+        return self.metering.limit_bytes(job_id)
+
+    def ended(self, job: Ended) -> None:
+        self.metering.ended(job)
 
 
 def first_free(is_taken: Callable[[int], bool]) -> int:

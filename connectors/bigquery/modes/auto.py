@@ -18,6 +18,8 @@ _COSTS: Final = re.compile(r"merge-(\d+)-compact-(\d+)")
 """The code of a choice by costs, in US cents a day."""
 EMPTY: Final = "no-rows"
 NAMED: Final = "named"
+CHANGING: Final = "changing"
+"""The reason of a mode that takes its table over from one that merged, and has added no row yet."""
 HAS_LOG: Final = "has-log"
 MERGED: Final = "was-merged"
 _REASONS: Final[Mapping[str, str]] = {

@@ -1,15 +1,16 @@
 """Decides which dedup.mode may go on with a table that another one has written, and how to go on where it may not.
 
 `merge`, `compact` and `auto` may follow each other, and `view` may follow them: these keep the same rows. What `view`
-and `cdc` have written stays theirs. `cdc` follows no mode that merged: BigQuery knows neither the orders nor the
-deletes of what is there, so an older record that comes late, or again, would take a row's place.
+and `cdc` have written stays theirs, and no statement of a mode that merges may change it. `cdc` follows no mode that
+merged: BigQuery knows neither the orders nor the deletes of what is there, so an older record that comes late, or
+again, would take a row's place.
 """
 
 from __future__ import annotations
 
 from connect.api.errors import ConfigError
-from connectors.bigquery.dedup.side_tables import MODE_LABEL, log_table, merges_table
-from connectors.bigquery.modes.auto import HAS_LOG, MERGED, Choice, choice_in
+from connectors.bigquery.dedup.side_tables import MODE_LABEL, REASON_LABEL, log_table, merges_table
+from connectors.bigquery.modes.auto import CHANGING, CHOICES, HAS_LOG, MERGED, Choice, choice_in
 from connectors.bigquery.modes.cdc import CdcMode
 from connectors.bigquery.modes.compact import CompactMode
 from connectors.bigquery.modes.merge import MergeMode
@@ -21,7 +22,7 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 def check_change(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableFacts) -> None:
     """Raise ConfigError where the mode of the configuration would lose rows of a table, or double them."""
-    mode, written_by = config.mode, table.labels.get(MODE_LABEL, "")
+    mode, written_by = config.mode, "" if is_changing(table) else table.labels.get(MODE_LABEL, "")
     keeps_rows = (mode.is_keyed or mode.merges_rows) and mode.name != written_by
     if written_by == ViewMode.name and keeps_rows:
         raise _holds_every_record(config, table.name)
@@ -29,6 +30,42 @@ def check_change(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableF
         raise _has_changes(config, table.name)
     if mode.name == CdcMode.name and written_by != CdcMode.name and kept_choice(warehouse, table) is not None:
         raise _was_merged(config, table.name)
+    if mode.name != written_by or not mode.owns_table:
+        check_log(config, warehouse, table.name)
+
+
+def is_changing(table: TableFacts) -> bool:
+    """Return True while a mode takes the table over from one that merged: all rows are of the former one."""
+    return table.labels.get(REASON_LABEL) == CHANGING
+
+
+def check_log(config: BigQuerySinkConfig, warehouse: Warehouse, target: str) -> None:
+    """Raise ConfigError where a log has rows that the mode of the configuration would never merge."""
+    mode = config.mode
+    if mode.keeps_log or mode.merges_log:
+        return
+    log = warehouse.table(log_table(target))
+    if log is not None and log.rows:
+        raise ConfigError(
+            f"Table {config.table_path(target)} lacks {log.rows} rows that dedup.mode=compact has written to "
+            f"{log.name}, and dedup.mode={mode.name} would leave them there.",
+            key="dedup.mode",
+            fix="Set dedup.mode=merge, which merges them with its first batch, and change the mode then.",
+        )
+
+
+def require_merged(warehouse: Warehouse, target: str) -> None:
+    """Raise ConfigError where a table has become one of a mode that does not merge, and nothing may be merged into."""
+    table = warehouse.table(target)
+    mode = "" if table is None else table.labels.get(MODE_LABEL, "")
+    if mode and mode not in CHOICES:
+        raise ConfigError(
+            f"Table {target} is one of dedup.mode={mode} since this process began to merge its rows, and a merge would "
+            "change rows that readers see. These rows are not merged, and their offsets are not committed.",
+            key="dedup.mode",
+            fix=f"Stop this process, where another one writes the table by now; else set dedup.mode={mode}, or another "
+            "table in topic2TableMap.",
+        )
 
 
 def kept_choice(warehouse: Warehouse, table: TableFacts) -> Choice | None:

@@ -5,7 +5,7 @@ left as it is: whoever changed it may have had a reason.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from connectors.bigquery.rows.table_schema import Columns
@@ -27,8 +27,10 @@ class _Made:
 class ViewsBeside:
     """The views that a task has made. `make` is called by the task thread, `look` by another one."""
 
-    def __init__(self, warehouse: Warehouse) -> None:
+    def __init__(self, warehouse: Warehouse, replace: Callable[[str, str, str], None]) -> None:
+        """`replace` runs the statement that makes a view, given its name, the statement and its target."""
         self._warehouse = warehouse
+        self._replace = replace
         self._made: dict[str, _Made] = {}
         self._changed: tuple[str, ...] = ()
 
@@ -39,7 +41,7 @@ class ViewsBeside:
 
     def make(self, name: str, text: str, target: str, columns: Columns) -> None:
         """Create a view of `target`, which has these columns, or replace it."""
-        self._warehouse.replace_view(name, text)
+        self._replace(name, f"CREATE OR REPLACE VIEW {self._warehouse.path(name)} AS\n{text}", target)
         view = self._warehouse.table(name)
         self._made[name] = _Made(target, columns, text, None if view is None else view.view_query)
 

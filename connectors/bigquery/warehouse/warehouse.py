@@ -120,12 +120,12 @@ class Warehouse:
                 return False
         return True
 
-    def replace_view(self, name: str, sql: str) -> None:
-        """Create a view, or replace it. ConnectError: a table has its name."""
+    def define(self, name: str, statement: str) -> None:
+        """Run a statement that creates or replaces a view. ConnectError: a table has its name."""
         with self._calls.translated(f"making view {name}"):
             job = self._client.query(
-                f"CREATE OR REPLACE VIEW {self.path(name)} AS\n{sql}", location=self._calls.location,
-                retry=self._calls.again, job_retry=None, timeout=self._calls.limit_s,
+                statement, location=self._calls.location, retry=self._calls.again, job_retry=None,
+                timeout=self._calls.limit_s,
             )  # fmt: skip
             job.result(retry=self._calls.again, timeout=self._calls.limit_s)
 

@@ -6,13 +6,16 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from connect.api.errors import ConfigError
 from connectors.bigquery.cost.asking import choice_for, told_of_dear_merges
 from connectors.bigquery.dedup.side_tables import MODE_LABEL
-from connectors.bigquery.modes.auto import CHOICES, NAMED, Choice, choice_in
+from connectors.bigquery.merge.merge_line import MergeLine
+from connectors.bigquery.modes.auto import CHANGING, CHOICES, NAMED, Choice, choice_in
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import Mode
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.spending.budget import prices_of_config
+from connectors.bigquery.tables.mode_changes import check_log, is_changing
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
@@ -24,9 +27,10 @@ _TOLD_MOST = 20
 class TableModes:
     """It knows the modes of a task's tables. A choice stands in a label of its table, for all tasks and lives."""
 
-    def __init__(self, config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
+    def __init__(self, config: BigQuerySinkConfig, warehouse: Warehouse, line: MergeLine) -> None:
         self._config = config
         self._warehouse = warehouse
+        self._line = line
         self._modes: dict[str, Mode] = {}
         self._choices: dict[str, Choice] = {}
         self._dear: dict[str, str] = {}
@@ -42,18 +46,16 @@ class TableModes:
         mode = self._config.mode
         label = table.labels.get(MODE_LABEL, "")
         if not mode.chooses:
-            if (label and label != mode.name and mode.name in CHOICES) or (mode.owns_table and label != mode.name):
-                self._warehouse.label(target, Choice(mode.name, NAMED).labels)
+            if label and label != mode.name and mode.name in CHOICES:
+                self._choose(table, Choice(mode.name, NAMED))
+            elif mode.owns_table and (label != mode.name or is_changing(table)):
+                self._take_over(target)
             self._modes[target] = mode
             return
         kept = choice_in(table.labels)
         if kept is None:
             choice = choice_for(self._config, self._warehouse, prices_of_config(self._config), target, time.time())
-
-            def labelled(now: Mapping[str, str]) -> Mapping[str, str] | None:
-                return None if now.get(MODE_LABEL) in CHOICES else {**now, **choice.labels}
-
-            if self._warehouse.relabel(target, labelled):
+            if self._choose(table, choice):
                 _log.info("dedup.mode=auto takes %s for table %s: %s.", choice.mode, target, choice.why)
                 kept = choice
             else:  # another task has chosen meanwhile
@@ -61,6 +63,35 @@ class TableModes:
                 kept = (None if now is None else choice_in(now.labels)) or choice
         self._keep(table, kept)
         self._modes[target] = mode.of_table(kept.mode)
+
+    def _choose(self, table: TableFacts, choice: Choice) -> bool:
+        """Label the table; False where somebody has named another mode since it was looked at."""
+        known = table.labels.get(MODE_LABEL)
+
+        def labelled(now: Mapping[str, str]) -> Mapping[str, str] | None:
+            return {**now, **choice.labels} if now.get(MODE_LABEL) == known else None
+
+        return self._warehouse.relabel(table.name, labelled)
+
+    def _take_over(self, target: str) -> None:
+        """Make the table one of the mode, once no statement of a mode that merged can follow.
+
+        ConfigError: its log has rows, or somebody has set another mode meanwhile. Then the table is as it was.
+        """
+        config, name = self._config, self._config.mode.name
+        self._warehouse.label(target, Choice(name, CHANGING).labels)
+        self._line.end(target)
+        check_log(config, self._warehouse, target)
+
+        def taken(now: Mapping[str, str]) -> Mapping[str, str] | None:
+            return {**now, **Choice(name, NAMED).labels} if now.get(MODE_LABEL) == name else None
+
+        if not self._warehouse.relabel(target, taken):
+            raise ConfigError(
+                f"Table {config.table_path(target)} was given another dedup.mode while dedup.mode={name} took it over.",
+                key="dedup.mode",
+                fix="Give all connectors that write this table the same dedup.mode, and restart the task.",
+            )
 
     def recall(self, targets: Iterable[str]) -> None:
         """Look up what was chosen for tables before, so that it is told before their first rows come, too."""

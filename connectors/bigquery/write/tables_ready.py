@@ -18,9 +18,10 @@ from connect.api.records import Batch
 from connectors.bigquery.dedup.dedup_values import cell, own_columns
 from connectors.bigquery.dedup.refusals import in_table, no_key
 from connectors.bigquery.dedup.rules import DedupColumns, Deletes, NullKey, check_key_type, key_column_problem, placed
-from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table, log_table
+from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
 from connectors.bigquery.dedup.staged_rows import Admission
 from connectors.bigquery.dedup.window import PARTITIONABLE, Late, Window, parse_window
+from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.rows.extras import has_keys
 from connectors.bigquery.rows.paths import Root, schema_of
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, by_name
@@ -92,8 +93,9 @@ class TargetTables:
         self._admissions: defaultdict[str, dict[_Shape, Admission]] = defaultdict(dict)
         self._without_values: set[str] = set()
         self._last_shape: tuple[Batch, _Shape] | None = None
-        self.modes = TableModes(config, warehouse)
-        self.views = ViewsBeside(warehouse)
+        self._line = MergeLine(warehouse)
+        self.modes = TableModes(config, warehouse, self._line)
+        self.views = ViewsBeside(warehouse, self._replace_view)
 
     def target(self, batch: Batch) -> str:
         """Return the name of the table that a batch's rows go into."""
@@ -283,7 +285,6 @@ class TargetTables:
         else:
             check_change(self._config, self._warehouse, table)
             self._config.mode.check_table(path, table.primary_key, dedup)
-            self._check_log(target)
             check_keys(self._config, self._warehouse, table, dedup)
         self.modes.settle(target, table)
         if needed.values:
@@ -305,24 +306,19 @@ class TargetTables:
             self.views.make(name, text, target, columns)
         return columns
 
+    def _replace_view(self, name: str, statement: str, target: str) -> None:
+        """Run the statement that makes a view. That of a log stands in the line of its table, where it cannot take the
+        place of one that another mode has made since.
+        """
+        if self.modes.of(target).keeps_log:
+            self._line.run(target, statement, f"making view {name}")
+        else:
+            self._warehouse.define(name, statement)
+
     def _memories(self, target: str) -> Mapping[str, Columns]:
         """Return the columns of the tables that remember the deletes of a time when the table was merged."""
         looked = ((name, self._warehouse.table(name)) for name in (deletes_table(target), cleared_table(target)))
         return {name: found.columns for name, found in looked if found is not None}
-
-    def _check_log(self, target: str) -> None:
-        """Raise ConfigError where a log has rows that this mode would never merge."""
-        mode = self._config.mode
-        if mode.keeps_log or mode.merges_log:
-            return
-        log = self._warehouse.table(log_table(target))
-        if log is not None and log.rows:
-            raise ConfigError(
-                f"Table {self._config.table_path(target)} lacks {log.rows} rows that dedup.mode=compact has written to "
-                f"{log.name}, and dedup.mode={mode.name} would leave them there.",
-                key="dedup.mode",
-                fix="Set dedup.mode=merge, which merges them with its first batch, and change the mode then.",
-            )
 
     def _ready_beside(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
         """Create the log and the tables that remember deletes, or give them the columns that they lack."""

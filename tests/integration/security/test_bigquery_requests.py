@@ -100,7 +100,7 @@ def all_jobs(warehouse: Warehouse) -> None:
     """Have the warehouse run a job of each kind."""
     warehouse.run("MERGE x", "mrg", "merging")
     warehouse.rows("SELECT 1", "reading")
-    warehouse.replace_view("v", "SELECT 1")
+    warehouse.define("v", f"CREATE OR REPLACE VIEW {warehouse.path('v')} AS SELECT 1")
     warehouse.scanned_bytes("SELECT 1")
 
 

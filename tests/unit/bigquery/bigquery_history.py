@@ -5,11 +5,10 @@ The model is the log, the offsets that were committed and the letters; all else 
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from typing import Any, Final
 
-from bigquery_history_checks import PromisedRows, check_values
+from bigquery_history_checks import PromisedRows, check_budget, check_values
 from bigquery_history_log import Sent, Topics, batches
 from bigquery_history_member import Member
 from bigquery_history_settings import SETTINGS
@@ -17,10 +16,11 @@ from histories import History
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery
 from plain_bigquery_client import PlainClient, ProcessDiedError
 
-from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.errors import ConfigError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
+from connectors.bigquery.dedup.side_tables import MODE_LABEL
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 
@@ -109,7 +109,7 @@ class BigQueryHistory:
             except RetriableError:
                 task.close()
                 continue
-            return Member(number, task, client, context)
+            return Member(number, task, client, context, self._settings.get("dedup.mode", ""))
         raise AssertionError("a task never opens")
 
     def _rebalance(self) -> None:
@@ -223,6 +223,10 @@ class BigQueryHistory:
             act()
         except ProcessDiedError:
             self._bury(member)
+        except ConfigError:
+            if member not in self._frozen or not self._is_viewed() or member.mode == "view":
+                raise
+            self._bury(member)  # it is of a mode that merged, and may not go on
 
     def _kill(self) -> None:
         self._bury(self._draw.choice(self._members))
@@ -281,7 +285,12 @@ class BigQueryHistory:
 
     def _change_mode(self) -> None:
         """Rows are merged at once from now on, or by way of the log, with what the other mode has written there."""
-        mode = self._draw.choice([mode for mode in MODES if mode != self._settings["dedup.mode"]])
+        if self._is_viewed():
+            return  # such a table stays as it is
+        self._service.rest()
+        logs = {f"_{table}_log" for table in self._table_of.values()} & self._service.tables.keys()
+        modes = MODES if any(map(self._service.rows, logs)) else (*MODES, "view")  # a log is merged before
+        mode = self._draw.choice([mode for mode in modes if mode != self._settings["dedup.mode"]])
         self._history.note("change", mode=mode)
         for member in self._members:
             self._end(member)
@@ -289,6 +298,9 @@ class BigQueryHistory:
         self._settings["dedup.mode"] = mode
         self._changed_at = dict(self._committed)
         self._rebalance()
+
+    def _is_viewed(self) -> bool:
+        return self._settings.get("dedup.mode") == "view"
 
     def _learn_ids(self) -> None:
         self._topic_ids.update({topic: self._topics.id_of(topic) for topic in self._table_of})
@@ -353,6 +365,9 @@ class BigQueryHistory:
         """
         rows = self._service.rows(table)
         log = f"_{table}_log"
+        if self._is_viewed():
+            labels = self._service.tables[table].resource.get("labels") or {}
+            return (self._service.rows(f"{table}_latest"), False) if labels.get(MODE_LABEL) == "view" else (rows, True)
         if log not in self._service.tables:
             return rows, True
         if self._settings["dedup.mode"] == "merge" and (self._has_merged(table) or not self._service.rows(log)):
@@ -382,8 +397,4 @@ class BigQueryHistory:
         left = [name for name in self._service.tables if "_tmp_" in name]
         assert not left, f"staging tables that nobody drops: {left}"
         self._look(is_settled=True)
-        if self._budget_bytes:
-            days: Counter[int] = Counter()
-            for at_s, _, billed in self._service.billed:
-                days[int(at_s // 86_400)] += billed
-            assert max(days.values()) <= self._budget_bytes, f"billed a day: {days}"
+        check_budget(self._service.billed, self._budget_bytes)

@@ -55,3 +55,11 @@ def check_values(log: list[Sent], alive: list[dict[str, Any]]) -> None:
         value = of_text[row["text"]].value
         for name in ("id", "region", "version", "gone", "f", "more"):
             assert is_same(row.get(name), value.get(name)), f"{name} of {value} became {row}"
+
+
+def check_budget(billed: list[tuple[float, str, int]], budget_bytes: int) -> None:
+    """Check that no day was billed for more than the budget; 0: there is none."""
+    days: Counter[int] = Counter()
+    for at_s, _, billed_bytes in billed:
+        days[int(at_s // 86_400)] += billed_bytes
+    assert not budget_bytes or max(days.values()) <= budget_bytes, f"billed a day: {days}"

@@ -23,6 +23,7 @@ class Member:
     task: BigQuerySinkTask
     client: PlainClient
     context: FakeSinkContext
+    mode: str
     reads: dict[TopicPartition, int] = field(default_factory=dict)
     known: dict[tuple[TopicPartition, int], Sent] = field(default_factory=dict)
     puts: set[tuple[TopicPartition, str]] = field(default_factory=set)

@@ -90,6 +90,12 @@ class PlainBigQuery:
             stored.counted = stored.version, str(self._count(f"SELECT * FROM {sql_of(table)}"))
         return stored.counted[1]
 
+    def rest(self) -> None:
+        """Let time pass until all jobs have ended."""
+        with self.lock:
+            while self.running:
+                self.tick()
+
     def tick(self) -> None:
         """Time passes: jobs go on, and rows leave the streaming buffer."""
         for job in [job for job in self.running if job.state == "RUNNING"]:
@@ -105,7 +111,12 @@ class PlainBigQuery:
         return self.tables[name]
 
     def cost_of(self, sql: str) -> int:
-        """What a statement is billed for: a mebibyte for each row of the tables that it names, ten for a table."""
+        """What a statement is billed for: a mebibyte for each row of the tables that it names, ten for a table.
+
+        A view is made for nothing.
+        """
+        if sql.startswith("CREATE"):
+            return 0
         named = [table for table in self.tables if sql_of(table) in sql]
         return sum(max(10, int(self.size(table))) << 20 for table in named)
 
@@ -130,6 +141,15 @@ class PlainBigQuery:
             raise api.NotFound(f"Not found: {error}") from error
         names = [column[0] for column in found.description or ()]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    def define(self, sql: str) -> list[dict[str, Any]]:
+        """Run a query, or make a view anew, which is listed then."""
+        rows = self.answer(sql)
+        if sql.startswith("CREATE"):
+            name = sql.split()[4].replace('"', "")
+            self.views[name.rpartition(".")[2]] = view = bigquery.Table(name)
+            view.view_query = sql
+        return rows
 
     def write(self, name: str, sql: str, job: StoredJob) -> None:
         """Run a statement on a copy of its table as it is now; the copy's rows are the table's when the job ends."""
@@ -204,6 +224,14 @@ class PlainBigQuery:
             return None
 
         job.end = end
+
+    def insert(self, name: str, rows: list[dict[str, Any]]) -> None:
+        """Add rows at once, as insertAll does; a value that a row does not name is NULL."""
+        self.stored(name)
+        for row in rows:
+            names, places = ", ".join(f'"{column}"' for column in row), ", ".join("?" for _ in row)
+            self.database.execute(f"INSERT INTO {sql_of(name)} ({names}) VALUES ({places})", list(row.values()))
+        self.changed(name, only_adds=True)
 
     def changed(self, name: str, *, only_adds: bool) -> None:
         table = self.tables[name]

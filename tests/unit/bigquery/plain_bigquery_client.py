@@ -92,6 +92,13 @@ class PlainClient:
 
         return self._job(self._asked(lambda: self._service.submit(job_id, job_config.labels, begin)))
 
+    def insert_rows_json(self, name: str, rows: list[dict[str, Any]], **_: Any) -> list[Any]:
+        def insert() -> list[Any]:
+            self._service.insert(_short(name), rows)
+            return []
+
+        return self._asked(insert)
+
     def query(self, sql: str, *, job_id: str | None = None, job_config: Any = None, **_: Any) -> Any:
         if job_config is not None and job_config.dry_run:
             text = sql.replace("`", '"')
@@ -99,14 +106,11 @@ class PlainClient:
         text = sql.replace("`", '"').replace("CURRENT_TIMESTAMP()", "now()")
         if job_id is None:
             assert text.startswith(("SELECT ", "CREATE OR REPLACE VIEW ")), f"an unexpected statement: {sql}"
-            rows = self._asked(lambda: self._service.answer(text))
-            if text.startswith("CREATE"):
-                name = text.split()[4].replace('"', "")
-                self._service.views[_short(name)] = view = bigquery.Table(name)
-                view.view_query = text
+            rows = self._asked(lambda: self._service.define(text))
             return SimpleNamespace(result=lambda **_: rows)
         target = text.split()[2].replace('"', "").rpartition(".")[2]
-        assert text.startswith(("MERGE INTO ", "DELETE FROM ", "SELECT ")), f"an unexpected statement: {sql}"
+        kinds = ("MERGE INTO ", "DELETE FROM ", "SELECT ", "CREATE OR REPLACE VIEW ")
+        assert text.startswith(kinds), f"an unexpected statement: {sql}"
 
         def begin(job: StoredJob) -> None:
             cost = self._service.cost_of(text)
@@ -117,8 +121,8 @@ class PlainClient:
             job.billed = cost
             self._service.billed.append((self._service.now_s(), job.job_id, cost))
             try:
-                if text.startswith("SELECT "):
-                    job.found = self._service.answer(text)
+                if text.startswith(("SELECT ", "CREATE ")):
+                    job.found = self._service.define(text)
                     return
                 if (message := self._service.misfit(target, text)) is not None:
                     job.end = lambda: {"reason": "invalidQuery", "message": message}

@@ -38,7 +38,10 @@ class Tables:
         return nullcontext()
 
     def relabel(self, name: str, change: Any) -> bool:
-        return change({}) is not None
+        labels = change(self.tables[name].labels)
+        if labels is not None:
+            self.label(name, labels)
+        return labels is not None
 
     def label(self, name: str, labels: Mapping[str, str]) -> None:
         self.tables[name] = replace(self.tables[name], labels={**self.tables[name].labels, **labels})
