@@ -59,6 +59,20 @@ def test_headers_that_all_records_share_are_on_each_of_them(clients, topic_name,
     assert found == rows_of(RawBatch(topic, values, keys, shared))
 
 
+@pytest.mark.parametrize("weaker", [
+    {"acks": "1"}, {"acks": "0"}, {"retries": "0"}, {"max.in.flight.requests.per.connection": "9"},
+])  # fmt: skip
+def test_a_producer_of_javas_that_waits_for_less_writes_its_rows_in_order(clients, topic_name, weaker):
+    topic = clients.topic(topic_name)
+    sent = pa.array([f"{row}".encode() for row in range(2_000)], pa.binary())
+    producer = clients.producer(**weaker)
+
+    producer.send(RawBatch(topic, values=sent), in_s(60))
+    producer.flush(in_s(60))
+
+    assert read_values(clients, topic, 2_000) == sent.to_pylist()
+
+
 def rows_of(batch):
     headers = map(tuple, batch.headers)
     return list(zip(batch.keys.to_pylist(), batch.values.to_pylist(), headers, strict=True))
