@@ -150,10 +150,11 @@ def _values(consumer: Consumer, topic: str) -> Iterator[bytes | None]:
     for number in consumer.list_topics(topic, timeout=30).topics[topic].partitions:
         partition = TopicPartition(topic, number, 0)
         end = consumer.get_watermark_offsets(partition, timeout=30)[1]
+        if not end:
+            continue
         consumer.assign([partition])
         while consumer.position([partition])[0].offset < end:
-            message = consumer.poll(5.0)
-            if message is None:
-                break
+            message = consumer.poll(60.0)
+            assert message is not None, f"Nothing came of {topic}-{number} before offset {end} in 60 s."
             assert message.error() is None, message.error()
             yield message.value()
