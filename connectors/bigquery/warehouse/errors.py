@@ -59,8 +59,9 @@ def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
     except api.GoogleAPICallError as error:
         raise _api_error(where, doing, error) from error
     except api.RetryError as error:
-        lost = f" ({_lost(error.cause)})" if isinstance(error.cause, RequestException) else ""
-        raise RetriableError(f"{where}, {doing}: {error.message}{lost}") from error
+        # Its text names the half second in which a request is sent again, as if that were the limit of the request.
+        why = _lost(error.cause or error)
+        raise RetriableError(f"{where} cannot be reached, {doing}: {why}, also when asked again.") from error
     except (RequestException, ConnectionError, auth.TransportError) as error:
         raise RetriableError(f"{where} cannot be reached, {doing}: {_lost(error)}") from error
     except auth.GoogleAuthError as error:
@@ -71,7 +72,7 @@ def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
         ) from error
 
 
-def _lost(error: Exception) -> str:
+def _lost(error: BaseException) -> str:
     """Return the error's kind; an answer that has no end is told of, as no address is in that text."""
     inner = error.args[0] if error.args else None
     return str(inner) if isinstance(inner, UnboundedAnswerError) else type(error).__name__

@@ -229,3 +229,14 @@ def test_errors_of_jobs_say_what_happens_next():
     assert isinstance(passing, RetriableError)
     assert not isinstance(final, RetriableError)
     assert "merging into table t" in str(final)
+
+
+def test_a_request_whose_answer_was_lost_twice_tells_no_timeout_that_is_not_its_own():
+    lost = api.RetryError("Timeout of 0.5s exceeded", cause=requests.exceptions.ConnectionError("lost"))
+    with (
+        pytest.raises(
+            RetriableError, match=r"^BigQuery dataset p\.d cannot be reached, looking: ConnectionError, also"
+        ),
+        translated("looking", project="p", dataset="d"),
+    ):
+        raise lost
