@@ -226,7 +226,7 @@ class BigQueryHistory:
         except ConfigError:
             if member not in self._frozen or not self._is_viewed() or member.mode == "view":
                 raise
-            self._bury(member)  # it is of a mode that merged, and may not go on
+            self._bury(member)  # of a mode that merged, it may not go on
 
     def _kill(self) -> None:
         self._bury(self._draw.choice(self._members))
@@ -285,12 +285,11 @@ class BigQueryHistory:
 
     def _change_mode(self) -> None:
         """Rows are merged at once from now on, or by way of the log, with what the other mode has written there."""
-        if self._is_viewed():
-            return  # such a table stays as it is
         self._service.rest()
-        logs = {f"_{table}_log" for table in self._table_of.values()} & self._service.tables.keys()
-        modes = MODES if any(map(self._service.rows, logs)) else (*MODES, "view")  # a log is merged before
-        mode = self._draw.choice([mode for mode in modes if mode != self._settings["dedup.mode"]])
+        logs = [name for name in self._service.tables if name.endswith("_log")]  # they are merged before
+        has_no_view = self._budget_bytes or any(map(self._service.rows, logs))
+        others = {*MODES, "view"} - {self._settings["dedup.mode"], "view" if has_no_view else ""}
+        mode = "view" if self._is_viewed() else self._draw.choice(sorted(others))  # such tables stay as they are
         self._history.note("change", mode=mode)
         for member in self._members:
             self._end(member)
