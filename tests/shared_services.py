@@ -82,7 +82,11 @@ def _is_without_services(config: pytest.Config) -> bool:
 
 
 def _start(stack: ExitStack) -> Mapping[str, Any]:
-    kafka, store, registry = KafkaService(), SeaweedS3Service(), SchemaRegistryService()
+    # All tests leave thousands of partitions behind. A heap that they fill is collected all the time, and the broker,
+    # which stands still meanwhile, loses its session: all partitions are without a leader then. Nobody restarts this
+    # node, so none waits for its session to end.
+    kafka = KafkaService(heap_mib=1536, properties={"broker.session.timeout.ms": "120000"})
+    store, registry = SeaweedS3Service(), SchemaRegistryService()
     with ThreadPoolExecutor(thread_name_prefix="services") as pool:
         started = [pool.submit(stack.enter_context, service) for service in (kafka, store, registry)]
     for service in started:
