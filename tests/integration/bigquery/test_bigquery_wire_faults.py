@@ -50,7 +50,7 @@ def test_refused_requests_are_made_again_and_told_in_the_status(dataset, proxy, 
             told.append(reason)
             explain(reason, waiting_for=waiting_for)
 
-        life.context.explain = tell  # type: ignore[method-assign]  # the sink is heard on its way to the context
+        life.context.explain = tell  # type: ignore[method-assign]  # `tell` notes what the sink explains, and passes it on
         write(life, proxy)
     assert [row["text"] for row in dataset.rows("orders")][:2] == (
         ["x", "older"] if where == INSERT_ALL else ["x", "newer"]

@@ -66,7 +66,7 @@ class Flow(ABC):
     drain_s = WAIT_S
     """How long what is left may take at the end."""
     lost: tuple[tuple[str, ...], ...]
-    """Which of `own_rights` are taken away in a test, each time some together."""
+    """A test takes these of `own_rights` away, those of one group at a time."""
 
     @abstractmethod
     def begin(self) -> None:

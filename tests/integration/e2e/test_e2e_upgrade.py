@@ -60,5 +60,5 @@ def test_workers_are_upgraded_and_taken_back_under_load(first_release, tmp_path,
     mixed = (
         f"{len(mixed_s)} restarts of workers or connectors while mixed, rows flowed after {max(mixed_s):.1f} s at most"
     )
-    print(f"{seen}; {mixed}; exchanged: {', '.join(f'{one:.1f}' for one in stood_s)} s", flush=True)  # noqa: T201 - chaos reports how long rows stood
+    print(f"{seen}; {mixed}; exchanged: {', '.join(f'{one:.1f}' for one in stood_s)} s", flush=True)  # noqa: T201 - who runs `make chaos` reads how long rows stood
     assert seen.endswith("failed: []")

@@ -95,7 +95,7 @@ class S3Target:
 
 def _rows_of_object(path: str, text: bytes) -> list[Mapping[str, Any]]:
     if path.endswith(".avro"):
-        return list(fastavro.reader(io.BytesIO(text)))  # type: ignore[arg-type]  # Its stubs tell of no rows.
+        return [row for row in fastavro.reader(io.BytesIO(text)) if isinstance(row, dict)]
     if path.endswith(".parquet"):
         return pq.read_table(io.BytesIO(text)).to_pylist()
     return [json.loads(line) for line in text.splitlines()]

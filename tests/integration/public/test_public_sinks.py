@@ -24,7 +24,7 @@ KEPT: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "$[?(@.amount < 42)]": lambda row: row["amount"] < 42,
     "$[?(@.product =~ /.*Stout/)]": lambda row: row["product"].endswith("Stout"),
 }
-"""Which rows the conditions of the corpus keep."""
+"""Maps a condition that the corpus gives to a filter to the test that the kept rows pass."""
 
 
 def trial(topics: Topics, unique: str, target: Target, public: Public) -> Trial:

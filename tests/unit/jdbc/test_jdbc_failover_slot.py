@@ -39,6 +39,6 @@ def test_a_slot_is_one_of_standbys_where_asked_for_and_the_server_makes_such(
         "slot.failover": asks,
     })  # fmt: skip
     with caplog.at_level(logging.WARNING):
-        assert makes_failover_slot(Server(version, is_standby=is_standby), config) is makes  # type: ignore[arg-type]  # It answers what is asked.
+        assert makes_failover_slot(Server(version, is_standby=is_standby), config) is makes  # type: ignore[arg-type]  # Server stands in for a Database
     assert told in caplog.text
     assert bool(told) == ("slot.failover has no effect" in caplog.text)
