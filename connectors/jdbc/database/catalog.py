@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,27 +33,40 @@ def unlisted_types(database: Database, config: JdbcSourceConfig) -> list[str]:
 def list_tables(database: Database, config: JdbcSourceConfig, known: Sequence[TableName] = ()) -> list[TableName]:
     """Return every table of the wanted types in the wanted schemas, unfiltered.
 
-    `known`: tables that were there before. Those, and the ones that the filter names, are asked for one by one where
-    the database's list may lack a table that exists.
+    `known`: tables that were there before. Where the database's list may lack a table that exists, those and the ones
+    that the filter names are asked for one by one. Where there are none, it lists again: a table that is in one of the
+    lists is asked for.
     """
-    inspector, catalog = database.inspector(), database.dialect.catalog
+    catalog = database.dialect.catalog
     kinds = {kind.upper() for kind in config.table_types}
-    found: list[TableName] = []
     with database.errors.translated("listing tables", "Grant the user the right to read the catalog."):
-        schemas = catalog.schemas(inspector, database.schema_of_connection, config)
-        for schema in schemas:
-            names: list[str] = []
-            if kinds & _TABLES:
-                names += inspector.get_table_names(schema=schema)
-            if "VIEW" in kinds:
-                names += inspector.get_view_names(schema=schema)
-            names += catalog.further_names(inspector, schema, kinds)
-            found += [catalog.named(inspector, schema, name) for name in names]
-        if "LOCAL TEMPORARY" in kinds:
-            found += [TableName(None, name) for name in inspector.get_temp_table_names()]
-        named = TableFilter.of(config).named_in(schemas)
-        missing = dict.fromkeys(table for table in (*known, *named) if table not in found)
+        schemas = catalog.schemas(database.inspector(), database.schema_of_connection, config)
+        found = _listed(database, schemas, kinds)
+        chosen = TableFilter.of(config)
+        asked = [*known, *chosen.named_in(schemas)]
+        if not known and not chosen.whitelist:
+            for wait_s in catalog.lists_again_after_s(database):
+                threading.Event().wait(wait_s)
+                asked, found = asked + found, _listed(database, schemas, kinds)
+        present = frozenset(found)
+        missing = dict.fromkeys(table for table in asked if table not in present)
         found += [table for table in missing if catalog.is_one_of(database, table, kinds)]
+    return found
+
+
+def _listed(database: Database, schemas: Sequence[str | None], kinds: AbstractSet[str]) -> list[TableName]:
+    inspector, catalog = database.inspector(), database.dialect.catalog
+    found: list[TableName] = []
+    for schema in schemas:
+        names: list[str] = []
+        if kinds & _TABLES:
+            names += inspector.get_table_names(schema=schema)
+        if "VIEW" in kinds:
+            names += inspector.get_view_names(schema=schema)
+        names += catalog.further_names(inspector, schema, kinds)
+        found += [catalog.named(inspector, schema, name) for name in names]
+    if "LOCAL TEMPORARY" in kinds:
+        found += [TableName(None, name) for name in inspector.get_temp_table_names()]
     return found
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from connect.api.errors import ConnectError
 from connect.lib.deadline import Deadline
 from connectors.jdbc.log.shared.session import LogSession
 from connectors.jdbc.settings.config import JdbcTaskConfig
-from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.settings.table_choice import TableName, from_text
 
 pytestmark = pytest.mark.parametrize("server", ["mariadb"], indirect=True)
 KINDS = {
@@ -284,3 +286,24 @@ def test_a_table_that_is_altered_while_tables_are_listed_is_there(server, chosen
         ended.set()
         altering.join()
         session.database.close()
+
+
+@pytest.mark.parametrize("mode", ["log", "bulk"])
+def test_a_table_that_no_name_tells_is_planned_while_it_is_altered(server, mode):
+    """ALTER TABLE takes the file away, by which the server lists the table, and puts a new one there."""
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "CREATE TABLE {t}x (id INT PRIMARY KEY)")
+    chosen = {"table__whitelist": None, "table__include__list": rf"connect\.{server.table}x?"}
+    connector = server.connector(mode=mode, **chosen)
+    with server.engine.connect() as asking, ThreadPoolExecutor(1) as pool:
+        lists = "SHOW GLOBAL STATUS LIKE 'Com_show_tables'"
+        before = asking.exec_driver_sql(lists).one()[1]
+        folder = asking.exec_driver_sql("SELECT @@datadir").scalar_one()
+        file = Path(folder, "connect", f"{server.table}.frm")
+        away = file.rename(file.with_suffix(".away"))
+        planned = pool.submit(connector.task_configs, 1)
+        while asking.exec_driver_sql(lists).one()[1] == before:
+            assert not planned.done(), planned.result()
+        away.rename(file)
+        server.run("DROP TABLE {t}x")
+        (config,) = planned.result()
+    assert from_text(config["tables"]) == [TableName("connect", server.table)]

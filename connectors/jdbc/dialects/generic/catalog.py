@@ -64,6 +64,11 @@ class Catalog:
         del database, table, kinds
         return False
 
+    def lists_again_after_s(self, database: Database) -> Sequence[float]:
+        """Return after how many seconds each further list is taken, as one alone may lack a table that exists."""
+        del database
+        return ()
+
     def once_each(self, database: Database, chosen: list[TableName], config: JdbcSourceConfig) -> list[TableName]:
         """Return the tables without those whose rows come with another one's."""
         del database, config
