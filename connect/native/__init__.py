@@ -148,13 +148,14 @@ class Read(NamedTuple):
 
 
 class Consumed(NamedTuple):
-    """Holds what a queue gave: batches, errors as librdkafka's code and text, and ends of partitions that were reached.
+    """Holds what a queue gave: batches, errors, and ends of partitions that were reached.
 
-    An end is a topic, a partition and the offset behind everything that can be read.
+    An error is librdkafka's code and text, the topic (None: of none), the partition and the offset. An end is a topic,
+    a partition and the offset behind everything that can be read.
     """
 
     batches: Sequence[Read]
-    errors: Sequence[tuple[int, str]]
+    errors: Sequence[tuple[int, str, str | None, int, int]]
     ends: Sequence[tuple[str, int, int]]
 
 

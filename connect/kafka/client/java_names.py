@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.kafka.client.security_names import translate_security
+from connect.lib.javatext.durations import parse_duration
 
 Client = Literal["producer", "consumer", "admin"]
 
@@ -20,6 +21,9 @@ SECRET_WORDS: Final = (
     "ssl.keystore.key",
     "oauthbearer.config",
 )
+
+BY_DURATION: Final = "by_duration:"
+"""Java has this before a span of time in auto.offset.reset; librdkafka has no such value."""
 
 # Known to librdkafka under the same name. Left out on purpose: plugin.library.paths and sasl.kerberos.kinit.cmd, by
 # which whoever may write a connector's configuration could run code on the worker.
@@ -167,7 +171,10 @@ def _batch_size(value: str, client: Client) -> Mapping[str, str] | None:
 def _offset_reset(value: str, client: Client) -> Mapping[str, str] | None:
     if client != "consumer":
         return None
-    return {"auto.offset.reset": "error" if value.lower() == "none" else value.lower()}
+    wanted = value.lower()
+    if wanted.startswith(BY_DURATION):
+        parse_duration(wanted.removeprefix(BY_DURATION))
+    return {"auto.offset.reset": "error" if wanted == "none" else wanted}
 
 
 def _partitioner(value: str, client: Client) -> Mapping[str, str] | None:

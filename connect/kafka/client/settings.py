@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 from connect.api.allowed_hosts import AllowedHosts
 from connect.api.allowed_paths import allowed_by
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.kafka.client.java_names import ADMIN_NAMES, SECRET_WORDS, translate_names
+from connect.kafka.client.java_names import ADMIN_NAMES, BY_DURATION, SECRET_WORDS, translate_names
 from connect.kafka.client.override_rules import override_problems
 from connect.kafka.client.own_login import LOGIN_ADDRESSES, login_problems, without_login
 from connect.lib.secrets import HIDDEN
@@ -150,8 +150,12 @@ def consumer_settings(
     client_id: str,
     group_id: str | None = None,
     isolation: Isolation = "read_committed",
+    keeps_duration: bool = False,
 ) -> ClientSettings:
-    """Return the settings of a consumer. `group_id` None: for reading by assignment only, nothing is ever committed."""
+    """Return the settings of a consumer. `group_id` None: for reading by assignment only, nothing is ever committed.
+
+    `keeps_duration`: the reader knows an auto.offset.reset of Java's that names a span of time (`BatchConsumer`).
+    """
     given = _merged(worker, "consumer.", overrides)
     path = given.pop("path", None)
     translated = translate_names(given, "consumer")
@@ -161,6 +165,8 @@ def consumer_settings(
         "reconnect.backoff.ms": _MEMBER_RECONNECT_MS if group_id else _READER_RECONNECT_MS,
     }  # fmt: skip
     properties = {**_CONSUMER, **defaults, **translated.properties}
+    if not keeps_duration and str(properties["auto.offset.reset"]).startswith(BY_DURATION):
+        properties["auto.offset.reset"] = "earliest"
     if path is not None and group_id is not None:
         properties["consumer.path"] = path
     return ClientSettings(properties, translated.unknown)

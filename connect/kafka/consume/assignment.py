@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_STORED, Consumer
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.records import TopicPartition
 from connect.kafka.client.errors import translated
 from connect.kafka.consume.failures import Failures
+from connect.kafka.consume.offset_resets import OffsetResets
 from connect.kafka.consume.partition_ends import PartitionEnds
 from connect.kafka.consume.reads import Reads
 
@@ -22,11 +23,19 @@ class Assignment:
     """Carries out rebalances and keeps what they gave. Owned by the consumer's thread, on which callbacks come."""
 
     def __init__(
-        self, consumer: Consumer, reads: Reads, ends: PartitionEnds, failures: Failures, *, cooperative: bool
+        self,
+        consumer: Consumer,
+        reads: Reads,
+        ends: PartitionEnds,
+        resets: OffsetResets,
+        failures: Failures,
+        *,
+        cooperative: bool,
     ) -> None:
         self._consumer = consumer
         self._reads = reads
         self._ends = ends
+        self._resets = resets
         self._failures = failures
         self._cooperative = cooperative
         self.owned: set[TopicPartition] = set()
@@ -34,6 +43,8 @@ class Assignment:
         self.is_by_hand = False
         """Tells that no group gave the partitions."""
         self._start_offsets: dict[TopicPartition, int] | None = None
+        self._chosen: dict[TopicPartition, int] = {}
+        """Where owned partitions began, or begin anew, that did not at the group's committed offset."""
 
     def callbacks(
         self, on_assigned: OnPartitions, on_revoked: OnPartitions, on_lost: OnPartitions
@@ -51,8 +62,10 @@ class Assignment:
         parts = [KafkaPartition(*tp, OFFSET_BEGINNING if at is None else at) for tp, at in starts.items()]
         self._reads.unassigned(former)
         self._ends.forget(former)
+        self._resets.forget(former)
         self._reads.assigned(list(starts))
         self.owned = set(starts)
+        self._chosen = {TopicPartition(p.topic, p.partition): p.offset for p in parts}
         with translated(f"reading {names_of(sorted(starts))}"):
             self._consumer.assign(parts)
 
@@ -77,12 +90,43 @@ class Assignment:
         self._start_offsets[partition] = offset
         return True
 
+    def restart(self, starts: Mapping[TopicPartition, int]) -> None:
+        """Read these owned partitions, of which librdkafka reads nothing any more, from these offsets on."""
+        self._chosen |= starts
+        moved = list(starts) if self._is_incremental else list(self.owned)
+        with translated(f"reading {names_of(sorted(starts))} from other offsets"):
+            # A partition at rest takes no seek, it has to be assigned again; others go on at what was read of them.
+            read = {
+                TopicPartition(p.topic, p.partition): p.offset
+                for p in self._consumer.position([KafkaPartition(*tp) for tp in moved if tp not in starts])
+                if p.offset >= 0
+            }
+            places = self._chosen | read | dict(starts)
+            parts = [KafkaPartition(*tp, places.get(tp, OFFSET_STORED)) for tp in sorted(moved)]
+            self._reads.unassigned(moved)
+            if self._is_incremental:
+                self._consumer.incremental_unassign([KafkaPartition(*tp) for tp in moved])
+                self._consumer.incremental_assign(parts)
+            else:
+                self._consumer.assign(parts)
+            # librdkafka's thread ends the former reading, and its queue with it, before it answers the next question.
+            self._consumer.assignment()
+            self._reads.assigned(moved)
+            resting = [KafkaPartition(*tp) for tp in moved if tp in self.paused]
+            if resting:
+                self._consumer.pause(resting)
+
+    @property
+    def _is_incremental(self) -> bool:
+        return self._cooperative and not self.is_by_hand
+
     def _assign(self, parts: list[KafkaPartition], on_assigned: OnPartitions) -> None:
         given = [TopicPartition(p.topic, p.partition) for p in parts]
         self.owned |= set(given)
         self._start_offsets = {}
         self._call(on_assigned, given)
         starts, self._start_offsets = self._start_offsets, None
+        self._chosen |= starts
         for part in parts:
             part.offset = starts.get(TopicPartition(part.topic, part.partition), part.offset)
         self._reads.assigned(given)
@@ -101,6 +145,9 @@ class Assignment:
         self._ends.forget(gone)
         self.owned -= set(gone)
         self.paused -= set(gone)
+        self._resets.forget(gone)
+        for tp in gone:
+            self._chosen.pop(tp, None)
 
     def _call(self, callback: OnPartitions, partitions: Partitions) -> None:
         # An exception that went through consume() would take the records of that call with it.

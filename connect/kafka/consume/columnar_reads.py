@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError
 from connect import native
 from connect.api.records import TopicPartition
 from connect.kafka.client.librdkafka import error, library, library_path
-from connect.kafka.consume.columns import PolledBatches, polled_batches
+from connect.kafka.consume.columns import PolledBatches, ReadError, polled_batches
 from connect.kafka.raw import RawBatch
 
 _MOST_EVENTS: Final = 100
@@ -86,6 +86,6 @@ class ColumnarReads:
         self._assigned.clear()
 
 
-def _error(code: int, reason: str) -> KafkaError:
+def _error(code: int, reason: str, topic: str | None, partition: int, offset: int) -> ReadError:
     made: KafkaError = error(code, reason=reason).args[0]
-    return made
+    return ReadError(made, None if topic is None or partition < 0 else TopicPartition(topic, partition), offset)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, Message
 
 from connect.api.records import TopicPartition
 from connect.kafka.raw import RawBatch
 
+NO_OFFSET: Final = -1001
+"""librdkafka's own word for an offset that is none."""
 # The stubs allow None in all of them, which is only so for messages that carry an error.
 _topic: Callable[[Message], str] = Message.topic  # type: ignore[assignment]  # the stubs allow None, which only messages with an error have
 _partition: Callable[[Message], int] = Message.partition  # type: ignore[assignment]  # the stubs allow None, which only messages with an error have
@@ -36,6 +38,14 @@ class SizeGuess:
             self._record_bytes = max(seen, (self._record_bytes + seen) / 2)
 
 
+class ReadError(NamedTuple):
+    """Holds an error that came in place of a record. `partition`: None, `offset`: negative, where it is of none."""
+
+    error: KafkaError
+    partition: TopicPartition | None
+    offset: int
+
+
 class PolledBatches(NamedTuple):
     """Holds one batch per partition, in the order of their first record, and what came between them.
 
@@ -43,13 +53,13 @@ class PolledBatches(NamedTuple):
     """
 
     batches: Sequence[RawBatch]
-    errors: Sequence[KafkaError]
+    errors: Sequence[ReadError]
     ends: Mapping[TopicPartition, int]
 
 
 def polled_batches(messages: list[Message]) -> PolledBatches:
     """Return what messages of confluent_kafka hold."""
-    errors: list[KafkaError] = []
+    errors: list[ReadError] = []
     ends: dict[TopicPartition, int] = {}
     if any(error is not None for error in map(Message.error, messages)):
         for message in messages:
@@ -57,10 +67,16 @@ def polled_batches(messages: list[Message]) -> PolledBatches:
             if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own code
                 ends[TopicPartition(_topic(message), _partition(message))] = _offset(message)
             elif error is not None:
-                errors.append(error)
+                errors.append(_read_error(error, message))
         messages = [m for m in messages if m.error() is None]
     batches = [_batch(topic, partition, rows) for (topic, partition), rows in _by_partition(messages).items()]
     return PolledBatches(batches, errors, ends)
+
+
+def _read_error(error: KafkaError, message: Message) -> ReadError:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    place = None if topic is None or partition is None or partition < 0 else TopicPartition(topic, partition)
+    return ReadError(error, place, NO_OFFSET if offset is None else offset)
 
 
 def _by_partition(messages: list[Message]) -> dict[tuple[str, int], list[Message]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError
@@ -21,8 +21,11 @@ from connect.kafka.consume.assignment import Assignment, OnPartitions, names_of
 from connect.kafka.consume.columns import PolledBatches, SizeGuess
 from connect.kafka.consume.commits import commit
 from connect.kafka.consume.failures import Failures
+from connect.kafka.consume.gaps import Gap
+from connect.kafka.consume.offset_resets import OffsetResets
 from connect.kafka.consume.partition_ends import PartitionEnds
 from connect.kafka.consume.reads import PlainReads, Reads
+from connect.kafka.consume.reset_policy import ResetPolicy
 from connect.kafka.consume.subscription import Subscription
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -58,6 +61,13 @@ def _reads(path: str, consumer: Consumer) -> Reads:
     return ColumnarReads(consumer, client)
 
 
+def _reset_policy(settings: dict[str, object]) -> ResetPolicy:
+    """Return the policy of a group without an offset that is in the log, and take it over from librdkafka."""
+    policy = ResetPolicy.parse(str(settings.get("auto.offset.reset", "latest")))
+    settings["auto.offset.reset"] = "error"
+    return policy
+
+
 class BatchConsumer:
     """A member of a consumer group that reads whole batches; owned by one thread, callbacks come on that thread.
 
@@ -73,14 +83,16 @@ class BatchConsumer:
         self._failures = Failures(self._client)
         # Only librdkafka's word that a partition was read to its end tells where one is behind marks of transactions.
         own: dict[str, object] = {**settings, "enable.partition.eof": True, "error_cb": self._failures.on_error}
-        path = _path(own)
+        path, policy = _path(own), _reset_policy(own)
         with translated("making a consumer"):
             self._consumer = Consumer(own, logger=client_logger("consumer"))
         self._reads = _reads(path, self._consumer)
         self._size = SizeGuess(max_poll_bytes)
-        begins_at_end = settings.get("auto.offset.reset") in {"latest", "largest", "end"}
-        self._ends = PartitionEnds(self._consumer, begins_at_end=begins_at_end)
-        self._assignment = Assignment(self._consumer, self._reads, self._ends, self._failures, cooperative=cooperative)
+        self._ends = PartitionEnds(self._consumer, policy)
+        self._resets = OffsetResets(self._consumer, policy)
+        self._assignment = Assignment(
+            self._consumer, self._reads, self._ends, self._resets, self._failures, cooperative=cooperative
+        )
         refresh_s = int(settings.get("topic.metadata.refresh.interval.ms", _REFRESH_MS)) / 1000
         self._subscription = Subscription(self._consumer, refresh_s=refresh_s)
         self._closed = False
@@ -115,6 +127,7 @@ class BatchConsumer:
         self._subscription.refresh(deadline)
         if max_records == 0:
             return self._batches(self._serve())
+        self._resets.settle(self._restart)
         budget = self._size.records(min(max_records, _MOST_RECORDS))
         taken = self._take(budget, 0.0, deadline)
         while not (taken.batches or taken.errors) and not deadline.expired and not self._failures.is_pending:
@@ -150,7 +163,7 @@ class BatchConsumer:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Read this owned partition from `offset` on; inside on_assigned: start there, not at the committed offset."""
-        if self._assignment.start_at(partition, offset):
+        if self._assignment.start_at(partition, offset) or self._resets.moves(partition, offset):
             return
         with translated(f"seeking to offset {offset} of {names_of([partition])}"):
             self._consumer.seek(KafkaPartition(partition.topic, partition.partition, offset))
@@ -172,6 +185,10 @@ class BatchConsumer:
             read = _offsets(self._consumer.position([KafkaPartition(*tp) for tp in wanted]))
         known = self._ends.starts | read | self._ends.reached
         return {tp: at for tp, at in known.items() if tp in wanted}
+
+    def take_gaps(self) -> list[Gap]:
+        """Return what the group never reads, as it was found out by polls since the last call."""
+        return self._resets.take_gaps()
 
     def reached_ends(self) -> dict[TopicPartition, int]:
         """Return the end of each owned partition of which `poll` has given everything that can be read, as of the last
@@ -241,10 +258,18 @@ class BatchConsumer:
         self._size.learn(batches)
         if batches:
             self._subscription.trouble = None
-        for error in taken.errors:
-            self._note(error)
+        for failed in taken.errors:
+            if not self._resets.takes(failed):
+                self._note(failed.error)
         # A rebalance inside the same poll may have taken a partition away after its records were read.
         return [b for b in batches if TopicPartition(b.topic, b.partition or 0) in self._assignment.owned]
+
+    def _restart(self, starts: Mapping[TopicPartition, int], gaps: Collection[Gap]) -> None:
+        self._assignment.restart(starts)
+        self._ends.forget(starts)
+        for gap in gaps:
+            if not gap.goes_back:
+                self._ends.passed(gap.reads_on_at, gap.partition)
 
     def _note(self, error: KafkaError) -> None:
         if is_retriable(error) and not error.fatal():

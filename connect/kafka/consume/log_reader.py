@@ -75,7 +75,7 @@ def read_record(settings: Settings, place: TopicPartition, offset: int, deadline
 def _inside(messages: list[Message], left: dict[TopicPartition, OffsetRange], needs: Needs) -> list[RawBatch]:
     """Return the records before the ends; partitions that reached theirs leave `left`."""
     taken = polled_batches(messages)
-    for error in taken.errors:
+    for error in (failed.error for failed in taken.errors):
         if not (is_retriable(error) or is_of_unjoined_group(error)):
             raise translate(error, f"reading {_names(left)}", needs)
     kept = []

@@ -7,11 +7,12 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException
+from confluent_kafka import OFFSET_END, Consumer, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.records import TopicPartition
 from connect.kafka.client.errors import translated
+from connect.kafka.consume.reset_policy import ResetPolicy
 from connect.kafka.raw import RawBatch
 
 ASK_S: Final = 3.0
@@ -26,12 +27,12 @@ class PartitionEnds:
 
     Brokers are asked, but seldom, about partitions of which no fetch tells enough: those that are paused, and those
     whose last rows belong to a transaction that is still open. Nobody can read these rows.
-    `begins_at_end`: a group that has committed nothing reads later records alone.
+    `policy`: where a group begins that has committed nothing.
     """
 
-    def __init__(self, consumer: Consumer, *, begins_at_end: bool) -> None:
+    def __init__(self, consumer: Consumer, policy: ResetPolicy) -> None:
         self._consumer = consumer
-        self._unread = OFFSET_END if begins_at_end else OFFSET_BEGINNING
+        self._policy = policy
         self._next_s = 0.0
         self._asked: dict[TopicPartition, int] = {}
         self._held_back: dict[TopicPartition, int] = {}
@@ -47,6 +48,10 @@ class PartitionEnds:
             tp = TopicPartition(batch.topic, batch.partition or 0)
             if (batch.next_offset or 0) > self.reached.get(tp, 0):
                 self.reached.pop(tp, None)
+
+    def passed(self, end: int, partition: TopicPartition) -> None:
+        """Note that before this offset there is nothing more to read."""
+        self.reached[partition] = end
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Forget which ends were reached, as these partitions are read from another place, or no more."""
@@ -91,7 +96,7 @@ class PartitionEnds:
         try:
             self._asked |= self._ask(wanted, OFFSET_END)
             if new := set(paused) - set(self.starts):
-                self.starts |= self._ask(new, self._unread)
+                self.starts |= self._ask(new, self._policy.place(time.time_ns() // 1_000_000))
                 found = self._consumer.committed([KafkaPartition(*tp) for tp in sorted(new)], timeout=_ANSWER_S)
                 self.starts |= _offsets(found)
         except KafkaException as error:

@@ -232,7 +232,10 @@ PyObject* result_of(const Messages& messages, Groups* groups) {
   bool ok = batches != nullptr && errors != nullptr && ends != nullptr;
   for (auto& group : groups->all) ok = ok && append(batches, batch_of(messages, group.get()));
   for (const size_t i : groups->failed) {
-    ok = ok && append(errors, Py_BuildValue("(is)", messages[i].err, kafka.message_errstr(&messages[i])));
+    const KafkaMessage& failed = messages[i];
+    const char* topic = failed.topic == nullptr ? nullptr : kafka.topic_name(failed.topic);
+    ok = ok && append(errors, Py_BuildValue("(isziL)", failed.err, kafka.message_errstr(&failed), topic, failed.partition,
+                                            static_cast<long long>(failed.offset)));
   }
   for (const size_t i : groups->ends) {
     const KafkaMessage& end = messages[i];

@@ -48,6 +48,7 @@ class TaskTopics:
             overrides(config, "consumer.override."),
             client_id=f"connector-consumer-{task}",
             group_id=f"connect-{task.connector}",
+            keeps_duration=True,
         )
         return BatchConsumer(known(settings, task))
 

@@ -35,7 +35,7 @@ class Clients:
 
     def consumer(self, group: str, **overrides: str) -> BatchConsumer:
         dotted = {"session.timeout.ms": "6000", **{k.replace("_", "."): v for k, v in overrides.items()}}
-        settings = consumer_settings(self.worker, dotted, client_id="test", group_id=group)
+        settings = consumer_settings(self.worker, dotted, client_id="test", group_id=group, keeps_duration=True)
         consumer = BatchConsumer(settings.properties)
         self._stack.callback(lambda: consumer.close(Deadline.after(60)))
         return consumer

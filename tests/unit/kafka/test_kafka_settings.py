@@ -330,3 +330,12 @@ def test_clients_connect_soon_and_only_sinks_wait_longer_as_there_may_be_many_of
 def test_the_largest_record_has_room_in_the_queue(given: dict[str, str], kbytes: object):
     made = producer_settings({"bootstrap.servers": "b:1"}, given, client_id="c")
     assert made.properties["queue.buffering.max.kbytes"] == kbytes
+
+
+def test_a_duration_of_java_s_is_for_readers_that_know_it_alone():
+    given = {"auto.offset.reset": "by_duration:PT1H"}
+    assert consumer(WORKER, given).properties["auto.offset.reset"] == "earliest"
+    kept = consumer_settings(WORKER, given, client_id="c", keeps_duration=True).properties
+    assert kept["auto.offset.reset"] == "by_duration:pt1h"
+    with pytest.raises(ConfigError, match="span of time"):
+        consumer(WORKER, {"auto.offset.reset": "by_duration:soon"})

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, Message
 from connect.api.records import TopicPartition
 from connect.kafka.client.errors import DeniedError
 from connect.kafka.consume import log_reader
-from connect.kafka.consume.columns import PolledBatches
+from connect.kafka.consume.columns import PolledBatches, ReadError
 from connect.kafka.consume.consumer import BatchConsumer
 from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.log.kv_log import KeyValueLog
@@ -72,7 +72,7 @@ def test_a_consumer_needs_a_group_only_where_it_joins_one(is_by_hand):
     consumer = BatchConsumer({**SETTINGS, "bootstrap.servers": "127.0.0.1:1"})
     if is_by_hand:
         consumer.assign({PLACE: 0})
-    consumer._batches(PolledBatches(batches=[], errors=[GROUP], ends={}))
+    consumer._batches(PolledBatches(batches=[], errors=[ReadError(GROUP, None, -1001)], ends={}))
     if is_by_hand:
         consumer._failures.raise_first()
     else:

@@ -1,0 +1,160 @@
+"""Decides where a group reads on whose next offset is not in the log, and knows what it never reads by that.
+
+librdkafka is told auto.offset.reset=error: it would go elsewhere with one line of the log. Its error names the
+partition and the offset; here brokers are asked for both ends of the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+from connect.kafka.client.errors import is_retriable, translate
+from connect.kafka.consume.columns import ReadError
+from connect.kafka.consume.gaps import Gap
+from connect.kafka.consume.reset_policy import ResetPolicy
+
+_LOG = logging.getLogger(__name__)
+_ANSWER_S: Final = 2.0
+_AGAIN_S: Final = 1.0
+"""Brokers that did not answer are asked again after this time."""
+_OUT_OF_RANGE: Final = "out of range"
+"""librdkafka's text where a broker has refused the offset. Otherwise it has found that the log was cut, by epochs."""
+_KEY: Final = "consumer.override.auto.offset.reset"
+
+
+class _Lost(NamedTuple):
+    """The place that librdkafka could not read from; `offset` None: it named none."""
+
+    offset: int | None
+    is_out_of_range: bool
+
+
+class OffsetResets:
+    """Keeps partitions that stand still until it is known where they are read on. Owned by the consumer's thread."""
+
+    def __init__(self, consumer: Consumer, policy: ResetPolicy) -> None:
+        self._consumer = consumer
+        self._policy = policy
+        self._lost: dict[TopicPartition, _Lost] = {}
+        self._next_s = 0.0
+        self._gaps: list[Gap] = []
+
+    def takes(self, failed: ReadError) -> bool:
+        """Tell if an error is one of these, and note it."""
+        if failed.error.code() != KafkaError._AUTO_OFFSET_RESET or failed.partition is None:  # noqa: SLF001 - librdkafka's own code
+            return False
+        offset = failed.offset if failed.offset >= 0 else None
+        self._lost[failed.partition] = _Lost(offset, _OUT_OF_RANGE in failed.error.str().lower())
+        return True
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget partitions that are read no more, or from another place."""
+        for tp in partitions:
+            self._lost.pop(tp, None)
+
+    def moves(self, partition: TopicPartition, offset: int) -> bool:
+        """Tell if a partition stands still here, and let it read on at this offset instead, if the log has it."""
+        if partition not in self._lost:
+            return False
+        self._lost[partition] = _Lost(offset, is_out_of_range=True)
+        return True
+
+    def take_gaps(self) -> list[Gap]:
+        """Return what was found since the last call."""
+        found, self._gaps = self._gaps, []
+        return found
+
+    def settle(self, restart: Callable[[Mapping[TopicPartition, int], Collection[Gap]], None]) -> None:
+        """Have partitions read on where that is known now; `restart` hears the offsets, and the gaps before them.
+
+        ConnectError: auto.offset.reset=none forbids it.
+        """
+        if not self._lost or time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + _AGAIN_S
+        try:
+            starts, gaps = self._starts()
+        except KafkaException as error:
+            cause = error.args[0]
+            if not is_retriable(cause):
+                raise translate(cause, "asking where a log begins and ends") from error
+            _LOG.info("Brokers did not tell where logs begin and end: %s", cause.str())
+            return
+        self._next_s = 0.0 if len(starts) == len(self._lost) else self._next_s
+        self.forget(starts)
+        for gap in gaps:
+            _LOG.warning("%s", gap)
+        self._gaps += gaps
+        if starts:
+            restart(starts, gaps)
+
+    def _starts(self) -> tuple[dict[TopicPartition, int], list[Gap]]:
+        """Return where to read on, of those partitions whose brokers answer. KafkaException."""
+        before = self._offsets_before()
+        new = [tp for tp in self._lost if tp not in before]
+        if self._policy.is_none and new:
+            raise ConnectError(
+                f"The consumer group has committed no offset of {_name(new[0])}, and auto.offset.reset=none forbids "
+                "to choose one: it is not in the log where to begin.",
+                key=_KEY,
+                fix="Set the sink's offsets to where it shall begin, or auto.offset.reset to earliest.",
+            )
+        now_ms = time.time_ns() // 1_000_000
+        chosen = self._ask(self._lost, self._policy.place(now_ms))
+        starts = {tp: chosen[tp] for tp in new if tp in chosen}
+        first, end = self._ask(before, OFFSET_BEGINNING), self._ask(before, OFFSET_END)
+        gaps = []
+        for tp in before.keys() & first.keys() & end.keys() & chosen.keys():
+            offset = before[tp]
+            if self._lost[tp].is_out_of_range and first[tp] <= offset <= end[tp]:
+                starts[tp] = offset  # It was out of range for a moment only, as where a leader had just begun.
+                continue
+            gap = Gap(tp, offset, first[tp], end[tp], chosen[tp], self._policy.text)
+            if self._policy.is_none:
+                raise ConnectError(
+                    f"Offset {offset} of {_name(tp)} is not in the log, which has offsets {gap.log_start} to "
+                    f"{gap.log_end}, and auto.offset.reset=none forbids to read on elsewhere.",
+                    key=_KEY,
+                    fix="Set the sink's offsets to where it shall go on.",
+                )
+            starts[tp] = gap.reads_on_at
+            gaps.append(gap)
+        return starts, gaps
+
+    def _offsets_before(self) -> dict[TopicPartition, int]:
+        """Return the next offset to read of each; those are left out of which the group has neither read nor
+        committed anything.
+        """
+        known = {tp: lost.offset for tp, lost in self._lost.items() if lost.offset is not None}
+        unknown = [KafkaPartition(*tp) for tp in self._lost if tp not in known]
+        if unknown:
+            known |= _offsets(self._consumer.position(unknown))
+        asked = [KafkaPartition(*tp) for tp in self._lost if tp not in known]
+        if asked:
+            known |= _offsets(self._consumer.committed(asked, timeout=_ANSWER_S))
+        return known
+
+    def _ask(self, partitions: Collection[TopicPartition], place: int) -> dict[TopicPartition, int]:
+        """Return the offset at a place of each log; an end, where no row is as young as it asks."""
+        if not partitions:
+            return {}
+        wanted = [KafkaPartition(*tp, place) for tp in sorted(partitions)]
+        found = self._consumer.offsets_for_times(wanted, timeout=_ANSWER_S)
+        ends = [TopicPartition(p.topic, p.partition) for p in found if p.error is None and p.offset == OFFSET_END]
+        return _offsets(found) | (self._ask(ends, OFFSET_END) if place != OFFSET_END else {})
+
+
+def _offsets(found: Collection[KafkaPartition]) -> dict[TopicPartition, int]:
+    return {TopicPartition(p.topic, p.partition): p.offset for p in found if p.error is None and p.offset >= 0}
+
+
+def _name(tp: TopicPartition) -> str:
+    return f"{tp.topic}-{tp.partition}"
