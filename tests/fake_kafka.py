@@ -17,6 +17,7 @@ import pyarrow as pa
 from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition, TopicPartition
 from connect.kafka.client.errors import PartlySentError
+from connect.kafka.consume.gaps import Gap
 from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -299,6 +300,10 @@ class FakeConsumer:
 
     def reached_ends(self) -> dict[TopicPartition, int]:
         return {tp: end for tp, end in self.end_offsets().items() if self._next[tp] == end}
+
+    def take_gaps(self) -> list[Gap]:
+        """Return none: this log keeps every row."""
+        return []
 
     def committed(self, partitions: Iterable[TopicPartition], _deadline: Deadline) -> dict[TopicPartition, int]:
         return {tp: self._kafka.committed[tp] for tp in partitions if tp in self._kafka.committed}

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, Self
 
+from connect.alerts.recent_letters import HOUR_MS
 from connect.client.reasons import reasons
 from connect.cluster.model.statuses import OverdueTask
 
@@ -24,6 +25,7 @@ class Kind(StrEnum):
     STALLED = "stalled"
     LAG = "lag"
     DEAD_LETTERS = "dead_letters"
+    MISSED_ROWS = "missed_rows"
     BUDGET = "budget"
     BACKFILL_COPIED = "backfill_copied"
     BACKFILL_FAILED = "backfill_failed"
@@ -118,7 +120,7 @@ class Facts:
             return False
         if subject.kind is Kind.DEAD_LETTERS:
             return self.knows_whole_hour
-        if subject.kind in {Kind.LAG, Kind.BUDGET}:
+        if subject.kind in {Kind.LAG, Kind.BUDGET, Kind.MISSED_ROWS}:
             return all(f"{subject.name}-{task['id']}" in self.figures for task in status["tasks"])
         part = status["connector"] if subject.task is None else _task(status, subject.task)
         return part is None or part["state"] not in _UNDECIDED
@@ -168,6 +170,8 @@ def _of_connector(name: str, status: Mapping[str, Any], facts: Facts, thresholds
     if 0 < thresholds.dead_letters < letters:
         text = f"{letters:,.0f} dead letters within an hour, more than alerts.dead.letters={thresholds.dead_letters}."
         yield Alert(Subject(Kind.DEAD_LETTERS, name), text, facts.now_ms)
+    if (missed := _missed(name, status, facts)) is not None:
+        yield missed
     # Each task knows the budget of its whole connector.
     budgets = (
         facts.figures.get(f"{name}-{task['id']}", {}).get("budget_used_percent", 0.0) for task in status["tasks"]
@@ -179,6 +183,23 @@ def _of_connector(name: str, status: Mapping[str, Any], facts: Facts, thresholds
             "What costs more than is left waits for the next day."
         )
         yield Alert(Subject(Kind.BUDGET, name), text, facts.now_ms)
+
+
+def _missed(name: str, status: Mapping[str, Any], facts: Facts) -> Alert | None:
+    """Return the alert of a sink whose next offset was not in its topic within the last hour."""
+    figures = [facts.figures.get(f"{name}-{task['id']}", {}) for task in status["tasks"]]
+    at_ms = round(1000 * max((told.get("last_missed_epoch_s", 0.0) for told in figures), default=0.0))
+    if at_ms <= facts.now_ms - HOUR_MS:
+        return None
+    rows = sum(told.get("missed_rows_total", 0.0) for told in figures)
+    text = (
+        f"{rows:,.0f} rows were not read since its tasks began, as Kafka no longer had them or auto.offset.reset "
+        "passed them over; `connect connectors why` says which."
+        if rows
+        else "An offset that it was to read was not in its topic, which was made anew or cut, or the offset was set "
+        "too far. Rows may have been lost, and others come twice; `connect connectors why` says where."
+    )
+    return Alert(Subject(Kind.MISSED_ROWS, name), text, at_ms)
 
 
 def _explained(alert: Alert, facts: Facts) -> Alert:

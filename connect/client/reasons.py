@@ -73,6 +73,8 @@ def _measured(figures: Mapping[str, float]) -> str:
         said.append(f"{figures['source_lag_s']:,.1f} s behind its source")
     elif "caught_up_age_s" in figures:
         said.append(f"all that its source had {figures['caught_up_age_s']:,.1f} s ago is in Kafka")
+    if figures.get("missed_rows_total"):
+        said.append(f"{counted(figures['missed_rows_total'], 'row')} MISSED, which Kafka no longer had")
     if figures.get("rows_total"):
         said.append(f"{counted(figures['rows_total'], 'row')} since the task began")
     told = ", ".join(said)

@@ -62,6 +62,17 @@ TASK_METRICS: Final = (
     _rows("skipped_total", "Bad rows that errors.tolerance=all passed over, those with a dead letter among them.",
           "these rows are not in the target. Those beyond dead_letters_total are kept nowhere: set "
           "errors.deadletterqueue.topic.name to keep the next ones."),
+    _rows("missed_rows_total", "Rows of its topics that a sink never reads: Kafka deleted them before (retention, "
+          "delete-records), or auto.offset.reset passed them over. Offsets are counted, so that in compacted topics "
+          "and those with transactions there are fewer rows. What a group passes over before its first commit is none.",
+          "the rows are not in the target, and gone from Kafka: connect connectors why NAME says which. Give the topic "
+          "a longer retention, and load what is missing from its origin (connect backfill)."),
+    _task("offset_resets_total", "offset_resets_total", "",
+          "How often the next offset of a sink's partition was not in the log, so that it reads on elsewhere.",
+          "where missed_rows_total is still, a topic was made anew or an offset was set past its end: rows may come "
+          "twice. connect connectors why NAME says where."),
+    _task("last_missed_epoch_s", "last_missed_timestamp_seconds", "seconds",
+          "When the next offset of a sink was last not in the log, as Unix time."),
     _task("last_error_epoch_s", "last_error_timestamp_seconds", "seconds", "When a row last failed, as Unix time."),
     _task("retries_total", "retries_total", "", "Calls made again after a retriable error.",
           "where it grows without a pause, a database, store or registry is away: connect connectors why NAME."),

@@ -24,9 +24,20 @@ class Lag:
         yield from _shared_groups(facts)
         for connector in facts.connectors:
             if connector.is_sink and facts.kafka.trouble is None:
+                yield from _missed(facts, connector)
                 yield from _topics(facts, connector)
                 if connector.group is not None:
                     yield from _unread(facts, connector, connector.group)
+
+
+def _missed(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:
+    for text in connector.missed:
+        yield Finding(
+            "rows-missed", Severity.ERROR, f"connector {connector.name}", text,
+            "These rows are not in the target, and gone from Kafka.",
+            "\n".join(_longer(facts, topic) for topic in connector.topics if topic in facts.kafka.topics)
+            + "\n# then load what is missing from its origin, as by connect backfill",
+        )  # fmt: skip
 
 
 def _shared_groups(facts: Facts) -> Iterable[Finding]:

@@ -44,7 +44,8 @@ class ConnectorFacts:
 
     `config`: secrets are masked. `client`: settings of its producer or consumer as librdkafka gets them, sizes alone.
     `named`: what it names beyond Kafka, gathered where somebody asks about this connector alone. `failures`: why it and
-    its tasks are FAILED, by what they are ("task 0"); none of one that is not stored.
+    its tasks are FAILED, by what they are ("task 0"); none of one that is not stored. `missed`: what its tasks say of
+    rows that they never read.
     """
 
     name: str
@@ -57,6 +58,7 @@ class ConnectorFacts:
     group: GroupFacts | None = None
     named: Sequence[NamedThing] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
+    missed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from connect.rest.server.json_body import read_config
 from connect.rest.server.rights import require, visible
 from connect.rest.server.routing import Route
 from connect.rest.server.waiting import apart, finished
+from connect.runtime.task.condition import missed_rows
 from connect.runtime.task.state import State
 
 CHECK_S: Final = 4.0
@@ -46,7 +47,10 @@ async def examined_cluster(request: web.Request) -> list[Finding]:
     """Return what is wrong around this worker and the connectors that the sender may view, the worst first."""
     connectors = context_of(request).operations.connectors
     configs = {name: connectors.info(name).config for name in visible(request, connectors.names())}
-    return await _examined(request, configs, failures={name: _failures(connectors, name) for name in configs})
+    failures = {name: _failures(connectors, name) for name in configs}
+    return await _examined(
+        request, configs, failures=failures, missed={name: _missed(connectors, name) for name in configs}
+    )
 
 
 def _failures(connectors: Connectors, name: str) -> Mapping[str, str]:
@@ -58,6 +62,15 @@ def _failures(connectors: Connectors, name: str) -> Mapping[str, str]:
     parts = {"connector": status.connector} | {f"task {number}": one for number, one in status.tasks.items()}
     traces = {part: one.trace or "" for part, one in parts.items() if one.state is State.FAILED}
     return {part: trace.partition("\n")[0] for part, trace in traces.items()}
+
+
+def _missed(connectors: Connectors, name: str) -> Sequence[str]:
+    """Return what a connector's tasks say of rows that they never read."""
+    try:
+        status = connectors.status(name)
+    except NotFoundError:
+        return ()
+    return [text for number in sorted(status.tasks) for text in missed_rows(status.tasks[number].condition)]
 
 
 async def examine_one(request: web.Request) -> web.Response:
@@ -82,10 +95,11 @@ async def _examined(
     *,
     is_alone: bool = False,
     failures: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    missed: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Finding]:
     """Ask the brokers, the machine and the connectors at once. `is_alone`: list what the one connector reaches, too."""
     declared = [_declared(request, name, config) for name, config in configs.items()]
-    declared = [replace(one, failures=failures.get(one.name, {})) for one in declared]
+    declared = [replace(one, failures=failures.get(one.name, {}), missed=missed.get(one.name, ())) for one in declared]
     if is_alone:
         catalog = context_of(request).validator.catalog
         declared = [replace(one, named=named_things(catalog, one.config)) for one in declared]

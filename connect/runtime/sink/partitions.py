@@ -40,6 +40,13 @@ class SinkPartitions:
             self._commits.pop(tp, None)
             self._asked.discard(tp)
 
+    def begin_anew(self, partition: TopicPartition) -> None:
+        """Forget all of a partition that stays this task's, as it is read from an earlier offset on."""
+        self.lag.lost([partition])
+        for known in (self._read, self._taken, self.firsts, self._commits):
+            known.pop(partition, None)
+        self._asked.discard(partition)
+
     def polled(self) -> None:
         """Begin anew to watch what is revoked; called behind each poll."""
         self._revoked_since_poll.clear()

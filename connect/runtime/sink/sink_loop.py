@@ -12,6 +12,7 @@ from connect.lib.deadline import Deadline
 from connect.runtime.records.tolerance import LimitExceededError, Stage, ToleranceExceededError
 from connect.runtime.settings.loop_limits import SinkLimits
 from connect.runtime.sink.commits import SinkCommits
+from connect.runtime.sink.gaps import SinkGaps
 from connect.runtime.sink.intake import PAUSED_WAIT_S, SinkIntake
 from connect.runtime.sink.membership import SinkMembership
 from connect.runtime.sink.partitions import SinkPartitions, place_of
@@ -38,6 +39,7 @@ class SinkLoop:
         self.membership = SinkMembership(consumer, self._partitions)
         self.commits = SinkCommits(path, consumer, self._partitions, limits, reports)
         self._intake = SinkIntake(path, self.membership, self.commits, limits, reports)
+        self._gaps = SinkGaps(consumer, path.task, self._partitions, self.commits, reports)
         self._began_s = time.monotonic()
         self._ended = False
 
@@ -74,6 +76,7 @@ class SinkLoop:
         with self._figures.timed("poll_s_total"):
             batches = self._consumer.poll(self._limits.max_records, deadline)
         self._partitions.polled()
+        self._gaps.look()
         self._tell_idle(bool(batches))
         if batches:
             self._figures.measure("batch_rows", sum(map(len, batches)))

@@ -27,6 +27,8 @@ class Step(StrEnum):
     """Part of the work alone, such as one table of several; the connector tells it."""
     TAIL = "tail"
     """Rows that the sink has taken and keeps, as they do not yet fill what it writes: nothing is wrong."""
+    GAP = "gap"
+    """Rows that the sink never reads, as they are gone from Kafka: nothing is held up. It is told beside all others."""
     NOTE = "note"
     """Nothing is held up; the connector tells what is worth knowing."""
 
@@ -36,6 +38,8 @@ LONG_CALL_S: Final = 15.0
 """A call that lasts longer is told in the status, anew after each further time of this length."""
 _SHOWN_CHARS: Final = 500
 _NOTED_CHARS: Final = 5000
+MISSED: Final = "ROWS MISSED: "
+"""Each sentence of `Step.GAP` begins with this, wherever it is shown."""
 NOTHING: Final = "nothing"
 """Where a condition waits for this, its reason is notes, one a line."""
 
@@ -97,14 +101,14 @@ class Conditions:
         else:
             self.waiting(Step.PART, waiting_for, reason)
 
-    def noted(self, notes: Sequence[str]) -> None:
+    def noted(self, notes: Sequence[str], step: Step = Step.NOTE) -> None:
         """Take note of what is worth knowing while nothing is held up, in place of what was before."""
         if not notes:
-            self.over(Step.NOTE)
+            self.over(step)
             return
         with self._lock:
             text = "\n".join(" ".join(note.split())[:_SHOWN_CHARS] for note in notes)[:_NOTED_CHARS]
-            self._found[Step.NOTE] = Condition(text, self._clock_ms(), NOTHING)
+            self._found[step] = Condition(text, self._clock_ms(), NOTHING)
             self._show()
 
     def report_again(self) -> None:
@@ -123,9 +127,25 @@ class Conditions:
 
     def _show(self) -> None:
         first = next((self._found[step] for step in STEPS if step in self._found), None)
+        gap = self._found.get(Step.GAP)
+        if first is not None and gap is not None:
+            first = _with_gap(first, gap, self._found.get(Step.NOTE))
         if first != self._shown:
             self._shown = first
             self._report(first)
+
+
+def _with_gap(first: Condition, gap: Condition, note: Condition | None) -> Condition:
+    """Return what is shown where rows are missed: no other reason may hide that."""
+    if first is not gap:
+        return replace(first, reason=f"{first.reason} {' '.join(gap.reason.splitlines())}"[:_NOTED_CHARS])
+    return gap if note is None else replace(gap, reason=f"{gap.reason}\n{note.reason}"[:_NOTED_CHARS])
+
+
+def missed_rows(condition: Condition | None) -> tuple[str, ...]:
+    """Return what a condition says of rows that the sink never reads, a sentence for each place."""
+    told = "" if condition is None else condition.reason
+    return tuple(part.partition("\n")[0].strip() for part in told.split(MISSED)[1:])
 
 
 def one_line(error: BaseException) -> str:

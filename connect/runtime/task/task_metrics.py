@@ -22,6 +22,7 @@ _WITH_LEAST: Final = frozenset({"transaction_rows"})
 _FROM_ZERO: Final = (
     "polled_rows_total", "rows_total", "errors_total", "errors_logged_total", "dead_letters_total",
     "dead_letter_failures_total", "skipped_total", "retries_total", "commits_total", "flush_failures_total",
+    "missed_rows_total", "offset_resets_total",
 )  # fmt: skip
 """These counters are there before they count, so that the first one is seen as growth."""
 STATES: Final = ("running", "paused")

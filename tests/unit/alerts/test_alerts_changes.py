@@ -107,6 +107,20 @@ def test_lag_counts_all_tasks_and_is_over_only_when_all_of_them_say_so():
     assert told(known, look(5, t0=1, t1=1))[1] == [(Kind.LAG, True)]
 
 
+@pytest.mark.parametrize(("rows", "said"), [(1234.0, "1,234 rows were not read"), (0.0, "made anew or cut")])
+def test_rows_that_a_sink_never_reads_are_told_for_an_hour(rows, said):
+    def look(after_ms: int, *, is_heard: bool = True) -> Facts:
+        figures = {"missed_rows_total": rows, "offset_resets_total": 1.0, "last_missed_epoch_s": T0 / 1000}
+        return facts(T0 + after_ms, figures={"c-1-0": figures} if is_heard else {})
+
+    known, (event,) = changes({}, look(5_000), LIMITS)
+    assert (event.alert.subject, event.alert.since_ms) == (Subject(Kind.MISSED_ROWS, "c-1"), T0)
+    assert said in event.reason
+    assert told(known, look(HOUR_MS - 1))[1] == []
+    assert told(known, *(look(HOUR_MS + at, is_heard=False) for at in (0, 90_000)))[1] == []
+    assert told(known, *(look(HOUR_MS + at) for at in (0, SETTLED_MS)))[1] == [(Kind.MISSED_ROWS, True)]
+
+
 def test_dead_letters_are_over_only_when_a_whole_hour_is_known():
     known, found = told({}, facts(dead_letters={"c-1": 10.0}), facts(dead_letters={"c-1": 11.0}))
     assert found == [(Kind.DEAD_LETTERS, False)]
