@@ -14,7 +14,7 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Plugin, PluginKind
 from connect.cluster.model.request_errors import BadRequestError, FailedRequestError
 from connect.cluster.model.validation_infos import ConfigInfos, Info
-from connect.cluster.validation.client_settings import OverrideValueError, client_overrides
+from connect.cluster.validation.client_settings import OverrideValueError, client_notes, client_overrides
 from connect.cluster.validation.definitions import framework_config, framework_definitions, plugin_definitions
 from connect.cluster.validation.notes import missing_providers, notes
 from connect.cluster.validation.plugins import (
@@ -120,6 +120,7 @@ class Validator:
         told = (
             *notes(plugin, given, (info.value.name for info in infos), self._former_of_embedded(given)),
             *missing_providers(raw, self.worker.config_providers),
+            *client_notes(plugin.kind, given, self.worker),
         )
         found = ConfigInfos(config["connector.class"] or "", groups, tuple(infos), told)
         return with_nulls(self._with_placeholders(found, raw, given).with_errors(unreadable), config)

@@ -15,9 +15,12 @@ from connect.api.allowed import ConfigType
 from connect.api.config import Boolean, Double, Int, Long, Short
 from connect.api.plugin import PluginKind
 from connect.cluster.model.validation_infos import Definition, Info, Value
+from connect.cluster.validation.notes import FAIL_UNTIL
 from connect.cluster.validation.rules import DLQ
 from connect.kafka.client.settings import WORKERS_ALONE, all_override_problems
+from connect.kafka.client.trial import refused_overrides
 from connect.lib.secrets import HIDDEN
+from connect.runtime.settings.config_providers import placeholders
 from connect.runtime.settings.worker_config import WorkerConfig
 
 PRINCIPAL_KEYS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
@@ -80,6 +83,23 @@ def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
             if setting in WORKERS_ALONE:
                 errors = (f"{key} loads a library: only the worker's own file may set {setting}.",)
             yield _info(key, setting, given[key], errors)
+
+
+def client_notes(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> Iterator[str]:
+    """Yield a sentence for each overridden setting with which a client cannot be made.
+
+    As in Kafka Connect the configuration is taken, and its tasks fail.
+    """
+    in_transactions = kind is PluginKind.SOURCE and worker.exactly_once_source_support.lower() == "enabled"
+    for prefix in _prefixes_in_use(kind, given, worker):
+        wanted = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
+        own = prefix.removesuffix("override.")
+        if not wanted or any(True for value in wanted.values() for _ in placeholders(value)):
+            continue  # what a config provider has is known to the task alone
+        if all_override_problems(worker.originals, own, wanted) or WORKERS_ALONE & wanted.keys():
+            continue  # an error says so
+        for problem in refused_overrides(worker.originals, own, wanted, in_transactions=in_transactions):
+            yield f"{prefix}{problem.key}: {FAIL_UNTIL} it is mended: {problem.message}"
 
 
 def _prefixes_in_use(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> list[str]:

@@ -10,6 +10,7 @@ from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Finding, Severity
 
 _NO_ROW = "No row of that topic is written meanwhile."
+_OVERRIDES = ("producer.override.", "consumer.override.", "admin.override.")
 _CREATE = "# create it, or change the key that names it"
 
 
@@ -57,6 +58,9 @@ def _by_message(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _note(subject: str, note: str) -> Finding:
+    if FAIL_UNTIL in note and note.startswith(_OVERRIDES):
+        fix = f"# mend or remove {note.partition(':')[0]}"
+        return Finding("override-refused", Severity.ERROR, subject, note, "No row moves while its tasks fail.", fix)
     if FAIL_UNTIL in note:
         return Finding("target-missing", Severity.WARNING, subject, note, _NO_ROW, _CREATE)
     if NO_EFFECT not in note:

@@ -13,7 +13,13 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.kafka.client.settings import ClientSettings, admin_settings, consumer_settings, producer_settings
+from connect.kafka.client.settings import (
+    ClientSettings,
+    admin_settings,
+    consumer_settings,
+    is_secret,
+    producer_settings,
+)
 
 _ID: Final = "connect-settings-trial"
 _OURS: Final = frozenset({"producer.path", "consumer.path"})
@@ -45,6 +51,28 @@ def client_problems(worker: Mapping[str, str]) -> list[ConfigProblem]:
     return [*found.values()]
 
 
+def refused_overrides(
+    worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str], *, in_transactions: bool = False
+) -> list[ConfigProblem]:
+    """Return each key of a connector's overrides with which its client cannot be made, and why.
+
+    `prefix`: that of the client in a worker's file. Nothing, where the client cannot be made without them either.
+    """
+    client = _CLIENTS[prefix]
+    if in_transactions and prefix == "producer.":
+        client = client._replace(settings=partial(producer_settings, client_id=_ID, transactional_id=_ID))
+
+    def refusal(given: Mapping[str, str]) -> str | None:
+        return _refusal(client, worker, given)
+
+    if refusal({}) is not None:
+        return []
+    return [
+        ConfigProblem(problem.key, "librdkafka refuses its value.") if is_secret(problem.key) else problem
+        for problem in _problems(overrides, refusal)
+    ]
+
+
 def unknown_client_keys(worker: Mapping[str, str]) -> list[str]:
     """Return the keys behind a client's prefix that this client does not have."""
     found: list[str] = []
@@ -74,10 +102,10 @@ def _without(given: Mapping[str, str], key: str) -> dict[str, str]:
     return {name: value for name, value in given.items() if name != key}
 
 
-def _refusal(client: _Client, worker: Mapping[str, str]) -> str | None:
+def _refusal(client: _Client, worker: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> str | None:
     """Return why a client cannot be made, as a sentence. None: it can."""
     try:
-        properties = client.settings(worker, {}).properties
+        properties = client.settings(worker, overrides or {}).properties
         own = {key: value for key, value in properties.items() if key not in _OURS}
         made = client.made({"log_level": 0, **own, "bootstrap.servers": ""})
     except ConfigError as error:

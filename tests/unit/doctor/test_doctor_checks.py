@@ -133,13 +133,17 @@ consumer-below-topic disk-low failed fewer-replicas group-denied group-shared ho
 internal-topic-missing
 internal-topic-not-compacted internal-topic-partitions java-missing key-without-effect letters-unwritable
 memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked nothing-committed offsets-retention-short
-open-files-low open-files-used open-listener partition-skew paths-unbounded producer-above-topic records-deleted-soon
-records-deleted-unread registry-unreachable replicas-out-of-sync request-below-topic rows-missed single-replica
-target-missing too-few-brokers topic-configs-denied topic-denied topic-missing topics-unwritable
+open-files-low open-files-used open-listener override-refused partition-skew paths-unbounded producer-above-topic
+records-deleted-soon records-deleted-unread registry-unreachable replicas-out-of-sync request-below-topic rows-missed
+single-replica target-missing too-few-brokers topic-configs-denied topic-denied topic-missing topics-unwritable
 unclean-leader-election weak-acks
 """
 
 FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
+    "refused override": (
+        lambda: _with_sink(notes=["consumer.override.fetch.max.bytes: tasks fail until it is mended: no."]), "error",
+        "consumer.override.fetch.max.bytes", "# mend or remove consumer.override.fetch.max.bytes",
+    ),
     "missed rows": (
         lambda: _with_sink(missed=["7 rows of orders-3 were deleted before they were read."]), "error",
         "7 rows of orders-3", "retention.ms=",

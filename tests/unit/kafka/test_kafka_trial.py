@@ -2,7 +2,7 @@
 
 import pytest
 
-from connect.kafka.client.trial import client_problems, unknown_client_keys
+from connect.kafka.client.trial import client_problems, refused_overrides, unknown_client_keys
 
 WORKER = {"bootstrap.servers": "broker:9092", "group.id": "workers", "key.converter": "x", "rest.port": "1"}
 
@@ -62,3 +62,40 @@ def test_keys_that_a_client_does_not_have_are_named():
     given = {"consumer.auto.ofset.reset": "earliest", "producer.linger": "5", "consumer.max.poll.records": "500"}
 
     assert unknown_client_keys({**WORKER, **given}) == ["producer.linger", "consumer.auto.ofset.reset"]
+
+
+@pytest.mark.parametrize(("prefix", "key", "value", "why"), [
+    ("consumer.", "fetch.max.bytes", "-5", "outside allowed range"),
+    ("consumer.", "auto.offset.reset", "sometimes", "Invalid value"),
+    ("consumer.", "auto.offset.reset", "by_duration:soon", "span of time"),
+    ("consumer.", "session.timeout.ms", "999999999", "outside allowed range"),
+    ("producer.", "compression.type", "brotli", "Invalid value"),
+    ("producer.", "partitioner.class", "org.acme.Mine", "String must be one of"),
+    ("admin.", "security.protocol", "TLS", "Invalid value"),
+    ("producer.", "sasl.password", "s3cret", None),
+])  # fmt: skip
+def test_an_override_that_no_client_takes_is_found_at_its_key(prefix, key, value, why):
+    found = refused_overrides(WORKER, prefix, {"client.id": "mine", key: value})
+    if why is None:
+        assert found == [], "a password without a login is no fault"
+        return
+    (problem,) = found
+    assert problem.key == key
+    assert why in problem.message
+
+
+def test_overrides_are_judged_with_what_a_transaction_takes():
+    overrides = {"acks": "1"}
+    assert refused_overrides(WORKER, "producer.", overrides) == []
+    assert [problem.key for problem in refused_overrides(WORKER, "producer.", overrides, in_transactions=True)] == [
+        "acks"
+    ]
+
+
+def test_overrides_are_not_blamed_for_the_worker_s_own_settings():
+    assert refused_overrides({**WORKER, "consumer.fetch.max.bytes": "-5"}, "consumer.", {"client.id": "x"}) == []
+
+
+def test_java_s_own_overrides_are_taken():
+    given = {"auto.offset.reset": "by_duration:PT1H", "max.poll.records": "500", "fetch.max.wait.ms": "100"}
+    assert refused_overrides(WORKER, "consumer.", given) == []

@@ -43,6 +43,19 @@ def test_validation_and_preview_have_them(rest: Rest) -> None:
     assert "notes" not in answer.json()
 
 
+def test_an_override_that_no_client_takes_is_created_as_in_java_and_named(rest: Rest) -> None:
+    config = CONFIG | {"producer.override.compression.type": "brotli"}
+    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate?notes=true", config | {"name": "a"})
+    (note,) = answer.json()["notes"]
+    assert note.startswith("producer.override.compression.type: tasks fail until it is mended: Invalid value")
+    assert answer.json()["error_count"] == 0
+    assert rest("PUT", "/connectors/a/config", config).status_code == 201
+    assert rest.get("/connectors/a/status")["notes"] == [note]
+    provided = CONFIG | {"name": "a", "producer.override.compression.type": "${env:KIND}"}
+    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate?notes=true", provided)
+    assert not any("tasks fail" in note for note in answer.json().get("notes", ()))
+
+
 def test_the_log_tells_them_when_a_configuration_is_given(rest: Rest, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     rest("PUT", "/connectors/a/config", CONFIG | {"batch.sise": "1"})
