@@ -46,7 +46,7 @@ def test_checks_of_one_client_that_never_end_keep_no_other_client_waiting(start_
     attack.join(60)
     # At most one check of each round may fall on the end of an attacking one.
     assert beside >= ROUNDS * (CHECKS - 1), f"{beside} checks ended while an attacking one went on"
-    assert all("did not answer check within 3 s" in errors[0] for errors in told), told
+    assert all(re.search(r"did not answer check within (3|2\.\d+) s", errors[0]) for errors in told), told
     hosts = re.findall(r"connector_call_hangs .* host=(\S+)", worker.log.read_text())
     assert hosts == ["call-host"] + ["call-host-apart-1"] * (len(told) - 1)
 
