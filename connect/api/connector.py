@@ -37,6 +37,13 @@ class TaskContext(Protocol):
         `waiting_for`: as `RetriableError` has it.
         """
 
+    def note(self, notes: Sequence[str]) -> None:
+        """Say what is worth knowing of the task's work although nothing waits, such as what it has chosen.
+
+        `notes` are one line each, without secrets, and take the place of those before. They are shown in the
+        connector's notes while nothing holds up this task or part of its work.
+        """
+
 
 class TransactionContext(Protocol):
     """Where the transactions of a source end whose connector is set to `transaction.boundary=connector`.
@@ -109,13 +116,6 @@ class SinkContext(TaskContext, Protocol):
     def request_flush(self, within_s: float = 0.0) -> None:
         """Ask for `flush` in at most `within_s` seconds, sooner than the next `offset.flush.interval.ms` where that is
         later; rows need not come for it. A further request only makes it sooner. Every flush clears what was asked.
-        """
-
-    def note(self, notes: Sequence[str]) -> None:
-        """Say what is worth knowing of the task's work although nothing waits, such as what it has chosen.
-
-        `notes` are one line each, without secrets, and take the place of those before. They are shown in the
-        connector's notes while nothing holds up this task or part of its work.
         """
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Self, TypeVar
 
@@ -53,6 +53,9 @@ class FrameContext:
 
     def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         """Do nothing, as there is no status to explain."""
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Do nothing, as there is no status to note it in."""
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """Return the offset in Spark's checkpoint."""

@@ -75,6 +75,7 @@ class FakeTaskContext:
     gauges: dict[str, float] = field(default_factory=dict)
     explained: str | None = None
     waiting_for: str | None = None
+    noted: tuple[str, ...] = ()
 
     def gauge(self, name: str, value: float | None) -> None:
         """Keep the last value; None: forget it."""
@@ -86,6 +87,11 @@ class FakeTaskContext:
         """Keep the last reason, one line or None."""
         assert reason is None or (reason.strip() and "\n" not in reason), f"{reason!r} is not one line for people."
         self.explained, self.waiting_for = reason, waiting_for
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Keep the last notes, one line each."""
+        assert all(note.strip() and "\n" not in note for note in notes), f"{notes!r} are not lines for people."
+        self.noted = tuple(notes)
 
 
 class Rejected(NamedTuple):
@@ -143,12 +149,6 @@ class FakeSinkContext(FakeTaskContext):
     topic_ids: dict[str, str | None] = field(default_factory=dict)
     lost: set[TopicPartition] = field(default_factory=set)
     avro_values: Callable[[Schema, Mapping[str, str]], AvroValues] | None = None
-    noted: tuple[str, ...] = ()
-
-    def note(self, notes: Sequence[str]) -> None:
-        """Keep the last notes, one line each."""
-        assert all(note.strip() and "\n" not in note for note in notes), f"{notes!r} are not lines for people."
-        self.noted = tuple(notes)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Keep the rows and their reasons."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -32,6 +32,9 @@ class _Context:
 
     def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         """Do nothing, as there is no status to explain."""
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Do nothing, as nobody looks at a trial's status."""
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Do nothing, as the lag is not measured."""

@@ -51,7 +51,7 @@ class TaskContext:
         self.reports.conditions.part_waits(waiting_for or other_side, reason)
 
     def note(self, notes: Sequence[str]) -> None:
-        """Say what is worth knowing of a sink's work."""
+        """Say what is worth knowing of the task's work."""
         self.reports.conditions.noted(notes)
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:

@@ -24,10 +24,11 @@ _KEEPS: Final[Mapping[str | None, str]] = {
 
 
 class BlindSpot(NamedTuple):
-    """A sentence, and whether a person can do something about it."""
+    """A sentence, and whether a person can do something about it; the status has those that are `noted`."""
 
     text: str
     can_be_mended: bool
+    is_noted: bool = False
 
 
 def blind_spots(
@@ -72,7 +73,7 @@ def blind_spots(
             f"largest id is {largest}. Where the table was filled anew, or its ids begin again, set or reset the "
             "connector's offset."
         )
-        yield BlindSpot(text, True)
+        yield BlindSpot(text, True, is_noted=True)
     if config.offset_mode == "confluent":
         text = f"{label}: rows whose transaction commits late are lost with offset.mode=confluent; safe reads them."
         yield BlindSpot(text, True)

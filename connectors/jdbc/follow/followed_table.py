@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from connect.api.errors import ConnectError, RetriableError
@@ -76,8 +76,11 @@ class FollowedTable:
         look_s: float,
         *,
         reject: Reject,
+        note: Callable[[str, Sequence[str]], None] = lambda _label, _notes: None,
     ) -> None:
+        """`note` hears after each look what is worth knowing of the table, by its label."""
         self.label = label
+        self._note = note
         self._reject = reject
         self._bad: list[BadRows] = []
         self._last_read: Batch | None = None
@@ -181,6 +184,7 @@ class FollowedTable:
         """Plan the table; False when it is as it was."""
         plan = self._connections.asked(lambda database: self._make_plan(database, self._last))
         self._look_at_s = time.monotonic() + self._look_s
+        self._note(self.label, [spot.text for spot in plan.blind_spots if spot.is_noted])
         known = self._plan
         if known is not None and (plan.format.columns, plan.described) == (known.format.columns, known.described):
             return False

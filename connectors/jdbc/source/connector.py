@@ -25,6 +25,7 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
 from connectors.jdbc.dialects.known import dialect_of
+from connectors.jdbc.follow.given_tables import tell_unread
 from connectors.jdbc.follow.stored_offsets import unusable
 from connectors.jdbc.settings.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.settings.table_choice import parts_to_text, share_out, to_text
@@ -153,6 +154,7 @@ class JdbcSourceConnector:
             self._log_bulk.require_usable(positions)
         else:
             require_usable(positions, unusable)
+        tell_unread(self._config, positions)
         return False
 
     @property

@@ -57,6 +57,7 @@ class JdbcSourceTask:
         self._ahead: Future[Batch | None] | None = None
         self._polled = threading.Event()
         self._failures = 0
+        self._notes: dict[str, list[str]] = {}
         self._paced_s = 0.0
         self._closed = False
 
@@ -145,7 +146,8 @@ class JdbcSourceTask:
             plans = {t.full: partial(_table_plan, table=t, config=config) for t in from_text(config.tables)}
         reject = self._bad.append
         followed = {
-            n: FollowedTable(n, make, self._connections, stored, look_s, reject=reject) for n, make in plans.items()
+            n: FollowedTable(n, make, self._connections, stored, look_s, reject=reject, note=self._note)
+            for n, make in plans.items()
         }
         readers: list[ScheduledRead] = list(followed.values())
         if config.mode != "bulk" and config.offset_mode == "safe" and not config.query_text:
@@ -162,6 +164,12 @@ class JdbcSourceTask:
             except ConnectError as error:
                 self._set_aside(reader, error)
         return readers
+
+    def _note(self, label: str, notes: Sequence[str]) -> None:
+        if list(notes) != self._notes.get(label, []):
+            self._notes[label] = list(notes)
+            if self._ctx is not None:
+                self._ctx.note([note for found in self._notes.values() for note in found])
 
     def _set_aside(self, reader: ScheduledRead, error: ConnectError) -> None:
         _log.error("Table %s is left aside and tried again later; other tables go on. %s", reader.label, error)

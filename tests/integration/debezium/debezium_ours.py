@@ -122,6 +122,9 @@ class _Context:
     def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         """Tell nobody."""
 
+    def note(self, notes: list[str]) -> None:
+        """Tell nobody."""
+
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """As errors.tolerance=none does."""
         raise next(iter(rows.values()))

@@ -46,6 +46,9 @@ class OffsetStore:
     def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
         self.explained = reason
 
+    def note(self, notes: list[str]) -> None:
+        self.noted = list(notes)
+
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """As errors.tolerance says."""
         if not self.tolerates:

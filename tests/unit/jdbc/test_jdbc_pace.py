@@ -26,6 +26,8 @@ class Context:
 
     def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None: ...
 
+    def note(self, notes: list[str]) -> None: ...
+
 
 def test_a_task_reads_no_more_rows_per_second_than_it_may(tmp_path: Path):
     engine = sa.create_engine(f"sqlite:///{tmp_path / 'a.db'}")
