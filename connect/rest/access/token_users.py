@@ -107,7 +107,8 @@ class TokenUsers:
             raise LoginError(_wrong_claim(error.claim)) from None
         except BadSignatureError:
             raise LoginError("The token's signature is not its issuer's.") from None
-        except (JoseError, ValueError, OverflowError, RecursionError):  # the last of claims that are nested too deep
+        # joserfc takes members of a header for what they should be; claims may be nested too deep for it.
+        except (JoseError, ValueError, TypeError, OverflowError, RecursionError):
             raise LoginError(_MALFORMED) from None
         return claims
 

@@ -109,6 +109,10 @@ def signed(issuer: Issuer, claims: bytes) -> str:
     return jws.serialize_compact({"alg": "RS256", "kid": "k1"}, claims, issuer.keys["k1"])
 
 
+def with_extensions(names: Any) -> str:
+    return f"{part({'alg': 'RS256', 'kid': 'k1', 'crit': names})}.{part({'sub': 'ada'})}.x"
+
+
 def with_half_a_character(issuer: Issuer) -> str:
     claims = {"iss": issuer.url, "aud": AUDIENCE, "sub": "ada\ud800", "exp": time.time() + 300}
     return signed(issuer, json.dumps(claims).encode())
@@ -148,6 +152,8 @@ BAD = {
     "quotes": (lambda i: '"\\".x.y', "no signed JWT"),
     "a header that is a list": (lambda i: f"{part([1])}.{part({})}.x", "no signed JWT"),
     "a key id that is a list": (lambda i: f"{part({'alg': 'RS256', 'kid': [1]})}.{part({})}.x", "no signed JWT"),
+    "extensions that are none": (lambda i: with_extensions(None), "no signed JWT"),
+    "an extension without a name": (lambda i: with_extensions([[]]), "no signed JWT"),
     "claims that are a list": (lambda i: f"{part({'alg': 'RS256', 'kid': 'k1'})}.{part([])}.x", "signature"),
 }  # fmt: skip
 
