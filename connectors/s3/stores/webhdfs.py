@@ -38,6 +38,8 @@ _BASE64: Final = "0s"
 _FILE_BYTES: Final = 1 << 30
 _LEAST_BYTES_PER_S: Final = 1 << 20
 _Number = Annotated[int, Field(ge=0)]
+_Moment = Annotated[int, Field(ge=0, lt=253_402_300_800_000)]
+"""Milliseconds of the epoch up to the year 10000, which no calendar of Python's has."""
 T = TypeVar("T")
 
 
@@ -45,7 +47,7 @@ class _Status(BaseModel):
     name: str = Field(alias="pathSuffix", pattern="^[^/]+$")
     kind: str = Field(alias="type")
     length: _Number
-    modified_ms: _Number = Field(alias="modificationTime")
+    modified_ms: _Moment = Field(alias="modificationTime")
 
 
 class _Statuses(BaseModel):
@@ -150,7 +152,10 @@ class WebHdfs:
         """Return an extended attribute of a file; None: it has no such."""
         answer = self._ask("GET", "GETXATTRS", path, encoding="base64")
         texts = (one.value for one in self._parsed(_ATTRIBUTES, answer).attributes if one.name == name)
-        return next((b64decode(text.removeprefix(_BASE64)) for text in texts), None)
+        try:
+            return next((b64decode(text.removeprefix(_BASE64)) for text in texts), None)
+        except ValueError:
+            raise self._no_webhdfs(answer.status, f"the attribute {name} of {path} is no base64") from None
 
     def entries(self, folder: str, after: str) -> Iterator[Entry]:
         """Yield what a folder holds, in the order of names, behind one of them. A request returns about a thousand."""

@@ -22,8 +22,8 @@ def client(url: str) -> WebHdfs:
     return WebHdfs(url, {"delegation": TOKEN}, timeout_s=1, retries=0, retry_backoff_s=0)
 
 
-def listing(*names: Any, remaining: Any = 0, length: Any = 1) -> Answer:
-    files = [{"pathSuffix": name, "type": "FILE", "length": length, "modificationTime": 1} for name in names]
+def listing(*names: Any, remaining: Any = 0, length: Any = 1, time_ms: Any = 1) -> Answer:
+    files = [{"pathSuffix": name, "type": "FILE", "length": length, "modificationTime": time_ms} for name in names]
     partial = {"FileStatuses": {"FileStatus": files}}
     return say({"DirectoryListing": {"remainingEntries": remaining, "partialListing": partial}})
 
@@ -41,6 +41,7 @@ WRONG: dict[str, Answer] = {
     "null": say(None), "nothing": say({}), "deep": say(b"[" * 100_000), "another folder": listing("../../etc/passwd"),
     "a path": listing("/etc/passwd"), "no name": listing(""), "a size of text": listing("x", length="abc"),
     "a size below zero": listing("x", length=-1), "never gets on": listing("x", remaining=1),
+    "a time of no calendar": listing("x", time_ms=10**17),
     "nothing, and more": listing(remaining=1), "no number": listing("x", remaining=float("nan")),
 }  # fmt: skip
 
@@ -49,6 +50,13 @@ WRONG: dict[str, Answer] = {
 def test_a_listing_that_lies_is_refused(name: str) -> None:
     with hostile(WRONG[name]) as server, pytest.raises(ConfigError, match="does not speak WebHDFS"):
         list(client(server.url).entries("/a", ""))
+
+
+@pytest.mark.parametrize("value", ["0sA", "0s\u4e2d"])
+def test_an_attribute_that_is_no_base64_is_refused(value: str) -> None:
+    told = say({"XAttrs": [{"name": "user.x", "value": value}]})
+    with hostile(told) as server, pytest.raises(ConfigError, match="does not speak WebHDFS"):
+        client(server.url).attribute("/a", "user.x")
 
 
 CALLS: dict[str, Callable[[WebHdfs], Any]] = {
