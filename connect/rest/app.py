@@ -13,6 +13,7 @@ from connect.rest.access.audit_log import Audit
 from connect.rest.access.worker_signatures import Stamps
 from connect.rest.alerts import alerts
 from connect.rest.audited import audited
+from connect.rest.fairness.client_turns import ClientTurns
 from connect.rest.figures import peers
 from connect.rest.figures.kafka_watch import watched_kafka
 from connect.rest.figures.peers import Peers, scheme
@@ -37,7 +38,6 @@ from connect.rest.resources import (
     why,
 )
 from connect.rest.resources import poc as evaluations
-from connect.rest.resources.checking import MASKING
 from connect.rest.resources.notes import NOTED
 from connect.rest.sample import resource as sample
 from connect.rest.server.authentication import authentication
@@ -53,6 +53,7 @@ from connect.rest.server.request_queues import TURNS, RequestQueues, in_turn
 from connect.rest.server.response_headers import response_headers
 from connect.rest.server.routing import Route, add_routes
 from connect.rest.server.tls import client_context
+from connect.rest.server.waiting import LARGE
 from connect.rest.ui import site
 from connect.rest.ui.frame.error_pages import error_pages
 
@@ -91,7 +92,6 @@ def rest_app(context: RestContext) -> web.Application:
     app = _application(context)
     app[connectors.PATCHING] = WeakValueDictionary()
     app[NOTED] = {}
-    app[MASKING] = asyncio.Semaphore(1)
     app.cleanup_ctx.append(_forward_client)
     app.cleanup_ctx.append(_sampled)
     app.cleanup_ctx.append(backfills.backfill_service)
@@ -131,6 +131,7 @@ def _application(context: RestContext) -> web.Application:
     app[CONNECTIONS] = []
     app[STAMPS] = Stamps()
     app[TURNS] = RequestQueues(worker.rest_connections_max)
+    app[LARGE] = ClientTurns()
     return app
 
 

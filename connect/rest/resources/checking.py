@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 from aiohttp import web
 
@@ -18,12 +16,10 @@ from connect.cluster.validation.size import is_large
 from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.server.author import asker_of
 from connect.rest.server.context import context_of, remaining_s
-from connect.rest.server.waiting import WaitTimeoutError, apart, finished, within
+from connect.rest.server.waiting import WaitTimeoutError, apart, finished, large, within
 
 log = logging.getLogger(__name__)
 GRACE_S = 2.0
-MASKING: Final = web.AppKey("masking", asyncio.Semaphore)
-"""One large configuration at a time has its secrets masked."""
 CLASS = "connector.class"
 """The key that carries what concerns no key in particular."""
 _IN_HOST = "The check in a task host (values of config providers, matches of topics.regex, large configurations)"
@@ -39,9 +35,7 @@ async def checked(request: web.Request, config: Mapping[str, str | None]) -> Con
         infos = await _checked(request, config)
         if not is_large(config):
             return secrets.mask_infos(infos, config)
-        # Each takes its time, and nobody else waits for it.
-        async with request.app[MASKING]:
-            return await finished(request, apart(secrets.mask_infos, infos, config), "masking secrets")
+        return await large(request, "masking secrets", secrets.mask_infos, infos, config)
     except RequestError as error:
         raise HttpError(status_of(error), secrets.hide(error.message, config)) from error
 

@@ -25,11 +25,11 @@ from connect.rest.resources.checking import CLASS, checked, restored
 from connect.rest.resources.own_shapes import Examination
 from connect.rest.resources.shapes import Config
 from connect.rest.server.answers import json_answer
-from connect.rest.server.context import context_of
+from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.json_body import read_config
 from connect.rest.server.rights import require, visible
 from connect.rest.server.routing import Route
-from connect.rest.server.waiting import apart, finished
+from connect.rest.server.waiting import apart, finished, of_configs
 from connect.runtime.task.condition import missed_rows
 from connect.runtime.task.state import State
 
@@ -98,7 +98,8 @@ async def _examined(
     missed: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Finding]:
     """Ask the brokers, the machine and the connectors at once. `is_alone`: list what the one connector reaches, too."""
-    declared = [_declared(request, name, config) for name, config in configs.items()]
+    masked = await of_configs(request, configs.values(), "masking secrets", _masked, context_of(request), configs)
+    declared = [_declared(request, name, config, masked[name]) for name, config in configs.items()]
     declared = [replace(one, failures=failures.get(one.name, {}), missed=missed.get(one.name, ())) for one in declared]
     if is_alone:
         catalog = context_of(request).validator.catalog
@@ -158,7 +159,11 @@ async def _look(request: web.Request, config: Mapping[str, str]) -> ValidatedCon
     )
 
 
-def _declared(request: web.Request, name: str, config: Mapping[str, str]) -> ConnectorFacts:
+def _masked(context: RestContext, configs: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    return {name: context.secrets.mask(config) for name, config in configs.items()}
+
+
+def _declared(request: web.Request, name: str, config: Mapping[str, str], masked: Mapping[str, str]) -> ConnectorFacts:
     """Return what is known without asking anybody."""
     context = context_of(request)
     try:
@@ -170,7 +175,7 @@ def _declared(request: web.Request, name: str, config: Mapping[str, str]) -> Con
         used = context.operations.topics.used(name)
     except NotFoundError:
         used = ()
-    return ConnectorFacts(name, is_sink, context.secrets.mask(config), topics=tuple(dict.fromkeys([*named, *used])))
+    return ConnectorFacts(name, is_sink, masked, topics=tuple(dict.fromkeys([*named, *used])))
 
 
 ROUTES = (

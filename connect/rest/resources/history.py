@@ -20,7 +20,7 @@ from connect.rest.server.author import who
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, flag, name_of, segment
 from connect.rest.server.secrets import Secrets, changes
-from connect.rest.server.waiting import finished
+from connect.rest.server.waiting import finished, of_configs
 
 
 async def get_history(request: web.Request) -> web.Response:
@@ -30,7 +30,9 @@ async def get_history(request: web.Request) -> web.Response:
     return json_answer(
         {
             "name": name,
-            "configs": _versions(versions, context.secrets),
+            "configs": await of_configs(
+                request, (one.config for one in versions), "masking secrets", _versions, versions, context.secrets
+            ),
             "states": [_state_json(change) for change in context.operations.history.state_changes(name)],
             "rebalances": [_rebalance_json(rebalance) for rebalance in context.operations.history.rebalances()],
         }

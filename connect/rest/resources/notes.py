@@ -15,7 +15,7 @@ from connect.cluster.validation.size import is_large
 from connect.rest.server.answers import task_notes
 from connect.rest.server.author import asker_of
 from connect.rest.server.context import RestContext, context_of
-from connect.rest.server.waiting import WaitTimeoutError, apart, finished, within
+from connect.rest.server.waiting import WaitTimeoutError, apart, finished, large, within
 
 LOOK_S: Final = 2.0
 _MOST: Final = 10_000
@@ -69,9 +69,9 @@ async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[s
             configs[name] = operations.connectors.info(name).config
     unknown = {name: c for name, c in configs.items() if name not in noted or noted[name].config != c}
     if unknown:
-        large = [name for name, config in unknown.items() if is_large(config)]
-        asked = asyncio.gather(*(_note_in_host(request, name, unknown[name]) for name in large[:_LARGE_AT_ONCE]))
-        small = {name: config for name, config in unknown.items() if name not in large}
+        large_ones = [name for name, config in unknown.items() if is_large(config)]
+        asked = asyncio.gather(*(_note_in_host(request, name, unknown[name]) for name in large_ones[:_LARGE_AT_ONCE]))
+        small = {name: config for name, config in unknown.items() if name not in large_ones}
         with suppress(WaitTimeoutError):
             await within(apart(_note_each, context_of(request), small, noted), LOOK_S)
         await asked
@@ -89,7 +89,7 @@ async def _note_in_host(request: web.Request, name: str, config: Mapping[str, st
     context = context_of(request)
     try:
         infos = await within(context.operations.trials.validate(config, LOOK_S, asker_of(request)), LOOK_S)
-        found = context.secrets.mask_infos(infos, config).notes
+        found = (await large(request, "masking secrets", context.secrets.mask_infos, infos, config)).notes
     except RequestError:
         found = ()  # its class is not here any more, which its tasks say
     except (WaitTimeoutError, TimeoutError, ConnectError):

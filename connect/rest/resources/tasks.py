@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aiohttp import web
 
 from connect.cluster.model.request_errors import NotFoundError
@@ -10,7 +12,7 @@ from connect.rest.resources.shapes import TaskConfig, TaskState
 from connect.rest.server.answers import empty_answer, json_answer, task_status_json
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, name_of, task_of
-from connect.rest.server.waiting import finished
+from connect.rest.server.waiting import finished, of_configs
 from connect.runtime.task.task_id import TaskId
 
 
@@ -18,12 +20,14 @@ async def list_tasks(request: web.Request) -> web.Response:
     """The tasks of a connector with their configurations; secrets are masked."""
     context, name = context_of(request), name_of(request)
     configs = context.operations.tasks.configs(name)
-    return json_answer(
-        [
+
+    def shown() -> list[dict[str, Any]]:
+        return [
             {"id": {"connector": name, "task": task}, "config": context.secrets.mask(configs[task])}
             for task in sorted(configs)
         ]
-    )
+
+    return json_answer(await of_configs(request, configs.values(), "masking secrets", shown))
 
 
 async def task_status(request: web.Request) -> web.Response:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from aiohttp import StreamReader, web
 
+from connect.rest.fairness.pacer import Pacer
 from connect.rest.server.routing import Answer
 
 TLS_S: Final = 10.0
@@ -170,15 +171,22 @@ class _Connection(asyncio.Protocol):
 class Place:
     """A request's place among those of its client that the server is at work on. Owned by the event loop."""
 
-    def __init__(self, places: asyncio.Semaphore) -> None:
+    def __init__(self, places: asyncio.Semaphore, pacer: Pacer, client: str) -> None:
         """Take a place of these when it is the request's turn."""
         self._places = places
+        self._pacer = pacer
+        self._client = client
         self._is_taken = False
 
     async def take(self) -> None:
         """Wait for the request's turn."""
         await self._places.acquire()
         self._is_taken = True
+        await self.go_on()
+
+    async def go_on(self) -> None:
+        """Wait until the requests of others have had their moment: what computes much asks before it does."""
+        await self._pacer.take(self._client)
 
     def leave(self) -> None:
         """Let the client's next request take the place; again is fine."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 from aiohttp import web
 
@@ -19,10 +19,16 @@ from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import RequestError
 from connect.rest.access.config_bounds import check_config
 from connect.rest.errors.http_error import HttpError, status_of
+from connect.rest.server.connections import GONE
 from connect.rest.server.request_body import body_of
+from connect.rest.server.waiting import large
+
+T = TypeVar("T")
 
 NESTING_MAX: Final = 100
 """How deep objects and lists may stand in each other."""
+LARGE_BYTES: Final = 8192
+"""A longer body takes the event loop's time from others."""
 MEMBERS_MAX: Final = 30_000
 """How many commas there may be between members, as each makes a value of its own."""
 _INITIAL_STATES: Final = {
@@ -62,7 +68,11 @@ async def read_create(request: web.Request) -> CreateRequest:
 
     HttpError 400: there are no initial offsets.
     """
-    body = await read_json(request)
+    return await _read(request, _create_of)
+
+
+def _create_of(data: bytes) -> CreateRequest:
+    body = json_of(data)
     if body is None:
         raise _null("createRequest")
     members = _object(body, "CreateConnectorRequest")
@@ -91,7 +101,11 @@ async def read_config(request: web.Request) -> dict[str, str | None]:
 
 async def read_texts(request: web.Request) -> dict[str, str | None] | None:
     """Return a flat map of keys to texts; None for no body or `null`."""
-    body = await read_json(request)
+    return await _read(request, _texts_or_none)
+
+
+def _texts_or_none(data: bytes) -> dict[str, str | None] | None:
+    body = json_of(data)
     return None if body is None else texts_of(body)
 
 
@@ -104,7 +118,7 @@ def texts_of(body: Any) -> dict[str, str | None]:
 
 async def read_offsets(request: web.Request) -> list[GivenOffset]:
     """Return the offsets of `{"offsets": [{"partition": {…}, "offset": {…} or null}]}`. HttpError 400 without any."""
-    return offsets_of(await read_json(request))
+    return await _read(request, lambda data: offsets_of(json_of(data)))
 
 
 def offsets_of(body: Any) -> list[GivenOffset]:
@@ -120,7 +134,28 @@ def offsets_of(body: Any) -> list[GivenOffset]:
 
 async def read_json(request: web.Request) -> Any:
     """Return the body's value; None for no body or `null`. Numbers are NumberText. HttpError 500: it is no JSON."""
-    return json_of(await body_of(request))
+    return await _read(request, json_of)
+
+
+async def _read(request: web.Request, parse: Callable[[bytes], T]) -> T:
+    """Return what a body holds."""
+    return await parsed(request, await body_of(request), parse)
+
+
+async def parsed(request: web.Request, data: bytes, parse: Callable[[bytes], T]) -> T:
+    """Return what a text of a request holds; a large one is parsed apart from the event loop.
+
+    HttpError 408: the client did not wait for that.
+    """
+    if len(data) <= LARGE_BYTES:
+        return parse(data)
+
+    def in_turn() -> T:
+        if request.transport is None:
+            raise HttpError(408, GONE)
+        return parse(data)
+
+    return await large(request, "reading a body", in_turn)
 
 
 def json_of(data: bytes) -> Any:

@@ -2,7 +2,8 @@
 
 A request can take as long as the database that its configuration names. So whoever sends hundreds of them holds an
 eighth of a listener's connections for what changes something, an eighth for what reads, and keeps nobody else out. A
-request has no place while its body comes, nor while it is a stream of events to a page.
+request has no place while its body comes, nor while it is a stream of events to a page. Those that have a place go on
+one at a time, clients in turn.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Final
 from aiohttp import web
 
 from connect.rest.access.client_network import network_of
+from connect.rest.fairness.pacer import Pacer
 from connect.rest.server.author import is_replayed, origin_of
 from connect.rest.server.connections import GONE, PLACE, Place, awaiting
 from connect.rest.server.context import context_of
@@ -45,16 +47,18 @@ class RequestQueues:
         self._at_once = max(1, connections_max // SHARES)
         self._most = self._at_once + connections_max
         self._lines: dict[_Key, _Line] = {}
+        self._pacer = Pacer()
 
     @asynccontextmanager
     async def turn(self, request: web.Request) -> AsyncIterator[None]:
         """Wait until the worker may work on a request, and give it a PLACE. TooManyRequestsError: too many wait."""
-        key = (network_of(origin_of(request)), request.method in _READS)
+        client = network_of(origin_of(request))
+        key = (client, request.method in _READS)
         line = self._lines.setdefault(key, _Line(asyncio.Semaphore(self._at_once)))
         if line.requests >= self._most:
             raise TooManyRequestsError
         line.requests += 1
-        place = request[PLACE] = Place(line.places)
+        place = request[PLACE] = Place(line.places, self._pacer, client)
         try:
             with awaiting(request):
                 await place.take()

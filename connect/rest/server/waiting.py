@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from datetime import UTC, datetime
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from aiohttp import web
 
 from connect.cluster.model.statuses import Stage
+from connect.cluster.validation.size import LARGE_CHARS
+from connect.rest.access.client_network import network_of
 from connect.rest.errors.http_error import HttpError
+from connect.rest.fairness.client_turns import ClientTurns
+from connect.rest.server.author import origin_of
 from connect.rest.server.context import context_of, remaining_s
 
 T = TypeVar("T")
 P = ParamSpec("P")
+LARGE: Final = web.AppKey("large_work", ClientTurns)
 
 
 class WaitTimeoutError(Exception):
@@ -70,6 +75,29 @@ def apart(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
 
     threading.Thread(target=run, name=f"rest-{getattr(call, '__name__', 'call')}", daemon=True).start()
     return future
+
+
+async def large(request: web.Request, doing: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what a call says that computes for long: apart from the event loop, one at a time, clients in turn."""
+    async with request.app[LARGE].of(network_of(origin_of(request))):
+        return await finished(request, apart(call, *args, **kwargs), doing)
+
+
+async def of_configs(
+    request: web.Request,
+    configs: Iterable[Mapping[str, str]],
+    doing: str,
+    call: Callable[P, T],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Return what a call says of these configurations, whose time grows with their characters."""
+    left = LARGE_CHARS
+    for config in configs:
+        left -= sum(len(key) + len(value) for key, value in config.items())
+        if left < 0:
+            return await large(request, doing, call, *args, **kwargs)
+    return call(*args, **kwargs)
 
 
 def stage_text(stage: Stage) -> str:

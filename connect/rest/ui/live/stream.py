@@ -57,6 +57,7 @@ async def _send(request: web.Request, response: web.StreamResponse, draw: Draw) 
             if request[IDENTITY].has_ended():
                 await response.write(_event("gone", "Your login has ended: load the page again."))
                 return
+            await request[PLACE].go_on()  # a look wakes all streams at once
             try:
                 drawn = await draw(request, look)
             except RequestError as error:

@@ -20,7 +20,7 @@ from connect.rest.resources.plugins import plugin_of
 from connect.rest.resources.preview import previewed
 from connect.rest.server.author import who
 from connect.rest.server.context import context_of
-from connect.rest.server.json_body import json_of, texts_of
+from connect.rest.server.json_body import json_of, parsed, texts_of
 from connect.rest.server.routing import Route
 from connect.rest.server.waiting import finished
 from connect.rest.ui.frame.forms import FORM, form_of, once_of
@@ -62,14 +62,14 @@ async def change(request: web.Request) -> web.Response:
         raise HttpError(400, "The form asks for neither check nor apply.")
     if do == "check":
         try:
-            config = _config(wanted)
+            config = await _config(request, wanted)
         except HttpError as error:
             # The page keeps what was typed.
             return _page(request, wanted, refused(error.message), error.status)
         _check(request, wanted)
         return _page(request, wanted, preview_of(await previewed(request, wanted.name, config)))
 
-    config = _config(wanted)
+    config = await _config(request, wanted)
 
     async def act() -> None:
         async with request.app[PATCHING].setdefault(wanted.name, asyncio.Lock()):
@@ -106,14 +106,18 @@ def _check(request: web.Request, wanted: _Wanted) -> None:
     check_new_name(wanted.name)
 
 
-def _config(wanted: _Wanted) -> dict[str, str | None]:
+async def _config(request: web.Request, wanted: _Wanted) -> dict[str, str | None]:
     """Return the keys of a form; those of `{"name", "config"}` are its config's. HttpError 400: they are none."""
     try:
-        body = json_of(wanted.text.encode())
-        inner = body.get("config") if isinstance(body, dict) else None
-        return named_config(wanted.name, texts_of(inner if isinstance(inner, dict) else body))
+        return named_config(wanted.name, await parsed(request, wanted.text.encode(), _inner_texts))
     except RequestError as error:
         raise HttpError(400 if status_of(error) == 500 else status_of(error), error.message) from None
+
+
+def _inner_texts(data: bytes) -> dict[str, str | None]:
+    body = json_of(data)
+    inner = body.get("config") if isinstance(body, dict) else None
+    return texts_of(inner if isinstance(inner, dict) else body)
 
 
 def _first_keys(request: web.Request) -> Mapping[str, str]:

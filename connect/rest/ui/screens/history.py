@@ -17,7 +17,7 @@ from connect.rest.server.author import who
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route
 from connect.rest.server.secrets import Secrets, changes
-from connect.rest.server.waiting import finished
+from connect.rest.server.waiting import finished, of_configs
 from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, page
@@ -42,13 +42,16 @@ async def show(request: web.Request) -> web.Response:
         }
         for change in reversed(operations.history.state_changes(name)[-_STATES:])
     ]  # fmt: skip
+    versions = operations.history.config_versions(name)
     rebalances = [
         {"when": moment(one.changed_ms), "leader": one.leader, "workers": one.workers}
         for one in reversed(operations.history.rebalances())
     ]
     values = {
         "name": name, "nav": "", "tab": "history", "sign": sign, "states": states, "rebalances": rebalances,
-        "versions": _versions(operations.history.config_versions(name), context.secrets),
+        "versions": await of_configs(
+            request, (one.config for one in versions), "masking secrets", _versions, versions, context.secrets
+        ),
         "seen": version_of(operations, context.secrets, name),
         "done": done if done.isascii() and done.isdigit() else "",
     }  # fmt: skip

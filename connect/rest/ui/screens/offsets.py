@@ -13,7 +13,7 @@ from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.resources.offsets import outcome, sink_offsets, source_offsets
 from connect.rest.server.context import context_of
-from connect.rest.server.json_body import json_of, offsets_of
+from connect.rest.server.json_body import json_of, offsets_of, parsed
 from connect.rest.server.routing import Route
 from connect.rest.server.state_changes import tell_offsets
 from connect.rest.server.waiting import finished
@@ -47,7 +47,7 @@ async def change(request: web.Request) -> web.Response:
         _check(request, name, stored, form)
         text = form.get("offsets", "")
         try:
-            found = offset_changes(stored, _given(request, name, form))
+            found = offset_changes(stored, await _given(request, name, form))
         except HttpError as error:
             # The page keeps what was typed.
             return await _page(request, name, text, wrong=error)
@@ -64,7 +64,7 @@ async def change(request: web.Request) -> web.Response:
 async def _act(request: web.Request, name: str, do: str, form: Mapping[str, str]) -> str:
     operations = context_of(request).operations
     if do == "apply":
-        given = _given(request, name, form)
+        given = await _given(request, name, form)
         await tell_offsets(request, name, given)
         altering = operations.offsets.alter(name, given)
         whole = await finished(request, altering, f"altering the offsets of connector {name}")
@@ -105,9 +105,9 @@ async def _stored(request: web.Request, name: str) -> Sequence[PartitionOffset]:
     return await finished(request, reading, f"reading the offsets of connector {name}")
 
 
-def _given(request: web.Request, name: str, form: Mapping[str, str]) -> list[PartitionOffset]:
+async def _given(request: web.Request, name: str, form: Mapping[str, str]) -> list[PartitionOffset]:
     try:
-        entries = offsets_of(json_of(form.get("offsets", "").encode()))
+        entries = await parsed(request, form.get("offsets", "").encode(), lambda data: offsets_of(json_of(data)))
         is_sink = context_of(request).operations.connectors.info(name).type == "sink"
         return sink_offsets(entries) if is_sink else source_offsets(entries)
     except RequestError as error:

@@ -1,0 +1,1 @@
+"""Keeps what some clients ask for from holding up others."""
