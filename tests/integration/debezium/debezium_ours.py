@@ -51,6 +51,8 @@ class OurRun:
         self._converter = converter
         self._prefix = f"{config['topic.prefix']}."
         self.found: dict[str, list[dict[str, Any]]] = {}
+        self.statements: list[dict[str, Any]] = []
+        """The records of the topic of statements, which is named topic.prefix."""
         self.unstored: Counter[str] = Counter()
         """How many of the last records of each topic are behind the last position that was stored."""
         self.offsets: dict[str, Mapping[str, object]] = dict(offsets or {})
@@ -89,6 +91,9 @@ class OurRun:
         for key, value, found in zip(keys, self._texts(batch.topic, batch.values), headers, strict=True):
             texts = [[header.key, (write(batch.topic, header) or b"").decode()] for header in found]
             record = {"key": key, "value": value, "headers": texts}
+            if f"{batch.topic}." == self._prefix:
+                self.statements.append(record)
+                continue
             self.found.setdefault(batch.topic.removeprefix(self._prefix), []).append(record)
             if not is_stored:
                 self.unstored[batch.topic.removeprefix(self._prefix)] += 1

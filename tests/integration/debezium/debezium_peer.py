@@ -52,7 +52,8 @@ def java_worker(bootstrap_servers: str, name: str, folder: Path, database: str =
 class Records:
     """Reads what is in the topics of one connector, in the order in which it came by topic."""
 
-    def __init__(self, bootstrap_servers: str, prefix: str) -> None:
+    def __init__(self, bootstrap_servers: str, prefix: str, *, statements: bool = False) -> None:
+        """`statements`: the topic of statements is read, too, which is found under an empty name."""
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap_servers, "group.id": f"{prefix}-{time.time_ns()}",
@@ -60,6 +61,7 @@ class Records:
             }
         )  # fmt: skip
         self._prefix = f"{prefix}."
+        self._whole = prefix if statements else None
         self._assigned: set[str] = set()
         self.found: Found = {}
 
@@ -73,7 +75,7 @@ class Records:
 
     def poll(self) -> None:
         """Read what has come since, for a second at most."""
-        known = {t for t in self._consumer.list_topics(timeout=10).topics if t.startswith(self._prefix)}
+        known = {t for t in self._consumer.list_topics(timeout=10).topics if self._is_own(t)}
         if known - self._assigned:
             new = [TopicPartition(t, 0, 0) for t in sorted(known - self._assigned)]
             self._consumer.incremental_assign(new)
@@ -84,13 +86,16 @@ class Records:
         for message in self._consumer.consume(500, timeout=1.0):
             assert message.error() is None
             key, value = message.key(), message.value()
-            self.found.setdefault(message.topic().removeprefix(self._prefix), []).append(
+            self.found.setdefault(f"{message.topic()}.".removeprefix(self._prefix).removesuffix("."), []).append(
                 {
                     "key": None if key is None else json.loads(key),
                     "value": None if value is None else json.loads(value),
                     "headers": [[k, v.decode()] for k, v in message.headers() or []],
                 }
             )
+
+    def _is_own(self, topic: str) -> bool:
+        return topic.startswith(self._prefix) or topic == self._whole
 
     def close(self) -> None:
         self._consumer.close()

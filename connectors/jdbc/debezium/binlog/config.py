@@ -92,6 +92,28 @@ class LogKeys(ConnectorConfig):
     )  # fmt: skip
 
 
+class StatementKeys(ConnectorConfig):
+    """Declares which statements that change databases and tables are told."""
+
+    tells_statements: Boolean = key(
+        "include.schema.changes", True, group=LOG,
+        doc="Send statements such as ALTER TABLE to the topic that is named topic.prefix, each with the columns that "
+        "the table has behind it.",
+    )  # fmt: skip
+    tells_comments: Boolean = key(
+        "include.schema.comments", False, importance="low", group=LOG,
+        doc="Tell there the comments of tables and columns.",
+    )  # fmt: skip
+    tells_own_tables: Boolean = key(
+        "schema.history.internal.store.only.captured.tables.ddl", False, importance="low", group=LOG,
+        doc="Tell there statements of the tables alone that the connector reads, not of all tables of the server.",
+    )  # fmt: skip
+    tells_own_databases: Boolean = key(
+        "schema.history.internal.store.only.captured.databases.ddl", False, importance="low", group=LOG,
+        doc="Likewise, of the databases alone whose tables it reads.",
+    )  # fmt: skip
+
+
 def _check_precision(value: str) -> str:
     if value == "structured":
         raise ValueError("structured is not known here: use adaptive_time_microseconds or isostring")
@@ -124,7 +146,7 @@ class TypeKeys(ConnectorConfig):
     )  # fmt: skip
 
 
-class DebeziumBinlogConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys, DebeziumConfig):
+class DebeziumBinlogConfig(TypeKeys, StatementKeys, LogKeys, TableKeys, ConnectionKeys, DebeziumConfig):
     """Declares what both connectors have in common."""
 
     answers = ANSWERS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from connect.api.config import ConnectorConfig
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.debezium.binlog.config import DebeziumBinlogConfig
-from connectors.jdbc.debezium.binlog.translation import reader_config
+from connectors.jdbc.debezium.binlog.translation import chosen_databases, reader_config
 from connectors.jdbc.debezium.shared.column_rules import ColumnRules
 from connectors.jdbc.debezium.shared.connector import DebeziumConnector
 from connectors.jdbc.debezium.shared.headers import EventHeaders
@@ -19,6 +19,7 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 
 if TYPE_CHECKING:
     from connectors.jdbc.debezium.binlog.tables import DebeziumBinlogTables
+    from connectors.jdbc.log.ddl.logged_statements import StatementTeller
     from connectors.jdbc.log.mysql.reader import MySqlLog
 
 
@@ -34,7 +35,27 @@ def _open_log(config: DebeziumBinlogConfig, session: LogSession, stored: Stored)
     from connectors.jdbc.log.mysql.reader import MySqlLog  # of drivers that a worker may lack
 
     headers = EventHeaders(config.connector, config.prefix, str(uuid.uuid4()), extended=config.extended_headers)
-    return MySqlLog(session, stored, partial(_tables, config), reading_options(config, headers))
+    teller = partial(_teller, config, session, headers) if config.tells_statements else _silent
+    return MySqlLog(session, stored, partial(_tables, config), reading_options(config, headers), teller)
+
+
+def _silent(_: Database) -> StatementTeller:
+    from connectors.jdbc.log.ddl.logged_statements import SILENT  # as above
+
+    return SILENT
+
+
+def _teller(
+    config: DebeziumBinlogConfig, session: LogSession, headers: EventHeaders, database: Database
+) -> StatementTeller:
+    from connectors.jdbc.debezium.schema_changes.records import SchemaChangeRecords  # as above
+    from connectors.jdbc.debezium.schema_changes.schema_changes import SchemaChanges, Scope
+    from connectors.jdbc.log.mysql.tables import binlog_source
+
+    source = binlog_source(config.connector)
+    records = SchemaChangeRecords(config.prefix, config.connector, source, headers, config.tells_comments)
+    scope = Scope(session.chooses, chosen_databases(config), config.tells_own_tables, config.tells_own_databases)
+    return SchemaChanges(database, records, scope, config.prefix)
 
 
 def _tables(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from connect.lib.javatext.regex import compile_pattern
 from connectors.jdbc.debezium.binlog.config import DebeziumBinlogConfig
 from connectors.jdbc.debezium.shared.translation import (
     by_own_keys,
@@ -36,6 +38,22 @@ def reader_config(config: DebeziumBinlogConfig, tables: str = "") -> JdbcTaskCon
     }  # fmt: skip
     with by_own_keys():
         return JdbcTaskConfig.parse(given)
+
+
+def chosen_databases(config: DebeziumBinlogConfig) -> Callable[[str], bool]:
+    """Return what tells by its name if a database is one whose tables are read."""
+    wanted, unwanted = (
+        [compile_pattern(f"(?i){pattern}") for pattern in patterns]
+        for patterns in (
+            config.database_include or config.database_whitelist, config.database_exclude or config.database_blacklist,
+        )
+    )  # fmt: skip
+
+    def is_chosen(name: str) -> bool:
+        is_wanted = not wanted or any(pattern.fullmatch(name) for pattern in wanted)
+        return is_wanted and not any(pattern.fullmatch(name) for pattern in unwanted)
+
+    return is_chosen
 
 
 def _encryption(config: DebeziumBinlogConfig) -> dict[str, str]:

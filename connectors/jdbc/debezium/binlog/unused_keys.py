@@ -14,7 +14,7 @@ _RECONNECTS = "a lost connection is made anew, as errors.retry.timeout says"
 
 ANSWERS: Final = KeyAnswers(
     {
-        **WITHOUT_EFFECT,
+        **{name: why for name, why in WITHOUT_EFFECT.items() if name != "include.schema.comments"},
         "database.server.id": "the reader takes a number of its own at random, as two of the same end each other",
         "database.server.id.offset": TUNING,
         "database.jdbc.driver": _DRIVER,
@@ -34,7 +34,6 @@ ANSWERS: Final = KeyAnswers(
         "gtid.new.channel.position": _GTIDS,
         "gtid.source.filter.dml.events": _GTIDS,
         "gtid.ignore.on.recovery": "the log goes on by GTID where the offset has one",
-        "include.schema.changes": "statements such as ALTER TABLE are followed, and sent to no topic",
         "snapshot.new.tables": "a table that is added later is read from the log alone",
         "resolve.create.table.like.schema": "CREATE TABLE ... LIKE is followed",
         **{
@@ -42,8 +41,6 @@ ANSWERS: Final = KeyAnswers(
             for prefix, names in {
                 "schema.history.internal": (
                     "skip.unparseable.ddl",
-                    "store.only.captured.tables.ddl",
-                    "store.only.captured.databases.ddl",
                     "kafka.bootstrap.servers",
                     "kafka.topic",
                     "kafka.recovery.attempts",

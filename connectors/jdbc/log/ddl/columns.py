@@ -6,7 +6,7 @@ Source: MariaDB's and MySQL's documentation of data types and their synonyms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from connectors.jdbc.log.ddl.tokens import Kind, NotUnderstoodError, Reader, Token, outside, parts
@@ -60,10 +60,11 @@ class PastColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A column as a statement defines it. `is_key`: it is the primary key."""
+    """A column as a statement defines it. `is_key`: it is the primary key. `tokens`: all that is said of it."""
 
     column: PastColumn
     is_key: bool = False
+    tokens: tuple[Token, ...] = field(default=(), compare=False)
 
 
 def catalog_column(
@@ -118,7 +119,7 @@ def definition(found: Sequence[Token], *, is_mariadb: bool) -> Definition:
             charset = short
         else:
             attributes.next()
-    return Definition(_in_charset(column, charset or collation), is_key)
+    return Definition(_in_charset(column, charset or collation), is_key, tuple(found))
 
 
 def charset_option(reader: Reader) -> str | None:

@@ -70,37 +70,50 @@ class Statement:
     is_mariadb: bool = True
 
 
+class PlacedToken(NamedTuple):
+    """Holds a token and where it stands in its statement's text."""
+
+    token: Token
+    begin: int
+    end: int
+
+
 def tokens(statement: Statement) -> list[Token]:
     """Return the tokens of a statement, without comments.
 
     Raise NotUnderstoodError when it depends on the server where a text ends, or if a comment is run.
     """
-    return list(_tokens(statement, is_exact=True))
+    return [found.token for found in _tokens(statement, is_exact=True)]
 
 
 def likely_tokens(statement: Statement) -> list[Token]:
     """Return the tokens of a statement that `tokens` does not understand, good enough for the names at its head."""
+    return [found.token for found in _tokens(statement, is_exact=False)]
+
+
+def placed_tokens(statement: Statement) -> list[PlacedToken]:
+    """Return the likely tokens of a statement with their places in its text."""
     return list(_tokens(statement, is_exact=False))
 
 
-def _tokens(statement: Statement, *, is_exact: bool) -> Iterator[Token]:
+def _tokens(statement: Statement, *, is_exact: bool) -> Iterator[PlacedToken]:
     for found in _TOKEN.finditer(statement.text):
         match found.lastgroup:
             case "name":
-                yield Token(Kind.NAME, found["name"].replace("``", "`"))
+                yield PlacedToken(Token(Kind.NAME, found["name"].replace("``", "`")), *found.span())
             case "single" | "double" as quoted:
                 mark = "'" if quoted == "single" else '"'
                 text = found[quoted]
                 if quoted == "double" and statement.quotes_names:
-                    yield Token(Kind.NAME, text.replace('""', '"'))
+                    yield PlacedToken(Token(Kind.NAME, text.replace('""', '"')), *found.span())
                 elif is_exact and "\\" in text and not statement.escapes:
                     raise NotUnderstoodError("a backslash in a text with sql_mode=NO_BACKSLASH_ESCAPES")
                 else:
-                    yield Token(Kind.TEXT, _unescaped(text, mark))
+                    yield PlacedToken(Token(Kind.TEXT, _unescaped(text, mark)), *found.span())
             case "word":
-                yield Token(Kind.WORD, found["word"])
+                yield PlacedToken(Token(Kind.WORD, found["word"]), *found.span())
             case "mark":
-                yield Token(Kind.MARK, found["mark"])
+                yield PlacedToken(Token(Kind.MARK, found["mark"]), *found.span())
             case "opened" if is_exact and int(found["version"] or 0) >= _EXECUTED_BELOW:
                 raise NotUnderstoodError(f"a comment that servers from version {found['version']} on run")
 

@@ -18,6 +18,7 @@ from connectors.jdbc.log.binlog import packets as binlog
 from connectors.jdbc.log.binlog.packets import Event, Operation
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Row, SnapshotEnd, ahead_of
 from connectors.jdbc.log.binlog.statements import tell
+from connectors.jdbc.log.ddl.logged_statements import SILENT, StatementPlace, StatementTeller
 from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected, EventFacts, Mask, numbered
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.mysql.chunk_window import tell_changes
@@ -25,7 +26,7 @@ from connectors.jdbc.log.mysql.flavour import Flavour
 from connectors.jdbc.log.mysql.half_read import HalfRead
 from connectors.jdbc.log.mysql.schema_history import History, NoHistory
 from connectors.jdbc.log.mysql.tables import BinlogTable, LoggedRows
-from connectors.jdbc.log.mysql.told_transactions import Part, ToldTransactions, transactions_of
+from connectors.jdbc.log.mysql.told_transactions import STATEMENTS, Part, ToldTransactions, transactions_of
 from connectors.jdbc.log.shared.cells import BYTES_AT_MOST
 from connectors.jdbc.log.shared.snapshot_segments import Fence
 from connectors.jdbc.settings.table_choice import TableName
@@ -59,11 +60,13 @@ class BinlogEvents:
         shown: Shown = lambda changes, _fence, _hidden: changes,
         chosen: Callable[[TableName], bool],
         signal_table: TableName | None = None,
+        statements: StatementTeller = SILENT,
     ) -> None:
         self._records = records
         self._plan, self._plan_told, self._shown = plan, plan_told, shown
         self._chosen, self._signal_table = chosen, signal_table
         self._history: History = history or NoHistory()
+        self._statements, self._told_statements = statements, list[Part]()
         self.position = position
         """The position that is behind everything that `batches` gave."""
         self._tables = dict(tables)
@@ -157,9 +160,20 @@ class BinlogEvents:
             self._stale = set(self._tables)
             self._history.follow(event)
             tell(text, binlog.query_schema(event), self._tables)
+            self._tell_statement(event)
             if not self._has_end:
                 # CREATE TABLE … SELECT has its rows behind it, in the same transaction.
                 self._commit(event)
+
+    def _tell_statement(self, event: Event) -> None:
+        """Take the records of a statement, unless they were delivered before."""
+        last = Row(self._commits + 1, self._row + 1)
+        done = max(self.position.reached, self.position.ahead.get(STATEMENTS, Row()))
+        gtid = None if self._gtid is None else self._gtid.text
+        made = self._statements.of_statement(event, StatementPlace(self._file, gtid, self._at_us(event), self._thread))
+        if made is not None and last > done and not self._half_read.has_whole_event:
+            self._told_statements.append(Part(STATEMENTS, last, made))
+            self._size_bytes += len(event.body)
 
     def _map(self, event: Event) -> None:
         number = binlog.table_number(event)
@@ -270,6 +284,7 @@ class BinlogEvents:
                     parts.append(Part(table.name.full, last, made, bad, told))
         if self._tells is not None:
             parts = self._tells.among(parts, self.position, self._commits + 1 if self._open else None)
+        parts = [*self._told_statements, *parts]
         ahead = dict(self.position.ahead)
         start = self.position
         for number, part in enumerate(parts, 1):
@@ -280,7 +295,7 @@ class BinlogEvents:
             if part.made is not None:
                 yield replace(part.made, position=self._records.position(self.position))
         self.position, self._base = behind, behind
-        self._collected, self._transactions = {}, []
+        self._collected, self._transactions, self._told_statements = {}, [], []
         self._size_bytes, self._commits, self._row_at_start = 0, 0, self._row
 
     def _told_before(self, collected: Collected, changes: Changes, told: Mask) -> Iterator[Part]:
@@ -337,6 +352,9 @@ class BinlogEvents:
             reached = max(reached, self.position.reached)
         ahead = {table: at for table, at in self.position.behind(self._commits).items() if at > reached}
         gtids = self._executed.behind(self._base.gtids)
+        for part in self._told_statements:
+            if part.last.transaction > self._commits:
+                ahead[STATEMENTS] = Row(part.last.transaction - self._commits, part.last.row)
         self._fences = ahead_of(self._fences, self._base.file, self._base.pos)
         return replace(self._base, gtids=gtids, reached=reached, ahead=ahead, snapshot_done=None, fences=self._fences)
 

@@ -18,13 +18,13 @@ import sqlalchemy as sa
 from connect.api.errors import RetriableError
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.binlog import packets as binlog
-from connectors.jdbc.log.binlog.charset import charset_of, decoding
 from connectors.jdbc.log.binlog.metadata import ColumnMetadata
 from connectors.jdbc.log.binlog.packets import Event, TableMap
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place
+from connectors.jdbc.log.ddl.logged_statements import LoggedStatements
 from connectors.jdbc.log.ddl.statements import Known, UnknownTable, effects
 from connectors.jdbc.log.ddl.tables import PastTable
-from connectors.jdbc.log.ddl.tokens import NotUnderstoodError, Statement
+from connectors.jdbc.log.ddl.tokens import NotUnderstoodError
 from connectors.jdbc.log.mysql.catalog import catalog_table, schema_charsets
 from connectors.jdbc.log.mysql.members import with_stored_members
 from connectors.jdbc.log.mysql.schema_history import SchemaHistory
@@ -80,7 +80,7 @@ class MySqlHistory:
         self._unproved: set[TableName] = set()
         self._used: set[TableName] = set()
         self._ahead: _Ahead | None = None
-        self._folds_case: bool | None = None
+        self._logged = LoggedStatements(database)
 
     @property
     def number(self) -> int:
@@ -123,7 +123,7 @@ class MySqlHistory:
     def follow(self, event: Event) -> None:
         """Take what a statement does to tables."""
         if self._history.is_begun:
-            changed = self._history.follow(self._statement(event))
+            changed = self._history.follow(self._logged.of(event))
             self._unproved |= changed.keys()
             self._used -= changed.keys()
 
@@ -200,7 +200,7 @@ class MySqlHistory:
     def _statements(self, begin: Place, end: Place) -> Iterator[tuple[Place, frozenset[TableName]]]:
         known = Known(self._history.tables, {})
         for event, at in self._queries(begin, end):
-            named = effects(self._statement(event), known).tables
+            named = effects(self._logged.of(event), known).tables
             if named:
                 yield at, frozenset(named)
 
@@ -231,23 +231,6 @@ class MySqlHistory:
 
     def _end(self) -> Place:
         return Place(*log_end(self._database))
-
-    def _statement(self, event: Event) -> Statement:
-        session, text = binlog.query_session(event), binlog.query_bytes(event)
-        if self._folds_case is None:
-            asked = sa.text("SELECT @@lower_case_table_names")
-            self._folds_case = int(self._database.scalar(asked, "asking for settings")) != 0
-        decode = None
-        if not text.isascii() and session.collation:
-            decode = decoding(self._database, charset_of(self._database, session.collation), "of a statement")
-        return Statement(
-            text.decode("utf-8", "replace") if decode is None else decode(text),
-            binlog.query_schema(event),
-            session.quotes_names,
-            session.escapes,
-            self._folds_case,
-            self._database.is_mariadb,
-        )
 
 
 def metadata_of(database: Database) -> str:

@@ -17,6 +17,7 @@ from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.follow.audit import CutOffs
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, SnapshotEnd, read_binlog_offset
+from connectors.jdbc.log.ddl.logged_statements import SILENT, StatementTeller
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.incremental.progress import Progress, progress_of
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
@@ -39,6 +40,7 @@ from connectors.jdbc.settings.table_choice import TableName, like
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
 TablesOf = Callable[[Database, JdbcSourceConfig, str], BinlogTables]
+TellerOf = Callable[[Database], StatementTeller]
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1
 _NO_SNAPSHOT = {"no_data", "never"}
@@ -76,12 +78,14 @@ class MySqlLog:
         stored: Stored,
         tables: TablesOf = BinlogTables,
         options: ReadingOptions = PLAIN,
+        teller: TellerOf = lambda _: SILENT,
     ) -> None:
         """Connects to nothing. ConnectError: the stored offset is none of mode=log.
 
-        `stored`: the offset of a partition. `tables`: what the rows become.
+        `stored`: the offset of a partition. `tables`: what the rows become. `teller`: who tells statements.
         """
         self._tables_of, self._records = tables, BinlogRecords(session.config, options)
+        self._teller_of = teller
         self._options = options
         self._session = session
         self._config = session.config
@@ -132,7 +136,7 @@ class MySqlLog:
         elif metadata != "FULL":
             signals = () if self._options.signal_table is None else (self._options.signal_table,)
             begun = history.begin([*dict.fromkeys((*self._session.tables, *signals))])
-        plans = self._tables_of(database, config, flavour.connector)
+        plans, statements = self._tables_of(database, config, flavour.connector), self._teller_of(database)
         tables = {name: plans.plan(name) for name in self._session.tables}
         for name, table in tables.items():
             self._cuts.tell(name, table.format.columns)
@@ -142,7 +146,7 @@ class MySqlLog:
                 history.follow_to(begun, Place(here.file, here.pos))
                 here = replace(here, history=history.number)
                 yield self._unsaved()
-            yield from self._tables(tables, here)
+            yield from self._tables(tables, here, statements)
         while config.snapshot_mode == "initial_only":
             yield None
         assert self.position is not None
@@ -157,6 +161,7 @@ class MySqlLog:
             shown=SegmentFilter(database).shown,
             chosen=self._chooses,
             signal_table=self._options.signal_table,
+            statements=statements,
         )
         self._records.chunked = chunked = ChunkedReading(
             MySqlChunks(database, plans.plan, self._records, self._here, config.quotes_identifiers),
@@ -196,7 +201,7 @@ class MySqlLog:
         return of_listed and self._session.chooses(name)
 
     def _tables(
-        self, tables: Mapping[TableName, BinlogTable], here: BinlogPosition
+        self, tables: Mapping[TableName, BinlogTable], here: BinlogPosition, statements: StatementTeller
     ) -> Iterator[Batch | BadRows | None]:
         """Yield the rows of the tables, in a snapshot that begins `here`.
 
@@ -209,6 +214,8 @@ class MySqlLog:
         if self.position is None:
             first: tuple[str, ...] | None = None if self._config.snapshot_mode in _NO_SNAPSHOT else ()
             self.position = replace(here, snapshot_done=first)
+            if (told := statements.of_snapshot(here)) is not None:
+                yield replace(told, position=self._records.position(self.position))
         records = self._records
         ms = time.time_ns() // 1_000_000
         read = FirstRead(self._session, tables, self.position, seen, self._options)

@@ -20,6 +20,10 @@ _TRANSACTIONS: Final = "transactions"
 """No table has such a name: what tells of transactions comes last, and leaves nothing ahead in a position."""
 
 
+STATEMENTS: Final = "statements"
+"""No table has such a name either: a position has under it which statement was told last."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Holds records of a table, and the last change among them. `transactions`: those of the records by number.

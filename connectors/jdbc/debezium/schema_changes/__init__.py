@@ -1,0 +1,1 @@
+"""Tells statements that change databases and tables of MySQL and MariaDB, as Debezium's schema changes topic."""
