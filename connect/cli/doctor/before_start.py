@@ -10,6 +10,7 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.plugin import PluginKind
+from connect.cli.doctor.file_slips import broken_values, keys_without_effect
 from connect.client.manifests import Manifest
 from connect.cluster.model.request_errors import RequestError
 from connect.cluster.validation.check import Validator
@@ -60,7 +61,8 @@ def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Map
     tries = {one.name: apart(_tried, worker, catalog, configs[one.name]) for one in declared if not one.errors}
     unusable = [_broken(problem.key, problem.message, _WHY).as_json() for problem in _unusable(worker)]
     notes = [*given.notes, *(f"{key} has no effect: no client of that kind knows it; check its spelling"
-                             for key in unknown_client_keys(worker.originals))]  # fmt: skip
+                             for key in unknown_client_keys(worker.originals)),
+             *keys_without_effect(worker, catalog)]  # fmt: skip
     facts = gathered(worker, declared, configs, is_running=False, file_notes=notes)
     await_all(tries.values(), timeout=max(0.1, enough.remaining_s))
     tried = {name: trying.result() for name, trying in tries.items() if trying.done()}
@@ -80,6 +82,7 @@ def _unusable(worker: WorkerConfig) -> Iterator[ConfigProblem]:
             begin()
         except ConfigError as error:
             yield from error.problems
+    yield from broken_values(worker)
 
 
 def _broken(key: str, message: str, why: str = "No worker starts with it; nothing else was looked at.") -> Finding:
