@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from connect.lib.printable import counted
+from connect.runtime.task.condition import MISSED
 
 _NEXT = {
     "source": "It waits for the source.",
@@ -28,7 +29,7 @@ _WITHOUT_REASON = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What there is to say about the connector, one of its tasks or its configuration."""
+    """What there is to say about the connector, one of its tasks, its configuration, or rows that it missed."""
 
     about: str
     text: str
@@ -56,7 +57,8 @@ def reasons(
         found.append(Reason("tasks", "The connector has planned none: it found nothing to read, or has just begun."))
     if not offsets:
         found.append(Reason("offsets", "Nothing was ever committed."))
-    return [*found, *(Reason("configuration", note) for note in status.get("notes", ()))]
+    notes = status.get("notes", ())
+    return [*found, *(Reason("rows" if note.startswith(MISSED) else "configuration", note) for note in notes)]
 
 
 def _measured(figures: Mapping[str, float]) -> str:
@@ -91,4 +93,7 @@ def _text(part: Mapping[str, Any]) -> str:
     if part.get("next_attempt"):
         times.append(f"next attempt {part['next_attempt']}")
     when = f" ({', '.join(times)})" if times else ""
-    return f"{part['state']}: {part['reason']}{when} {_NEXT.get(str(part.get('waiting_for')), '')}".rstrip()
+    after = _NEXT.get(str(part.get("waiting_for")), "")
+    if MISSED in part["reason"]:
+        after = after.replace("; nothing is wrong", "")
+    return f"{part['state']}: {part['reason']}{when} {after}".rstrip()

@@ -115,3 +115,15 @@ def test_reasons_name_what_is_waited_for_and_since_when():
         "RUNNING: The store is away. (since 2026-01-01T00:00:00.000Z, next attempt 2026-01-01T00:01:00.000Z) "
         "It waits for the sink."
     )
+
+
+def test_rows_that_were_missed_are_no_note_on_the_configuration_and_something_is_wrong():
+    task = {"id": 0, "state": "RUNNING", "reason": "It keeps 3 rows. ROWS MISSED: 7 rows.", "waiting_for": "rows"}
+    notes = ["ROWS MISSED: 7 rows of t-0.", "batch.sise: no effect."]
+    status = {"name": "c", "connector": {"state": "RUNNING"}, "notes": notes, "tasks": [task]}
+    found = {reason.about: reason.text for reason in reasons(status, ({},), {"0": {"missed_rows_total": 7.0}})}
+    assert found["rows"] == "ROWS MISSED: 7 rows of t-0."
+    assert found["configuration"] == "batch.sise: no effect."
+    assert "It waits for more rows." in found["task 0"]
+    assert "nothing is wrong" not in found["task 0"]
+    assert "7 rows MISSED, which Kafka no longer had" in found["task 0"]
