@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from connect.api.codec import AvroValues
 from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.api.schema import Schema
-from connect.api.topics import SourceTopics
+from connect.api.topics import SourceTopics, TopicRecords
 from connect.lib.deadline import Deadline
 
 
@@ -82,6 +82,14 @@ class SourceContext(TaskContext, Protocol):
 
     def topics(self) -> SourceTopics:
         """Return Kafka's topics, for a source that reads them."""
+
+    def records_of(self, topic: str, client: Mapping[str, str], prefix: str) -> TopicRecords:
+        """Return the records of a topic that tells the source what to do, read by a client of its own.
+
+        `client`: Java's settings of a consumer beside those of the worker; one that names other brokers has no login
+        but its own. `prefix`: what these settings begin with in the connector's configuration, for what is told of
+        them. ConfigError: a setting that the worker does not allow.
+        """
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Give up rows that no record can hold; they are dead-lettered or fail the task as `errors.tolerance` says.

@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from connect.api.records import Batch, TopicPartition
 from connect.api.state import StateEntry
 from connect.lib.deadline import Deadline
+
+
+class TopicRecord(NamedTuple):
+    """Holds one record of a topic as it is there."""
+
+    key: bytes | None
+    value: bytes | None
+    offset: int
+
+
+class TopicRecords(Protocol):
+    """Reads partition 0 of a topic that tells a source what to do, record by record, outside of any consumer group.
+
+    The topic may be another cluster's. Owned by the thread that polls.
+    """
+
+    def begin(self, at: int | None, deadline: Deadline) -> int:
+        """Read from an offset on, or from what is nearest to it in the topic; None: from its end.
+
+        Return where that is. RetriableError: the topic is not there, or no broker answers.
+        """
+
+    def poll(self, deadline: Deadline) -> Sequence[TopicRecord]:
+        """Return what has come since, in order. RetriableError: not now."""
+
+
+class NoRecords:
+    """Provides `TopicRecords` where there is no Kafka."""
+
+    def begin(self, at: int | None, deadline: Deadline) -> int:
+        """Return the first offset."""
+        del at, deadline
+        return 0
+
+    def poll(self, deadline: Deadline) -> Sequence[TopicRecord]:
+        """Return nothing."""
+        del deadline
+        return ()
 
 
 class SourceTopics(Protocol):

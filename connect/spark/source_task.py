@@ -12,7 +12,7 @@ from connect.api.allowed_paths import EVERYWHERE
 from connect.api.connector import Connector, SourceTask, TransactionContext
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition, batches_of
-from connect.api.topics import SourceTopics
+from connect.api.topics import NoRecords, SourceTopics, TopicRecords
 from connect.lib.deadline import Deadline
 from connect.runtime.source.ledger import partition_key
 
@@ -68,6 +68,11 @@ class FrameContext:
             "This source reads Kafka's topics, which no frame has.",
             fix="Run the connector in a worker, and read the topics that it writes.",
         )
+
+    def records_of(self, topic: str, client: Mapping[str, str], prefix: str) -> TopicRecords:
+        """Return no records: a frame is read without Kafka, and nobody tells its source what to do."""
+        del topic, client, prefix
+        return NoRecords()
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Fail: a frame has no dead letters."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from connect.api.errors import RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.api.state import StateEntries, StateEntry
+from connect.api.topics import TopicRecord
 from connect.lib.deadline import Deadline
 
 
@@ -62,3 +64,33 @@ class FakeTopics:
         """Keep the state of a batch that was committed."""
         if entries is not None:
             self.states.setdefault(TopicPartition(entries.topic, entries.partition), []).extend(entries.entries)
+
+
+@dataclass
+class FakeTopicRecords:
+    """Provides `TopicRecords` over the keys and values, texts or bytes, of partition 0 of one topic."""
+
+    topics: FakeTopics
+    topic: str
+    place: int = 0
+
+    def begin(self, at: int | None, deadline: Deadline) -> int:
+        """Go to an offset, or to the end. RetriableError: the topic has no rows."""
+        del deadline
+        if TopicPartition(self.topic, 0) not in self.topics.rows:
+            raise RetriableError(f"Topic {self.topic} does not exist.")
+        end = len(self.topics.rows[TopicPartition(self.topic, 0)])
+        self.place = end if at is None else min(at, end)
+        return self.place
+
+    def poll(self, deadline: Deadline) -> Sequence[TopicRecord]:
+        """Return the rows that are new."""
+        del deadline
+        rows = self.topics.rows.get(TopicPartition(self.topic, 0), [])[self.place :]
+        found = [TopicRecord(_octets(key), _octets(value), self.place + n) for n, (key, value) in enumerate(rows)]
+        self.place += len(found)
+        return found
+
+
+def _octets(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value

@@ -16,7 +16,7 @@ from connect.api.connector import TransactionContext
 from connect.api.records import Batch, Record, SourcePosition, TopicPartition
 from connect.api.schema import Schema
 from connect.lib.deadline import Deadline
-from connect.testing.fake_topics import FakeTopics
+from connect.testing.fake_topics import FakeTopicRecords, FakeTopics
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
@@ -124,6 +124,11 @@ class FakeSourceContext(FakeTaskContext):
     def topics(self) -> FakeTopics:
         """Return the topics that this context keeps in memory."""
         return self.kafka
+
+    def records_of(self, topic: str, client: Mapping[str, str], prefix: str) -> FakeTopicRecords:
+        """Return the records of a topic that this context keeps in memory."""
+        del client, prefix
+        return FakeTopicRecords(self.kafka, topic)
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """Return the offset last stored for this partition."""

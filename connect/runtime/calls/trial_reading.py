@@ -9,7 +9,7 @@ from typing import Final, cast
 from connect.api.connector import SourceTask
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, batches_of
-from connect.api.topics import SourceTopics
+from connect.api.topics import NoRecords, SourceTopics, TopicRecords
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.connector_settings import ConnectorParts
 
@@ -48,6 +48,11 @@ class _Context:
             "This source reads Kafka's topics, which a sample is read without.",
             fix="Evaluate the connector that writes these topics.",
         )
+
+    def records_of(self, topic: str, client: Mapping[str, str], prefix: str) -> TopicRecords:
+        """Return no records: a sample is read without Kafka, and nobody tells its source what to do."""
+        del topic, client, prefix
+        return NoRecords()
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Pass on why the task gave up rows."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from connect.api.codec import AvroValues
 from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
-from connect.api.topics import SourceTopics
+from connect.api.topics import SourceTopics, TopicRecords
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.clients import Clients
 from connect.runtime.sink.commits import SinkCommits
@@ -35,6 +35,7 @@ class TaskContext:
     transactions: ConnectorTransactions | None = None
     config: Mapping[str, str] = field(default_factory=dict)
     source_topics: Callable[[], SourceTopics] | None = None
+    topic_records: Callable[[str, Mapping[str, str], str], TopicRecords] | None = None
     commits: SinkCommits | None = None
     membership: SinkMembership | None = None
 
@@ -67,6 +68,11 @@ class TaskContext:
         """Return Kafka's topics, for a source."""
         assert self.source_topics is not None
         return self.source_topics()
+
+    def records_of(self, topic: str, client: Mapping[str, str], prefix: str) -> TopicRecords:
+        """Return the records of a topic that tells a source what to do."""
+        assert self.topic_records is not None
+        return self.topic_records(topic, client, prefix)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Give up rows of a batch that was put before, or that no record can hold."""

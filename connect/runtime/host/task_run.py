@@ -52,6 +52,7 @@ from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_reports import TaskReports
 from connect.runtime.task.used_topics import UsedTopics
 from connect.runtime.topics.source_topics import KafkaTopics, Refuse
+from connect.runtime.topics.topic_records import KafkaTopicRecords
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 log = logging.getLogger(__name__)
@@ -233,6 +234,7 @@ class TaskRun:
             offsets=offsets,
             transactions=transactions,
             source_topics=partial(self._topics, config, parts, path.reject, stack),
+            topic_records=partial(self._topic_records, stack),
         )
         with self.figures.timed("open_s_total"):
             task.open(context)
@@ -258,6 +260,11 @@ class TaskRun:
         topics = self._clients.topics.read_by(self.id, config, parts.converters, refuse)
         stack.callback(topics.close)
         return topics
+
+    def _topic_records(self, stack: ExitStack, topic: str, client: Mapping[str, str], prefix: str) -> KafkaTopicRecords:
+        records = self._clients.topics.records_of(self.id, topic, client, prefix)
+        stack.callback(records.close)
+        return records
 
     def _task_config(self, connector: Mapping[str, str]) -> dict[str, str]:
         plugin = connector_plugin(self._clients.catalog, connector)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.kafka.admin.topics import InternalTopic, TopicAdmin
 from connect.kafka.client.settings import admin_part, admin_settings, consumer_settings
 from connect.kafka.client.shared import Shared
@@ -25,6 +26,7 @@ from connect.runtime.source.offset_topics import state_topic, without_group
 from connect.runtime.task.task_id import TaskId
 from connect.runtime.topics.source_topics import KafkaTopics, Refuse
 from connect.runtime.topics.topic_creation import BrokersTopics, CreatedTopics, Topics
+from connect.runtime.topics.topic_records import KafkaTopicRecords
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +78,20 @@ class TaskTopics:
         admin = admin_settings(worker, config.with_prefix("admin.override."), f"connector-adminclient-{task}")
         make = partial(self._memory_topic, config.originals) if writes_in_transactions(self._worker, config) else None
         return KafkaTopics(reading, admin, converters, refuse, make)
+
+    def records_of(self, task: TaskId, topic: str, client: Mapping[str, str], prefix: str) -> KafkaTopicRecords:
+        """Return the records of a topic that tells a source what to do. ConfigError: see `SourceContext`."""
+        try:
+            settings = consumer_settings(
+                self._worker.originals, without_group(client), client_id=f"connector-signals-{task}"
+            )
+        except ConfigError as error:
+            own = "consumer.override."
+            raise ConfigError(
+                replace(found, key=found.key.replace(own, prefix), message=found.message.replace(own, prefix))
+                for found in error.problems
+            ) from error
+        return KafkaTopicRecords(topic, known(settings, task))
 
     def _memory_topic(self, connector: Mapping[str, str], name: str, partitions: int) -> InternalTopic:
         reserved_topics(self._worker, connector).require_free(name, "state.topic", but={StateKind.MEMORY})

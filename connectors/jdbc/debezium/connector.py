@@ -44,7 +44,7 @@ def _open_log(config: DebeziumPostgresConfig, session: LogSession, stored: Store
     from connectors.jdbc.log.postgres.reader import PostgresLog  # of drivers that a worker may lack
 
     headers = EventHeaders("postgresql", config.prefix, str(uuid.uuid4()), extended=config.extended_headers)
-    return PostgresLog(session, stored, partial(_tables, config), reading_options(config, headers))
+    return PostgresLog(session, stored, partial(_tables, config), reading_options(config, headers, session))
 
 
 def _tables(config: DebeziumPostgresConfig, database: Database, reading: JdbcSourceConfig) -> DebeziumTables:

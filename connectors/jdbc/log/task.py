@@ -57,6 +57,7 @@ class JdbcLogTask:
         if not from_text(self._config.tables):
             raise no_table(self._config)
         self._ctx = ctx
+        self._session.records_of = ctx.records_of
         self._reading = _Reading(self._log(self._session, ctx.stored_offset), self._stopping)
         self._progress = StoredProgress([_LOG], time.time())
         self._tell_progress(ctx)

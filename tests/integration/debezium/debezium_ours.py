@@ -12,6 +12,7 @@ from typing import Any
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import RetriableError
 from connect.api.records import Batch, Column
+from connect.api.topics import NoRecords, TopicRecords
 from connect.convert.json.converter import JsonConfig, JsonConverter
 from connect.convert.plain.simple_header import SimpleHeaderConverter
 from connect.lib.deadline import Deadline
@@ -37,10 +38,11 @@ class OurRun:
         offsets: Mapping[str, Mapping[str, object]] | None = None,
         commits: Callable[[], bool] = lambda: True,
         converter: Mapping[str, str] = MappingProxyType({}),
+        records_of: Callable[[str, Mapping[str, str], str], TopicRecords] = lambda *_: NoRecords(),
     ) -> None:
         """`commits` says for each batch if its position is stored at once; a later one stands for it, too.
 
-        converter: settings of the JSON converter beside schemas.enable=true.
+        converter: settings of the JSON converter beside schemas.enable=true. `records_of`: opens a topic of signals.
         """
         settings, made = _CONNECTORS[config["connector.class"].rpartition(".")[2]]
         connector = made(settings.parse({**config, **EVERYWHERE}))
@@ -56,7 +58,7 @@ class OurRun:
         self.unstored: Counter[str] = Counter()
         """How many of the last records of each topic are behind the last position that was stored."""
         self.offsets: dict[str, Mapping[str, object]] = dict(offsets or {})
-        self._task.open(_Context(self.offsets))  # type: ignore[arg-type]
+        self._task.open(_Context(self.offsets, records_of))  # type: ignore[arg-type]
 
     def until_true(self, done: Callable[[dict[str, list[dict[str, Any]]]], bool]) -> dict[str, list[dict[str, Any]]]:
         """What came once it is so."""
@@ -112,8 +114,13 @@ class _Context:
 
     connector, task = "debezium", 0
 
-    def __init__(self, offsets: Mapping[str, Mapping[str, object]]) -> None:
+    def __init__(
+        self,
+        offsets: Mapping[str, Mapping[str, object]],
+        records_of: Callable[[str, Mapping[str, str], str], TopicRecords],
+    ) -> None:
         self._offsets = offsets
+        self.records_of = records_of
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         return self._offsets.get(json.dumps(partition))

@@ -11,6 +11,7 @@ from typing import Any
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.records import Batch
+from connect.api.topics import NoRecords
 from connect.lib.deadline import Deadline
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.source.connector import JdbcSourceConnector
@@ -34,6 +35,9 @@ class OffsetStore:
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         text = self.offsets.get(json.dumps(partition))
         return None if text is None else json.loads(text)
+
+    def records_of(self, topic: str, client: Mapping[str, str], prefix: str) -> NoRecords:
+        return NoRecords()
 
     def gauge(self, name: str, value: float | None) -> None:
         self.gauges.pop(name, None)

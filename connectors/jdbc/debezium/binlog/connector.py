@@ -36,7 +36,7 @@ def _open_log(config: DebeziumBinlogConfig, session: LogSession, stored: Stored)
 
     headers = EventHeaders(config.connector, config.prefix, str(uuid.uuid4()), extended=config.extended_headers)
     teller = partial(_teller, config, session, headers) if config.tells_statements else _silent
-    return MySqlLog(session, stored, partial(_tables, config), reading_options(config, headers), teller)
+    return MySqlLog(session, stored, partial(_tables, config), reading_options(config, headers, session), teller)
 
 
 def _silent(_: Database) -> StatementTeller:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
@@ -10,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import SchemaError
-from connectors.jdbc.log.incremental.signals import Signal, read_signal
+from connectors.jdbc.log.incremental.signals import Signal, read_text
 
 _log = logging.getLogger(__name__)
 
@@ -48,17 +47,6 @@ class FileSignals:
 def _signals(lines: Sequence[str]) -> Iterator[Signal]:
     for line in filter(str.strip, lines):
         try:
-            yield _signal(line)
+            yield read_text(line)
         except SchemaError as error:
             _log.warning("A line of signal.file is left out. %s", error)
-
-
-def _signal(line: str) -> Signal:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise SchemaError(f"The line is no JSON: {error}.") from None
-    if not isinstance(found, dict):
-        raise SchemaError(f"The line is JSON of type {type(found).__name__}, and no object.")
-    data = found.get("data")
-    return read_signal(found.get("id"), found.get("type"), data if isinstance(data, str) else json.dumps(data or {}))

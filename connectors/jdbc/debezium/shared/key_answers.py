@@ -13,7 +13,8 @@ from typing import Final
 from connect.api.errors import ConfigProblem
 
 TUNING: Final = "the reader here has its own measure"
-_SIGNALS = "signals are rows of signal.data.collection or lines of signal.file here, and read from no topic"
+_SIGNALS = "signal.poll.interval.ms says how often signals are looked for"
+_GROUP = "the place in the topic of signals is in the connector's offset, and no group reads it"
 _WATERMARKS = "nothing is written into the database to read a table again: the log's own places tell what is newer"
 _NOTIFICATIONS = "nothing is notified here: status and metrics of the REST interface tell the same"
 _LINEAGE = "no lineage is sent here"
@@ -55,9 +56,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType(
         "guardrail.collections.limit.action": "there is no limit here",
         "signal.emit.failure.max.retries": _SIGNALS,
         "signal.emit.failure.backoff.ms": _SIGNALS,
-        "signal.kafka.topic": _SIGNALS,
-        "signal.kafka.bootstrap.servers": _SIGNALS,
-        "signal.kafka.groupid": _SIGNALS,
+        "signal.kafka.groupid": _GROUP,
         "signal.kafka.poll.timeout.ms": _SIGNALS,
         "read.only": _WATERMARKS,
         "incremental.snapshot.allow.schema.changes": "each chunk is read with the columns that the table has then",

@@ -184,15 +184,26 @@ class SignalKeys(ConnectorConfig):
         doc="The table whose inserted rows (id, type, data) are signals, as schema.table or database.table.",
     )  # fmt: skip
     signal_channels: ListOf = key(
-        "signal.enabled.channels", ("source",), importance="low", group=LOG, harmless="two words, others are noted",
-        doc="Where signals come from: source (that table), file (signal.file); kafka and jmx are not read here.",
+        "signal.enabled.channels", ("source",), importance="low", group=LOG, harmless="three words, others are noted",
+        doc="Where signals come from: source (that table), kafka (signal.kafka.topic), file (signal.file); jmx is not "
+        "read here.",
+    )  # fmt: skip
+    signal_topic: String = key(
+        "signal.kafka.topic", "", importance="low", group=LOG, harmless="a topic's name",
+        doc="The topic of one partition whose records are signals: the key is topic.prefix, the value JSON of the "
+        "members id, type and data. Without it topic.prefix with -signal behind it.",
+    )  # fmt: skip
+    signal_brokers: String = key(
+        "signal.kafka.bootstrap.servers", "", importance="low", group=LOG, reach=Reach.HOST,
+        doc="The brokers of that topic. signal.consumer.* are further settings of its consumer, as the login; the "
+        "worker's goes to the worker's own brokers alone.",
     )  # fmt: skip
     signal_file: String = key(
         "signal.file", "", importance="low", group=LOG, reach=Reach.FILE,
         doc="The file whose lines are signals in JSON, of the members id, type and data; lines that are read go.",
     )  # fmt: skip
     signal_poll_interval_ms: Annotated[Int, at_least(1)] = key(
-        "signal.poll.interval.ms", 5000, importance="low", group=LOG, doc="How often signal.file is looked at."
+        "signal.poll.interval.ms", 5000, importance="low", group=LOG, doc="How often file and topic are looked at."
     )
     chunk_rows: Annotated[Int, at_least(1)] = key(
         "incremental.snapshot.chunk.size", 1024, importance="low", group=LOG,
@@ -200,21 +211,40 @@ class SignalKeys(ConnectorConfig):
     )  # fmt: skip
 
 
+SIGNAL_CLIENT = "signal.consumer."
+"""Settings of the consumer of signals begin so."""
+
+
 class DebeziumConfig(SignalKeys, FlowKeys, EventKeys, ServerKeys):
     """Declares what all of Debezium's connectors have in common."""
 
     answers: ClassVar[KeyAnswers]
     """These are what is told of keys that nothing here acts upon."""
-    families = (*PREFIXES, SELECTS)
+    families = (*PREFIXES, SELECTS, SIGNAL_CLIENT)
 
     def notes(self) -> Iterable[ConfigProblem]:
         """Yield the keys that are taken and change nothing."""
         yield from self.answers.notes(self.originals)
-        if others := [channel for channel in self.signal_channels if channel not in {"source", "file"}]:
+        if others := [channel for channel in self.signal_channels if channel not in {"source", "kafka", "file"}]:
             yield ConfigProblem(
                 "signal.enabled.channels",
                 f"No signals are read from {', '.join(others)} here: insert them into signal.data.collection.",
             )
+
+    @property
+    def own_signal_topic(self) -> str:
+        """Return the topic of signals."""
+        return self.signal_topic or f"{self.prefix}-signal"
+
+    @property
+    def signal_client(self) -> Mapping[str, str]:
+        """Return the settings of the consumer of signals, by Java's names."""
+        own = {
+            name.removeprefix(SIGNAL_CLIENT): value
+            for name, value in self.originals.items()
+            if name.startswith(SIGNAL_CLIENT)
+        }
+        return {**own, "bootstrap.servers": self.signal_brokers}
 
     @property
     def selects(self) -> Mapping[str, str]:

@@ -28,6 +28,11 @@ def name_problems(config: DebeziumConfig) -> Iterator[ConfigProblem]:
     yield from column_problems(config.originals)
     if config.signal_collection and "." not in config.signal_collection:
         yield ConfigProblem("signal.data.collection", "signal.data.collection must be the table with its schema.")
+    if "kafka" in config.signal_channels and not config.signal_brokers:
+        yield ConfigProblem(
+            "signal.kafka.bootstrap.servers",
+            "signal.enabled.channels has kafka: name the brokers in signal.kafka.bootstrap.servers.",
+        )
     if "file" in config.signal_channels and not config.signal_file:
         yield ConfigProblem("signal.file", "signal.enabled.channels has file: name the file in signal.file.")
     for name in ("snapshot.delay.ms", "streaming.delay.ms"):

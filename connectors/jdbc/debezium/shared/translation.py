@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
+from connect.api.topics import TopicRecords
 from connect.lib.javatext.regex import compile_pattern
 from connectors.jdbc.debezium.shared.file_signals import FileSignals
-from connectors.jdbc.debezium.shared.keys import DebeziumConfig, EventKeys
-from connectors.jdbc.log.incremental.signals import Signal
+from connectors.jdbc.debezium.shared.keys import SIGNAL_CLIENT, DebeziumConfig, EventKeys
+from connectors.jdbc.debezium.shared.topic_signals import TopicSignals
+from connectors.jdbc.log.incremental.signals import FindsSignals, Found, Signal, none_found
 from connectors.jdbc.log.shared.envelope import Headers
 from connectors.jdbc.log.shared.reading_options import ReadingOptions
+from connectors.jdbc.log.shared.session import LogSession
 from connectors.jdbc.settings.table_choice import TableName
 
 _KEYS: Final[Mapping[str, str]] = MappingProxyType(
@@ -53,7 +57,7 @@ def snapshot_mode(config: DebeziumConfig, name: str) -> str:
     return "when_needed" if config.snapshots_on_loss else "no_data"
 
 
-def reading_options(config: DebeziumConfig, headers: Headers) -> ReadingOptions:
+def reading_options(config: DebeziumConfig, headers: Headers, session: LogSession) -> ReadingOptions:
     """Return what the reader does beside what its own settings say. `headers`: of the events."""
     firsts = [compile_pattern(f"(?i){pattern}") for pattern in config.snapshot_includes]
     return ReadingOptions(
@@ -63,16 +67,41 @@ def reading_options(config: DebeziumConfig, headers: Headers) -> ReadingOptions:
         selects=config.selects,
         heartbeat_query=config.heartbeat_action_query,
         signal_table=_signal_table(config),
-        signals=_file_signals(config),
+        signals=_signals(config, session),
         chunk_rows=config.chunk_rows,
         transaction_topic=config.own_transaction_topic,
     )
 
 
-def _file_signals(config: DebeziumConfig) -> Callable[[], Sequence[Signal]]:
-    if "file" not in config.signal_channels:
-        return tuple
-    return FileSignals(config.allowed, config.signal_file, config.signal_poll_interval_ms / 1000)
+def _signals(config: DebeziumConfig, session: LogSession) -> FindsSignals:
+    """Return what finds signals in the file and in the topic, as signal.enabled.channels says."""
+    interval_s = config.signal_poll_interval_ms / 1000
+    of_file: Callable[[], Sequence[Signal]] = tuple
+    of_topic: FindsSignals = none_found
+    if "file" in config.signal_channels:
+        of_file = FileSignals(config.allowed, config.signal_file, interval_s)
+    if "kafka" in config.signal_channels and session.records_of is not None:
+        topic = config.own_signal_topic
+        open_ = partial(session.records_of, topic, config.signal_client, SIGNAL_CLIENT)
+        of_topic = TopicSignals(partial(_by_key_of_brokers, open_), topic, config.prefix, interval_s)
+
+    def found(topic_offset: int | None) -> Found:
+        signals, offset = of_topic(topic_offset)
+        return Found([*of_file(), *signals], offset)
+
+    return found
+
+
+def _by_key_of_brokers(open_: Callable[[], TopicRecords]) -> TopicRecords:
+    """Open the topic of signals. ConfigError tells what is wrong with its brokers by the key that names them."""
+    try:
+        return open_()
+    except ConfigError as error:
+        own, given = "signal.kafka.bootstrap.servers", f"{SIGNAL_CLIENT}bootstrap.servers"
+        raise ConfigError(
+            ConfigProblem(problem.key.replace(given, own), problem.message.replace(given, own))
+            for problem in error.problems
+        ) from error
 
 
 def _signal_table(config: DebeziumConfig) -> TableName | None:

@@ -20,7 +20,7 @@ from connect.api.records import Batch
 from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 from connectors.jdbc.log.incremental import signals
 from connectors.jdbc.log.incremental.progress import Progress, TableProgress
-from connectors.jdbc.log.incremental.signals import Signal
+from connectors.jdbc.log.incremental.signals import FindsSignals, Signal, none_found
 from connectors.jdbc.log.shared.snapshot_segments import Key
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRows
@@ -65,7 +65,7 @@ class ChunkedReading(Generic[P]):
         *,
         progress: Progress,
         chunk_rows: int,
-        found: Callable[[], Sequence[Signal]] = tuple,
+        found: FindsSignals = none_found,
     ) -> None:
         """Begin where `progress` is. `tables`: those of the connector now. `found`: signals that came by other ways."""
         self._reads: ReadsChunks[P] = reads
@@ -75,6 +75,8 @@ class ChunkedReading(Generic[P]):
         self.progress = progress
         self._chunk: Chunk[P] | None = None
         self._dropped: set[Key] = set()
+        self.is_unstored = False
+        """True if the topic of signals was read on, and no position was given since that tells it."""
 
     def watches(self, table: str) -> bool:
         """Tell if changes of a table are to be told to `touched`."""
@@ -139,8 +141,12 @@ class ChunkedReading(Generic[P]):
 
     def step(self, here: P) -> Iterator[Batch | BadRows]:
         """Yield the rows of a chunk that is due, and read the next one. `here`: all of the log before it was given."""
-        for signal in self._found():
+        found = self._found(self.progress.topic_offset)
+        for signal in found.signals:
             self.obey(signal)
+        if found.topic_offset not in {None, self.progress.topic_offset}:
+            self.progress = replace(self.progress, topic_offset=found.topic_offset)
+            self.is_unstored = True
         if self._chunk is not None and here >= self._chunk.high:
             yield from self._due(self._chunk)
         if self._chunk is None and self.progress.tables and not self.progress.is_paused:

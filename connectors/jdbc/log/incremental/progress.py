@@ -31,15 +31,19 @@ class TableProgress:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Holds the tables in the order in which they are read, and the places of signals that were obeyed."""
+    """Holds the tables in the order in which they are read, and the places of signals that were obeyed.
+
+    `topic_offset`: where a topic of signals is to be read on; None: it was not read.
+    """
 
     tables: tuple[TableProgress, ...] = ()
     seen: tuple[str, ...] = ()
     is_paused: bool = False
+    topic_offset: int | None = None
 
     def offset(self) -> dict[str, object]:
         """Return what an offset holds of it; nothing where there is nothing to go on with."""
-        return {MEMBER: json.dumps(asdict(self))} if self.tables or self.seen else {}
+        return {MEMBER: json.dumps(asdict(self))} if self != Progress() else {}
 
     def saw(self, at: str) -> Progress:
         """Return the progress once the signal at a place was obeyed."""
@@ -69,6 +73,8 @@ def progress_of(offset: Mapping[str, object] | None) -> Progress:
             TableProgress(one["table"], one["condition"], tuple(one["after"]), tuple(one["upto"]))
             for one in found.get("tables", ())
         )
-        return Progress(tuple(tables), tuple(found.get("seen", ())), bool(found.get("is_paused")))
+        return Progress(
+            tuple(tables), tuple(found.get("seen", ())), bool(found.get("is_paused")), found.get("topic_offset")
+        )
     listed: Sequence[Mapping[str, Any]] = json.loads(str(offset.get(_DEBEZIUMS) or "[]"))
     return Progress(tuple(TableProgress(str(one[_ID]), str(one.get(_CONDITION) or "")) for one in listed))

@@ -6,9 +6,9 @@ Source: Debezium 3's documentation, "Sending signals to a Debezium connector".
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from connect.api.errors import SchemaError
 
@@ -38,6 +38,23 @@ class Signal:
         return str(self.data.get("additional-condition") or "")
 
 
+class Found(NamedTuple):
+    """Holds the signals that came since. `topic_offset`: where their topic is to be read on; None: there is none."""
+
+    signals: Sequence[Signal] = ()
+    topic_offset: int | None = None
+
+
+FindsSignals = Callable[[int | None], Found]
+"""Returns the signals that came since in other ways than by the log; it is told up to where the topic was read."""
+
+
+def none_found(topic_offset: int | None) -> Found:
+    """Return no signals."""
+    del topic_offset
+    return Found()
+
+
 def is_watermark(type_: str) -> bool:
     """Tell if Debezium wrote a row into the signal table to mark its own place."""
     return type_ in _WATERMARKS
@@ -63,6 +80,18 @@ def read_signal(id_: object, type_: object, data: object, at: str = "") -> Signa
     if type_ == EXECUTE and not found.get("data-collections"):
         raise SchemaError(f"Signal {id_!r} names no tables.", fix="List them in data-collections.")
     return Signal(str(id_), type_, found, at)
+
+
+def read_text(text: str) -> Signal:
+    """Return a signal of a JSON object with the members id, type and data. SchemaError: it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"The signal is no JSON: {error}.") from None
+    if not isinstance(found, dict):
+        raise SchemaError(f"The signal is JSON of type {type(found).__name__}, and no object.")
+    data = found.get("data")
+    return read_signal(found.get("id"), found.get("type"), data if isinstance(data, str) else json.dumps(data or {}))
 
 
 def _require(found: Mapping[str, Any], name: str, of: str) -> None:

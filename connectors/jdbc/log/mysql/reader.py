@@ -20,6 +20,7 @@ from connectors.jdbc.log.binlog.position import BinlogPosition, Place, SnapshotE
 from connectors.jdbc.log.ddl.logged_statements import SILENT, StatementTeller
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.incremental.progress import Progress, progress_of
+from connectors.jdbc.log.incremental.signals import none_found
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.mysql.chunks import MySqlChunks
@@ -168,7 +169,7 @@ class MySqlLog:
             lambda: self._session.tables,
             progress=self._progress,
             chunk_rows=self._options.chunk_rows,
-            found=self._options.signals,
+            found=self._options.signals or none_found,
         )
         self._stream.start(self.position, mariadb=mariadb)
         try:
@@ -261,6 +262,8 @@ class MySqlLog:
             spent_s = time.monotonic() - begun_s
             yield from chunked.step(events.read_to.order)
             beat = self._session.beat((self.position.file, self.position.pos), self._options.heartbeat_query)
+            if chunked.is_unstored:
+                beat, chunked.is_unstored = beat or self._session.heartbeat.nothing(), False
             if beat is not None:
                 yield replace(beat, position=self._records.position(self.position))
             yield None

@@ -14,6 +14,7 @@ from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.incremental.progress import Progress, progress_of
+from connectors.jdbc.log.incremental.signals import none_found
 from connectors.jdbc.log.postgres import slot as pg_slot
 from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.chunks import PostgresChunks
@@ -106,7 +107,7 @@ class PostgresLog:
             lambda: self._session.tables,
             progress=self._progress,
             chunk_rows=self._options.chunk_rows,
-            found=self._options.signals,
+            found=self._options.signals or none_found,
         )
         exported = self._place()
         assert self.position is not None
@@ -245,6 +246,8 @@ class PostgresLog:
                 self.end.measure(self.position.commit_lsn)
             yield from chunked.step(self.position.commit_lsn)
             beat = self._session.beat(self.position.commit_lsn, self._options.heartbeat_query)
+            if chunked.is_unstored:
+                beat, chunked.is_unstored = beat or self._session.heartbeat.nothing(), False
             if beat is not None:
                 yield replace(beat, position=events.source_position(self.position))
             yield None

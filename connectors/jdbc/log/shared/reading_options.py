@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 
 if TYPE_CHECKING:
-    from connectors.jdbc.log.incremental.signals import Signal
+    from connectors.jdbc.log.incremental.signals import FindsSignals
 
 
 def _every_table(_: TableName) -> bool:
@@ -25,7 +25,7 @@ class ReadingOptions:
     `headers`: of the events; None: they have none. `skips_unchanged`: updates that change no column are not sent.
     `reads_first`: which tables the first read reads. `selects`: by a table's full name, the query whose rows the first
     read takes for the table's. `heartbeat_query`: a statement that runs at each heartbeat; empty: none.
-    `signal_table`: rows that are inserted there are signals. `signals`: those that came since in other ways.
+    `signal_table`: rows that are inserted there are signals. `signals`: finds those that came in other ways; None: no.
     `chunk_rows`: so many rows of a table that a signal names are read at once. `transaction_topic`: where it is told
     where transactions begin and end; empty: nowhere.
     """
@@ -36,7 +36,7 @@ class ReadingOptions:
     selects: Mapping[str, str] = field(default_factory=dict)
     heartbeat_query: str = ""
     signal_table: TableName | None = None
-    signals: Callable[[], Sequence[Signal]] = tuple
+    signals: FindsSignals | None = None
     chunk_rows: int = 1024
     transaction_topic: str = ""
 

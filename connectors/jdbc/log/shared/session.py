@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch
+from connect.api.topics import TopicRecords
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import list_tables
 from connectors.jdbc.log.shared.heartbeat import Heartbeat
@@ -21,6 +22,7 @@ _log = logging.getLogger(__name__)
 P = TypeVar("P")
 Stored = Callable[[Mapping[str, object]], Mapping[str, object] | None]
 """The offset that is stored for a source partition."""
+RecordsOf = Callable[[str, Mapping[str, str], str], TopicRecords]
 COLLECT_S = 0.02
 """A chunk costs much the same however small it is: it gets as long to grow as the last one took, this at most."""
 
@@ -34,6 +36,8 @@ class LogSession:
         self.tables = tables
         self.stopping = stopping
         self.database = Database(config)
+        self.records_of: RecordsOf | None = None
+        """Opens a topic that tells the task what to do; None: there is no Kafka."""
         self.heartbeat = Heartbeat(config)
         self.left_aside: Mapping[str, str] = {}
         """Why tables are left aside while the others go on, by full name; read by the task thread."""

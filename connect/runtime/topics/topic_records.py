@@ -1,0 +1,62 @@
+"""Reads a topic that tells a source what to do: the contract's `TopicRecords` over a consumer of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+from connect.api.errors import RetriableError
+from connect.api.records import TopicPartition
+from connect.api.topics import TopicRecord
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_part
+from connect.kafka.consume.consumer import BatchConsumer, Settings
+from connect.lib.deadline import Deadline
+
+_POLL_RECORDS: Final = 500
+_CLOSE_S: Final = 5.0
+
+
+class KafkaTopicRecords:
+    """Reads partition 0 of one topic. Connects with the first call; the thread that polls owns it until `close`."""
+
+    def __init__(self, topic: str, consumer: Settings) -> None:
+        self._place = TopicPartition(topic, 0)
+        # A place that retention has passed goes on at the first record that is left.
+        self._settings = {**consumer, "auto.offset.reset": "earliest"}
+        self._has_consumer = False
+
+    def begin(self, at: int | None, deadline: Deadline) -> int:
+        """Read from an offset on, from the nearest one in the topic, or from its end."""
+        if not self._admin.partition_counts([self._place.topic], deadline):
+            raise RetriableError(f"Topic {self._place.topic} does not exist.", fix="Create it with one partition.")
+        first = self._admin.beginning_offsets([self._place], deadline)[self._place]
+        end = self._admin.end_offsets([self._place], deadline)[self._place]
+        start = end if at is None else min(max(at, first), end)
+        self._consumer.assign({self._place: start})
+        return start
+
+    def poll(self, deadline: Deadline) -> Sequence[TopicRecord]:
+        """Return what has come since."""
+        found = []
+        for raw in self._consumer.poll(_POLL_RECORDS, deadline):
+            assert raw.keys is not None
+            assert raw.offsets is not None
+            columns = (raw.keys.to_pylist(), raw.values.to_pylist(), raw.offsets.to_pylist())
+            found += [TopicRecord(*record) for record in zip(*columns, strict=True)]
+        return found
+
+    def close(self) -> None:
+        """Leave the brokers."""
+        if self._has_consumer:
+            self._consumer.close(Deadline.after(_CLOSE_S))
+
+    @cached_property
+    def _admin(self) -> TopicAdmin:
+        return TopicAdmin(admin_part(self._settings))
+
+    @cached_property
+    def _consumer(self) -> BatchConsumer:
+        self._has_consumer = True
+        return BatchConsumer(self._settings)

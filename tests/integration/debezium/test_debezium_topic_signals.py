@@ -1,0 +1,104 @@
+"""Signals from a topic of Kafka have tables read again; each counts once, also when tasks break off behind it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from debezium_ours import OurRun
+from debezium_peer import JSON
+from debezium_shop import Shop
+
+from connect.api.topics import TopicRecords
+from connect.runtime.parts.task_topics import TaskTopics
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.task.task_id import TaskId
+from connect.tools.services import KafkaEndpoint
+
+pytestmark = pytest.mark.timeout(300)
+ROWS = 500
+Found = Mapping[str, Sequence[Mapping[str, Any]]]
+Opens = Callable[[str, Mapping[str, str], str], TopicRecords]
+
+
+@pytest.fixture(params=["postgres", "mariadb"])
+def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
+    with ExitStack() as stack:
+        shop = Shop(request.param, stack)
+        values = ", ".join(f"({n})" for n in range(2, ROWS + 1))
+        shop.run(f"INSERT INTO shop.orders VALUES {values}")
+        yield shop
+
+
+@pytest.fixture
+def topic(kafka: KafkaEndpoint) -> str:
+    name = f"signals-{secrets.token_hex(4)}"
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+    return name
+
+
+@pytest.fixture
+def opens(kafka: KafkaEndpoint) -> Opens:
+    """Return what a worker gives its tasks: its own brokers are others than those of the signals."""
+    given = {
+        "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
+        "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON,
+    }  # fmt: skip
+    return partial(TaskTopics(WorkerConfig.parse(given)).records_of, TaskId("shop", 0))
+
+
+def _settings(kafka: KafkaEndpoint, topic: str) -> dict[str, str]:
+    return {
+        "signal.enabled.channels": "source,kafka", "signal.kafka.topic": topic, "signal.poll.interval.ms": "50",
+        "signal.kafka.bootstrap.servers": kafka.bootstrap_servers, "signal.consumer.fetch.min.bytes": "1",
+        "incremental.snapshot.chunk.size": "100", "table.include.list": "shop.orders",
+    }  # fmt: skip
+
+
+def _send(kafka: KafkaEndpoint, topic: str, key: str, type_: str = "execute-snapshot") -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    value = {"id": "s", "type": type_, "data": {"data-collections": ["shop.orders"], "type": "INCREMENTAL"}}
+    producer.produce(topic, json.dumps(value), key)
+    assert producer.flush(30) == 0
+
+
+def _again(found: Found) -> list[int]:
+    payloads = [record["value"]["payload"] for record in found.get("shop.orders", ())]
+    return [one["after"]["id"] for one in payloads if one["source"]["snapshot"] == "incremental"]
+
+
+def test_a_signal_of_a_topic_is_obeyed_once(shop: Shop, kafka: KafkaEndpoint, topic: str, opens: Opens) -> None:
+    config = shop.config("reading", **_settings(kafka, topic))
+    _send(kafka, topic, "reading")
+    first = OurRun(config, records_of=opens)
+    first.until_true(lambda found: len(found.get("shop.orders", ())) >= ROWS)
+    # What was sent before the connector was made is none of its signals; its place is stored though no row came.
+    first.until_true(lambda _: any("topic_offset" in json.dumps(offset) for offset in first.offsets.values()))
+    first.close()
+    _send(kafka, topic, "another")
+    _send(kafka, topic, "reading")
+    runs, ids = 0, list[int]()
+    offsets = dict(first.offsets)
+    while len(ids) < ROWS:
+        run = OurRun(config, offsets, records_of=opens)
+        wanted = min(150, ROWS - len(ids))
+        run.until_true(lambda found, wanted=wanted: len(_again(found)) >= wanted)
+        ids += _again(run.found)
+        offsets = dict(run.offsets)
+        run.close()
+        runs += 1
+    last = OurRun(config, offsets, records_of=opens)
+    shop.run("INSERT INTO shop.orders VALUES (100000)")
+    last.until_true(lambda found: bool(found.get("shop.orders")))
+    last.close()
+    assert sorted(ids) == list(range(1, ROWS + 1))
+    assert runs > 1
+    assert _again(last.found) == []
