@@ -160,4 +160,5 @@ class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys, Debez
 
     def notes(self) -> Iterable[ConfigProblem]:
         """Yield the keys that are taken and change nothing."""
-        return rules.notes(self)
+        yield from super().notes()
+        yield from rules.notes(self)

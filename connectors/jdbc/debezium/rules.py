@@ -33,7 +33,6 @@ def problems(config: DebeziumPostgresConfig) -> Iterator[ConfigProblem]:
 
 
 def notes(config: DebeziumPostgresConfig) -> Iterator[ConfigProblem]:
-    """Yield the keys that are taken and change nothing, each with why."""
-    yield from ANSWERS.notes(config.originals)
+    """Yield what a person should know of settings that work."""
     if config.plugin != "pgoutput" and "plugin.name" in config.originals:
         yield ConfigProblem("plugin.name", f"pgoutput reads the log, not {config.plugin}: the records are the same.")

@@ -123,3 +123,12 @@ def test_the_reader_gets_what_the_keys_say():
     assert reading.connection_password.get_secret_value() == "dbz"
     of_mariadb = {**given, "database.ssl.mode": "trust"}
     assert reader_config(DebeziumMariaDbConfig.parse(of_mariadb)).connection_url.startswith("jdbc:mariadb://")
+
+
+def test_keys_of_javas_clients_are_told_and_misspelt_ones_are_not_taken_for_them():
+    given = {
+        "database.allowPublicKeyRetrieval": "true", "schema.history.internal.consumer.security.protocol": "SSL",
+        "driver.rewriteBatchedStatements": "true", "signal.consumer.client.id": "x", "database.hostnam": "h",
+    }  # fmt: skip
+    told = {note.key for note in DebeziumMySqlConfig.parse({**PUBLIC, **given}).notes()}
+    assert told & given.keys() == {*list(given)[:3]}

@@ -5,6 +5,7 @@ Source: the definitions that Kafka Connect's validation gives of version 3, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -118,6 +119,18 @@ _FOREIGN_PREFIXES: Final = (
     "openlineage.", "incremental.",
 )  # fmt: skip
 """Beginnings of keys that Debezium passes on to its drivers and clients."""
+
+
+OF_JAVA: Final = "it is a setting of a driver or a client of Java's, and none runs here"
+_OF_JAVA: Final = re.compile(
+    r"driver\..*|database\.[a-z]+[A-Z]\w*|"
+    r"(?:database\.history|schema\.history\.internal)\.(?:consumer|producer)\..*"
+)
+
+
+def is_for_java(name: str) -> bool:
+    """Tell if Debezium passes a key on to a driver, whose names have capitals, or to a client of its own."""
+    return _OF_JAVA.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)

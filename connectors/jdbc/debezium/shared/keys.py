@@ -16,7 +16,7 @@ from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, 
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connectors.jdbc.debezium.shared.column_rule_keys import PREFIXES
-from connectors.jdbc.debezium.shared.key_answers import KeyAnswers
+from connectors.jdbc.debezium.shared.key_answers import OF_JAVA, KeyAnswers, is_for_java
 from connectors.jdbc.settings.log_keys import OPERATIONS
 
 CONNECTION, TABLES, LOG, TYPES = "Connection", "Tables", "Log", "Types"
@@ -225,6 +225,10 @@ class DebeziumConfig(SignalKeys, FlowKeys, EventKeys, ServerKeys):
     def notes(self) -> Iterable[ConfigProblem]:
         """Yield the keys that are taken and change nothing."""
         yield from self.answers.notes(self.originals)
+        declared = {definition.name for definition in self.definitions()}
+        for name in sorted(self.originals.keys() - declared):
+            if is_for_java(name) and name.lower() not in self.answers.without_effect:
+                yield ConfigProblem(name, f"{name} changes nothing here: {OF_JAVA}.")
         if others := [channel for channel in self.signal_channels if channel not in {"source", "kafka", "file"}]:
             yield ConfigProblem(
                 "signal.enabled.channels",
