@@ -83,5 +83,5 @@ def test_prometheus_scrapes_a_worker_and_answers_every_query(moved, tmp_path):
         for query in (*queries(), *board_queries(BIGQUERY)):
             asked(server, query.replace("$connector", sink))
         rules = requests.get(f"{server}/api/v1/rules", timeout=30).json()["data"]["groups"]
-        assert sum(len(group["rules"]) for group in rules) == 17
+        assert sum(len(group["rules"]) for group in rules) == 18
         assert asked(server, 'ALERTS{alertstate="firing"}') == []
