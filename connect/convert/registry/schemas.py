@@ -19,6 +19,8 @@ REFERENCES_DEEP: Final = 100
 """How many references may follow one another; a registry's word is not trusted to end."""
 REFERENCES: Final = 10_000
 """How many schemas one may refer to."""
+REFERENCES_MIB: Final = 16
+"""How long their texts may be together: as one answer of a registry may be."""
 
 
 class Recent(Generic[K, V]):
@@ -94,23 +96,33 @@ class Schemas:
     def references(self, schema: Registered) -> Sequence[tuple[str, Registered]]:
         """Return by name what the schema refers to; each stands after all that it refers to itself.
 
-        SchemaError when the references have no end.
+        SchemaError when the references have no end, or are very long.
         """
         found: dict[str, Registered] = {}
-        self._collect(schema, found, ())
-        return list(found.items())
+        left_chars = REFERENCES_MIB << 20
 
-    def _collect(self, schema: Registered, found: dict[str, Registered], path: tuple[str, ...]) -> None:
-        for reference in schema.references:
-            if reference.name in path or len(path) > REFERENCES_DEEP or len(found) > REFERENCES:
-                raise SchemaError(
-                    f"The schemas of the registry refer to each other without an end, or more than {REFERENCES_DEEP} "
-                    f"deep, or to more than {REFERENCES}: {' -> '.join((*path[-3:], reference.name))[:300]}."
-                )
-            if reference.name not in found:
-                referred = self._client.by_version(reference)
-                self._collect(referred, found, (*path, reference.name))
-                found[reference.name] = referred
+        def collect(schema: Registered, path: tuple[str, ...]) -> None:
+            nonlocal left_chars
+            for reference in schema.references:
+                if reference.name in path or len(path) > REFERENCES_DEEP or len(found) > REFERENCES:
+                    raise SchemaError(
+                        "The schemas of the registry refer to each other without an end, or more than "
+                        f"{REFERENCES_DEEP} deep, or to more than {REFERENCES}: "
+                        f"{' -> '.join((*path[-3:], reference.name))[:300]}."
+                    )
+                if reference.name not in found:
+                    referred = self._client.by_version(reference)
+                    left_chars -= len(referred.text)
+                    if left_chars < 0:
+                        raise SchemaError(
+                            "The schemas of the registry that one refers to are longer than "
+                            f"{REFERENCES_MIB} MiB together."
+                        )
+                    collect(referred, (*path, reference.name))
+                    found[reference.name] = referred
+
+        collect(schema, ())
+        return list(found.items())
 
 
 _TOPIC = next(iter(STRATEGIES))

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hostile_http import ENDLESS, Answer, Handler, HostileServer, hostile, nested, redirect, say
-from hostile_texts import ANSI
+from hostile_texts import ANSI, MIB
 
 from connect.api.errors import RejectedRowsError, RetriableError, SchemaError
 from connect.api.plugin import PluginKind
@@ -189,6 +189,16 @@ def test_references_without_an_end_are_a_bad_row() -> None:
 
     with hostile(answers("AVRO", '"string"', next_one)) as server:
         assert "without an end" in require_refused("AVRO", server)
+
+
+def test_references_to_very_long_schemas_are_a_bad_row() -> None:
+    def many(version: int) -> list[dict[str, Any]]:
+        return [] if version else [{"name": f"n{i}", "subject": "s", "version": i + 1} for i in range(1000)]
+
+    long = {"type": "record", "name": "r", "doc": "x" * MIB, "fields": []}
+    with hostile(answers("AVRO", long, many)) as server:
+        assert "longer than 16 MiB together" in require_refused("AVRO", server)
+        assert len(server.asked) < 30
 
 
 def require_refused(kind: str, server: HostileServer) -> str:
