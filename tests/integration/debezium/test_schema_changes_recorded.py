@@ -35,6 +35,8 @@ def test_statements_of_mysql_are_those_that_debezium_told(metadata: str) -> None
             assert [one[2]["ddl"] for one in own] == [one[2]["ddl"] for one in told], mode
             for theirs, mine in zip(told, own, strict=True):
                 assert mine == theirs, theirs[2]["ddl"]
+            sources = [record["value"]["payload"]["source"] for record in run.statements]
+            assert {one["ts_us"] % 1000 for one in sources if one["snapshot"] == "false"} == {0}
 
 
 def test_statements_of_mariadb_are_told_alike() -> None:

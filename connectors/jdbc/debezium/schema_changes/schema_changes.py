@@ -98,9 +98,11 @@ class SchemaChanges:
         """Return records of a statement of the log; None: it changes no database or table that is told."""
         narrowed = map(self._scope.narrowed, told_statements(self._logged.of(event), self._memory))
         told = [one for one in narrowed if one is not None]
+        # A row's event tells its microseconds, and Debezium's of a statement does not.
+        ms = place.at_us // 1000
         source = {
-            **self._constant, "snapshot": "false", "ts_ms": place.at_us // 1000, "ts_us": place.at_us,
-            "ts_ns": place.at_us * 1000, "server_id": event.server_id, "gtid": place.gtid, "file": place.file,
+            **self._constant, "snapshot": "false", "ts_ms": ms, "ts_us": ms * 1000,
+            "ts_ns": ms * 1_000_000, "server_id": event.server_id, "gtid": place.gtid, "file": place.file,
             "pos": event.start, "row": 0, "thread": None if place.thread < 0 else place.thread,
         }  # fmt: skip
         return self._records.batch(told, source)
