@@ -6,8 +6,9 @@ The id of a job is used once in a project. So a statement is submitted under the
 job, and only once the job of the number before it has ended. A task that lost the table without knowing it, as one that
 was frozen, finds its number taken, and its statement runs behind the other's.
 
-A mode that does not merge ends the line of a table: it labels the table, and takes the next number. Who submits under a
-number has looked at the label after the number was found free, so no statement follows that does not know of it.
+A mode that does not merge ends the line of a table: it labels the table, and takes the next number. So a process looks
+at the label before its first statement, and again where it finds a number taken, and needs no look where it goes on
+behind its own statement: the end of the line would have taken the number.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import hashlib
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from connectors.bigquery.dedup.side_tables import merges_table
@@ -54,6 +54,8 @@ class MergeLine:
         self._now_s = now_s
         self._spending = spending
         self._next: dict[str, int] = {}
+        self._with_own: set[str] = set()
+        """Has the tables into which this process has merged: `_next` follows a statement of its own."""
         self._noted_at_s: dict[str, float] = {}
 
     def require_budget(self, target: str) -> None:
@@ -75,9 +77,10 @@ class MergeLine:
     def _run(self, target: str, sql: str, doing: str, kind: Kind, *, reads: bool) -> Changed:
         line = _line_of(target)
         metering, number = self._spending.metering(target, sql, kind), self._number(target, line)
-        metering = _LabelledMetering(self._warehouse, target, metering)
+        metering = _LabelledMetering(self._warehouse, target, metering, is_known=target in self._with_own)
         done = self._warehouse.run(sql, line, doing, first_attempt=number, metering=metering, reads=reads)
         self._next[target] = done.attempt + 1
+        self._with_own.add(target)
         return done
 
     def end(self, target: str) -> None:
@@ -131,20 +134,24 @@ class MergeLine:
         return int(found.labels.get(_NUMBER_LABEL, 0))
 
 
-@dataclass(frozen=True, slots=True)
 class _LabelledMetering:
     """It lets a job be submitted only while its table is one into which rows are merged."""
 
-    warehouse: Warehouse
-    target: str
-    metering: Metering
+    def __init__(self, warehouse: Warehouse, target: str, metering: Metering, *, is_known: bool) -> None:
+        """`is_known`: the table was seen to be such a one, and the first number follows a statement of this process."""
+        self._warehouse = warehouse
+        self._target = target
+        self._metering = metering
+        self._is_known = is_known
 
     def limit_bytes(self, job_id: str) -> int | None:
-        require_merged(self.warehouse, self.target)
-        return self.metering.limit_bytes(job_id)
+        if not self._is_known:
+            require_merged(self._warehouse, self._target)
+        self._is_known = False  # where the number is taken, it may be by the end of the line
+        return self._metering.limit_bytes(job_id)
 
     def ended(self, job: Ended) -> None:
-        self.metering.ended(job)
+        self._metering.ended(job)
 
 
 def first_free(is_taken: Callable[[int], bool]) -> int:

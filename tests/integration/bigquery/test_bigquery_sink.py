@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from unittest.mock import patch
 
@@ -142,6 +143,22 @@ def test_a_task_that_does_not_merge_waits_for_the_one_that_does(dataset, proxy):
         wait_for(look, 60, f"claims of both; {merging.warnings} {other.warnings}")
     assert any("503" in warning or "backendError" in warning for warning in merging.warnings), merging.warnings
     assert [(row["id"], row["text"]) for row in dataset.rows("orders")] == [(1, "newer"), (2, "x")]
+
+
+def test_a_merge_behind_one_of_the_same_task_asks_for_no_table(dataset, proxy):
+    """Whether the table has become one of another mode is told by the number that a statement takes."""
+    settings = {**dataset.settings(dedup__merge__interval__ms="0"), "bigquery.endpoint": proxy.url}
+    with Life(settings) as life:
+        life.put([Message(0, 0, 1, 0)])
+        life.settle()
+        seen = proxy.add(r"", times=10**6)
+        for number in (1, 2):
+            life.put([Message(0, number, 1, number), Message(0, number + 10, 2, number, text=None)])
+            life.settle()
+    statements = [request for request in seen.met if re.search(r"^POST [^ ]*/(?:jobs|queries)[^ ]* .*MERGE", request)]
+    assert len(statements) == 4, "twice the deletes that are remembered, and the merge itself"
+    assert [request[:120] for request in seen.met if re.match(r"GET [^ ]*/tables/orders\b", request)] == []
+    print(f"{len(statements)} statements, {len(seen.met)} requests")  # noqa: T201 - the person who measures reads it
 
 
 def test_what_an_earlier_life_staged_is_swept(dataset):

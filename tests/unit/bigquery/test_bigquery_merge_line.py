@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import requests
 from google.api_core import exceptions as api
+from google.cloud import bigquery
 
-from connect.api.errors import RetriableError
+from connect.api.errors import ConfigError, RetriableError
+from connectors.bigquery.dedup.side_tables import MODE_LABEL
 from connectors.bigquery.merge.merge_line import MergeLine, first_free, merges_table
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
@@ -30,6 +32,7 @@ class Google:
         self.log: list[str] = []
         self.lost = 0
         self.asked = 0
+        self.looked: list[str] = []
         self.lines: set[str] = set()
         self.on_slow: Callable[[], None] = lambda: None
 
@@ -73,6 +76,7 @@ class Google:
         self.tables[table.table_id] = table
 
     def get_table(self, name: str, **_: Any) -> Any:
+        self.looked.append(name.rpartition(".")[2])
         if name.rpartition(".")[2] not in self.tables:
             raise api.NotFound(name)
         return self.tables[name.rpartition(".")[2]]
@@ -136,11 +140,47 @@ def test_statements_of_one_process_ask_for_nothing_but_their_own_job():
     google = Google()
     line = life(google)
     run(line, "first")
-    asked = google.asked
+    asked, looked = google.asked, len(google.looked)
     for number in range(20):
         run(line, f"statement {number}")
     assert google.asked == asked
+    assert google.looked[looked:] == []
     assert sorted(google.jobs) == list(range(21))
+
+
+def test_who_stood_still_behind_its_own_statement_looks_again_where_another_mode_has_ended_the_line():
+    """Also where the answer to its statement is lost, and where other processes have merged before the end."""
+    for before in (0, 1, 3):
+        for lost in (0, 1):
+            google = Google()
+            google.tables["orders"] = table = bigquery.Table("p.d.orders")
+            zombie = life(google)
+            run(zombie, "first")
+            for number in range(before):
+                run(life(google), f"of another one {number}")
+            table.labels = {MODE_LABEL: "view"}
+            life(google).end("orders")
+            google.lost = lost
+            log, looked = list(google.log), google.looked.count("orders")
+            with pytest.raises(ConfigError, match=r"one of dedup\.mode=view"):
+                run(zombie, "late")
+            assert google.log == log, "nothing ran"
+            assert google.looked.count("orders") == looked + 1
+
+
+def test_no_statement_follows_one_whose_answer_was_lost_once_another_mode_has_ended_the_line():
+    google = Google()
+    google.tables["orders"] = table = bigquery.Table("p.d.orders")
+    line = life(google)
+    run(line, "first")
+    google.lost = 1
+    with pytest.raises(RetriableError):
+        run(line, "second")
+    table.labels = {MODE_LABEL: "view"}
+    life(google).end("orders")
+    with pytest.raises(ConfigError):
+        run(line, "third")
+    assert [job.sql for job in google.jobs.values()] == ["first", "second", "SELECT 1 AS ended"]
 
 
 def test_a_statement_whose_answer_was_lost_is_found_again_and_another_one_is_not_taken_for_it():
