@@ -19,6 +19,8 @@ _REQUEST_BYTES: Final = 7 * 1024 * 1024
 """The bytes of rows in a request, which takes 10 MB with all that is around them."""
 _PASSING: Final = frozenset({"NOT_FOUND", "ABORTED", "CANCELLED", "INTERNAL"})
 """Codes that pass: a table or column that was just made is seen some seconds later, and Google ends old connections."""
+_PASSING_ANSWERS: Final = _PASSING | {"RESOURCE_EXHAUSTED", "UNAVAILABLE", "DEADLINE_EXCEEDED"}
+"""Codes that pass in an answer to one request; those that end a connection are classes of the client besides."""
 _NEW_COLUMN_TEXTS: Final = ("schema mismatch", "more fields than")
 """BigQuery's errors have these texts when the stream does not see a column yet."""
 _Run = tuple[int, int]
@@ -175,12 +177,19 @@ def _bad_rows_at(table: str, answer: Any) -> dict[int, Exception]:
 
 
 def _bad_rows(table: str, answer: Any) -> dict[int, Exception]:
-    """Return the rows of a request that are bad. ConnectError: it was refused for another reason."""
+    """Return the rows of a request that are bad.
+
+    RetriableError: it was refused for now, as by a quota. ConnectError: it was refused for another reason.
+    """
+    from google.rpc.code_pb2 import Code
+
     bad: dict[int, Exception] = {
         error.index: ConnectError(f"Table {table} refused the row: {error.message}") for error in answer.row_errors
     }
     if answer.error.code and not bad:
-        raise ConnectError(f"BigQuery refused rows of table {table}: {answer.error.message}")
+        told = f"BigQuery refused rows of table {table}: {answer.error.message}"
+        is_passing = answer.error.code in {Code.Value(name) for name in _PASSING_ANSWERS}
+        raise RetriableError(told) if is_passing else ConnectError(told)
     return bad
 
 
