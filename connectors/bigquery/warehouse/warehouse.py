@@ -391,7 +391,8 @@ def _resource(table_id: str, table: NewTable, kms_key: str) -> bigquery.Table:
         key = table_constraints.PrimaryKey(columns=list(table.primary_key))
         found.table_constraints = table_constraints.TableConstraints(primary_key=key, foreign_keys=None)
     if table.max_staleness_s is not None:
-        found.max_staleness = f"0-0 0 0:0:{table.max_staleness_s}"
+        minutes, seconds = divmod(table.max_staleness_s, 60)
+        found.max_staleness = f"0-0 0 {minutes // 60}:{minutes % 60}:{seconds}"
     if kms_key:
         found.encryption_configuration = _encryption(kms_key)
     found.description = table.description

@@ -103,3 +103,12 @@ def test_an_order_that_stands_in_a_column_of_its_own_is_not_compared_with_anothe
     tables.prepare("id", {"dedup.order.by": "region"})
     with pytest.raises(ConfigError, match=r"_dedup_order_1 of table p.d.orders.*dedup.order.by=place.b"):
         tables.prepare("id", {"dedup.order.by": "place.b"})
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [("10m", "0-0 0 0:10:0"), ("90s", "0-0 0 0:1:30"), ("5h", "0-0 0 5:0:0"), ("1d", "0-0 0 24:0:0"), ("none", None)],
+)
+def test_a_new_table_of_changes_is_as_stale_for_queries_as_is_wanted(tables, given, sent):
+    tables.prepare("id", {"dedup.mode": "cdc", "dedup.max.staleness": given})
+    assert tables.service.tables["orders"].resource.get("maxStaleness") == sent
