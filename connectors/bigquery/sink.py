@@ -175,7 +175,7 @@ class BigQuerySinkTask:
         writer = table_writer_of(config, warehouse, role, self._count, spending=spending)
         name = f"bigquery-{ctx.connector}-{ctx.task}"
         threads = ThreadPoolExecutor(writer.threads, thread_name_prefix=name)
-        targets = TargetTables(config, warehouse)
+        targets = TargetTables(config, warehouse, now_s=self._now_s)
         pace = LoadPace(config.tasks, self._now_s)
         warehouse.on_load = pace.count
         self._opened = OpenSink(

@@ -45,15 +45,16 @@ class OpenSink:
     @property
     def collects(self) -> bool:
         """Return True if `collect` has something to do."""
-        return self.writer.collects or self.targets.views.are_there
+        return self.writer.collects or self.targets.views.are_there or self.targets.modes.are_priced
 
     def collect(self) -> None:
-        """Merge what other tasks staged, compact logs, and look at the views."""
+        """Merge what other tasks staged, compact logs, and look at the views and at what merges cost now."""
         try:
             if self.writer.collects:
                 self.writer.collect()
         finally:
             self.targets.views.look()
+            self.targets.modes.look()
 
     def close(self) -> None:
         """End the threads, then release what they use. A job that runs in BigQuery goes on, and does no harm."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConnectError
 from connectors.bigquery.cost.asking import choice_for, told_of_dear_merges
 from connectors.bigquery.dedup.side_tables import MODE_LABEL
 from connectors.bigquery.merge.merge_line import MergeLine
@@ -20,20 +21,27 @@ from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
-_TOLD_MOST = 20
+_TOLD_MOST: Final = 20
 """So many tables are told one by one."""
+_PRICED_EVERY_S: Final = 6 * 3600.0
+"""A table is priced anew so seldom, as its partitions are counted by a query that is billed."""
 
 
 class TableModes:
     """It knows the modes of a task's tables. A choice stands in a label of its table, for all tasks and lives."""
 
-    def __init__(self, config: BigQuerySinkConfig, warehouse: Warehouse, line: MergeLine) -> None:
+    def __init__(
+        self, config: BigQuerySinkConfig, warehouse: Warehouse, line: MergeLine, now_s: Callable[[], float]
+    ) -> None:
+        """`now_s`: a clock that never goes back."""
         self._config = config
         self._warehouse = warehouse
         self._line = line
+        self._now_s = now_s
         self._modes: dict[str, Mode] = {}
         self._choices: dict[str, Choice] = {}
         self._dear: dict[str, str] = {}
+        self._priced_at_s: dict[str, float] = {}
 
     def of(self, target: str) -> Mode:
         """Return the mode of a table, that of the configuration where none was settled."""
@@ -103,15 +111,37 @@ class TableModes:
             if table is not None and chosen is not None:
                 self._keep(table, chosen)
 
+    @property
+    def are_priced(self) -> bool:
+        """Return True if `look` has something to do in time."""
+        return bool(self._priced_at_s)
+
+    def look(self) -> None:
+        """Price the tables of merges anew where that is long ago, as they may have grown. Called on any thread."""
+        for target, priced_at_s in list(self._priced_at_s.items()):
+            if self._now_s() - priced_at_s < _PRICED_EVERY_S:
+                continue
+            self._priced_at_s[target] = self._now_s()
+            try:
+                table = self._warehouse.table(target)
+                told = "" if table is None else self._told_of(table)
+            except ConnectError as error:
+                _log.info("What merges of table %s cost now is not known: %s", target, error)
+                continue
+            if told and not self._dear[target]:
+                _log.warning("Table %s is merged by dedup.mode=auto.%s", self._config.table_path(target), told)
+            self._dear[target] = told
+
     def _keep(self, table: TableFacts, choice: Choice) -> None:
         """Hold the choice for a table, with what became of its costs. Nobody but its user changes it."""
-        self._choices[table.name], config = choice, self._config
-        is_merged = choice.mode == MergeMode.name
-        self._dear[table.name] = (
-            told_of_dear_merges(config, self._warehouse, prices_of_config(config), table, time.time())
-            if is_merged
-            else ""
-        )
+        self._choices[table.name] = choice
+        if choice.mode == MergeMode.name:
+            self._dear[table.name], self._priced_at_s[table.name] = self._told_of(table), self._now_s()
+
+    def _told_of(self, table: TableFacts) -> str:
+        """Return a sentence where merges of this table have become dear."""
+        config = self._config
+        return told_of_dear_merges(config, self._warehouse, prices_of_config(config), table, time.time())
 
     def told(self) -> Sequence[str]:
         """Return a sentence for each table that dedup.mode=auto has chosen for; none where a mode is named."""

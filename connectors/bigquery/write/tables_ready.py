@@ -6,8 +6,9 @@ What is known of a table is asked once; a record with another schema makes it lo
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -82,8 +83,9 @@ class TargetTables:
         warehouse: Warehouse,
         *,
         in_any_order: bool = False,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Ask nothing yet. `in_any_order`: see `MergeRules`."""
+        """Ask nothing yet. `in_any_order`: see `MergeRules`. now_s: a clock that never goes back."""
         self.buffers: dict[str, TableBuffer] = {}
         """Has the buffer of each table that is ready for rows."""
         self._rules = config.mode.rules_in_any_order if in_any_order else config.dedup
@@ -94,7 +96,7 @@ class TargetTables:
         self._without_values: set[str] = set()
         self._last_shape: tuple[Batch, _Shape] | None = None
         self._line = MergeLine(warehouse)
-        self.modes = TableModes(config, warehouse, self._line)
+        self.modes = TableModes(config, warehouse, self._line, now_s)
         self.views = ViewsBeside(warehouse, self._replace_view)
 
     def target(self, batch: Batch) -> str:

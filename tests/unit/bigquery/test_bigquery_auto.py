@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -227,6 +228,43 @@ def test_a_table_that_has_grown_is_noted_with_what_its_merges_cost_now_and_the_m
     assert "nothing was known of what would come. As it has grown, a day of merges costs about" in told
     assert told.endswith("USD, of compact 0.00: set dedup.mode=compact, which keeps its rows, and read its view then.")
     assert mode_of(service) == "merge", "its user's word alone changes it"
+
+
+def test_a_table_that_grows_dear_while_its_task_runs_is_noted_and_looked_at_four_times_a_day(service, monkeypatch):
+    asked: list[str] = []
+
+    class Counting(PlainClient):
+        def get_table(self, name: str, **how: Any) -> Any:
+            asked.append(name)
+            return super().get_table(name, **how)
+
+    monkeypatch.setattr(sink, "open_warehouse", lambda _: Warehouse(Counting(service), PROJECT, DATASET, timeout_s=9))
+    given = {
+        "project": PROJECT, "defaultDataset": DATASET, "topics": "orders", "dedup.fields": "id",
+        "timePartitioningType": "NONE", "dedup.merge.interval.ms": "0", **AUTO,
+    }  # fmt: skip
+    clock, deadline = [100.0], Deadline.after(60)
+    task, context = sink.BigQuerySinkTask(BigQuerySinkConfig.parse(given), lambda: clock[0]), FakeSinkContext()
+    task.open(context)
+    task.put(batch_of([Message(0, 0, 1, 0)]), Deadline.after(10))
+
+    def flushed_until(is_so: Callable[[], bool]) -> None:
+        while not is_so():
+            task.flush(Deadline.after(10))
+            clock[0] += 1
+            assert deadline.wait(0.005), f"it is never so: {context.noted}"
+
+    flushed_until(lambda: bool(service.rows("orders")) if "orders" in service.tables else False)
+    monkeypatch.setattr(table_modes, "prices_of_config", lambda _: Prices(query_tib=10_000_000))
+    asked.clear()
+    end_s = clock[0] + 100
+    flushed_until(lambda: clock[0] > end_s)
+    assert asked == [], "a table that was priced a while ago"
+    assert "As it has grown" not in " ".join(context.noted)
+    clock[0] += 6 * 3600
+    flushed_until(lambda: "As it has grown, a day of merges costs about" in " ".join(context.noted))
+    assert set(asked) == {"p.d.orders"}
+    task.close()
 
 
 def test_a_choice_by_costs_is_noted_with_its_figures_after_a_restart_and_a_word_of_the_user_as_his(
