@@ -86,9 +86,11 @@ def _holds_every_record(config: BigQuerySinkConfig, target: str) -> ConfigError:
         f"Table {path} holds every record, as dedup.mode=view has added them, and dedup.mode={config.mode.name} keeps "
         "one row of each key: records of one key would stay as doubles.",
         key="dedup.mode",
-        fix=f"Run CREATE OR REPLACE TABLE `{path}` AS SELECT * FROM `{view}`, which leaves one row of each key and "  # noqa: S608 - the text advises a person, and is not run
-        "takes the label away, or set dedup.mode=view again. Behind the table's name, write its PARTITION BY and "
-        "CLUSTER BY. Deletes are not copied: an older record that comes late, or is read again, brings its row back.",
+        fix=f"Stop the connector, run CREATE TABLE `{path}_rows` AS SELECT * FROM `{view}`, which leaves one row of "  # noqa: S608 - the text advises a person, and is not run
+        "each key, and name that table in topic2TableMap; or set dedup.mode=view again. Behind the table's name, write "
+        f"the PARTITION BY and CLUSTER BY of {path}, and do not put the copy in its place: a process of view "
+        "that was frozen, and goes on, adds records to it. Deletes are not copied: an older record that comes late, or "
+        "is read again, brings its row back.",
     )
 
 

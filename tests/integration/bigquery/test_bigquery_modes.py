@@ -133,29 +133,34 @@ def test_a_table_without_the_primary_key_is_refused_with_the_statement_that_make
         life.put([Message(0, 0, 1, 0)])
 
 
-def test_a_table_of_every_record_is_refused_by_a_mode_of_one_row_per_key_until_it_is_one(dataset):
+def test_a_table_of_every_record_is_refused_by_a_mode_of_one_row_per_key_and_its_copy_is_not(dataset):
     given = {"timePartitioningType": "NONE", "dedup__mode": "view"}
-    with Life(dataset.settings(**given)) as life:
-        life.put([Message(0, 0, 1, 0, text="old"), Message(0, 1, 1, 9, text="new"), Message(0, 2, 2, 0)])
-        life.put([Message(1, 0, 3, 9, text=None)])
-        life.settle()
-    for mode in ("merge", "compact", "auto"):
-        with (
-            Life(dataset.settings(**{**given, "dedup__mode": mode})) as other,
-            pytest.raises(ConfigError, match=r"holds every record.*CREATE OR REPLACE TABLE") as refused,
-        ):
-            other.put([Message(0, 3, 1, 20, text="newest")])
-    assert len(dataset.rows("orders")) == 4, "nothing is changed"
-    assert "Deletes are not copied: an older record that comes late" in str(refused.value.fix)
-    fix = str(refused.value.fix).partition("Run ")[2].partition(", which")[0]
-    dataset.query(fix)
-    dataset.query(f"DROP VIEW `{dataset.name}`.orders_latest")
-    table = dataset.client.get_table(f"{dataset.name}.orders")
-    assert "kafka-connect-dedup-mode" not in table.labels
-    with Life(dataset.settings(**{**given, "dedup__mode": "merge"})) as merged:
-        merged.put([Message(0, 3, 1, 20, text="newest"), Message(0, 4, 2, -5, text="older"), Message(0, 5, 3, 0)])
-        merged.settle()
-    assert [(row["id"], row["text"]) for row in dataset.rows("orders")] == [(1, "newest"), (2, "x"), (3, "x")]
+    with Life(dataset.settings(**given)) as frozen:
+        frozen.put([Message(0, 0, 1, 0, text="old"), Message(0, 1, 1, 9, text="new"), Message(0, 2, 2, 0)])
+        frozen.put([Message(1, 0, 3, 9, text=None)])
+        frozen.settle()
+        for mode in ("merge", "compact", "auto"):
+            with (
+                Life(dataset.settings(**{**given, "dedup__mode": mode})) as other,
+                pytest.raises(ConfigError, match=r"holds every record.*CREATE TABLE") as refused,
+            ):
+                other.put([Message(0, 3, 1, 20, text="newest")])
+        assert len(dataset.rows("orders")) == 4, "nothing is changed"
+        fix = str(refused.value.fix)
+        assert "Deletes are not copied: an older record that comes late" in fix
+        dataset.query(fix.partition("run ")[2].partition(", which")[0])
+        assert rows_of(dataset) == [(1, "new"), (2, "x")]
+        copied = {"dedup__mode": "merge", "topic2TableMap": "orders:orders_rows"}
+        with Life(dataset.settings(**{**given, **copied})) as merged:
+            merged.put([Message(0, 3, 1, 20, text="newest"), Message(0, 4, 2, -5, text="older"), Message(0, 5, 3, 0)])
+            merged.settle()
+        frozen.put([Message(0, 3, 1, 20, text="newest"), Message(0, 4, 2, -5, text="older")])
+        frozen.settle()
+    assert rows_of(dataset) == [(1, "newest"), (2, "x"), (3, "x")], "whoever goes on in the mode of before"
+
+
+def rows_of(dataset) -> list[tuple[int, str]]:
+    return [(row["id"], row["text"]) for row in dataset.rows("orders_rows")]
 
 
 def test_a_table_of_changes_stays_one_until_its_rows_are_copied(dataset, captured):
@@ -175,7 +180,7 @@ def test_a_table_of_changes_stays_one_until_its_rows_are_copied(dataset, capture
     with Life({**captured, "dedup.mode": "merge", "topic2TableMap": "orders:orders_rows"}) as merged:
         merged.put([Message(0, 0, 1, 5, text="first"), Message(0, 2, 1, 9, text="newer"), Message(1, 0, 2, 4)])
         merged.settle()
-    assert [(row["id"], row["text"]) for row in dataset.rows("orders_rows")] == [(1, "newer"), (2, "second")]
+    assert rows_of(dataset) == [(1, "newer"), (2, "second")]
 
 
 @pytest.mark.parametrize("before", ["merge", "auto", "compact", "view"])
