@@ -26,6 +26,7 @@ from connectors.bigquery.merge.staging import StagedFacts, batch_id, parquet_of
 from connectors.bigquery.merge.staging_tables import Role, StagingTables
 from connectors.bigquery.rows.table_schema import by_name
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
+from connectors.bigquery.tables.key_changes import require_keys
 from connectors.bigquery.tables.mode_changes import require_merged
 from connectors.bigquery.tables.table_columns import log_columns
 from connectors.bigquery.warehouse.job_facts import Counts
@@ -134,9 +135,11 @@ class Compacting:
                 self._report({"compactions_total": 1})
 
     def _load(self, batch: SealedBatch) -> None:
-        if self._warehouse.table(batch.target) is None:
+        table = self._warehouse.table(batch.target)
+        if table is None:
             raise RetriableError(f"Table {batch.target} is gone; it is made again.")
         facts = StagedFacts.of(batch)
+        require_keys(self._warehouse, table, facts.keys_hash)
         name = batch_id(self._owner, batch, memoryview(parquet_of(batch.tables)))
         rows = [_marked(table, name, batch.bound) for table in batch.tables]
         known = by_name(batch.columns)

@@ -83,6 +83,7 @@ class Compaction:
         RetriableError: nobody knows how far it came; the view shows the same rows, and the next one begins anew.
         """
         target = facts.target
+        self._line.expect(target, facts.keys_hash)
         name = log_table(target)
         log = self._warehouse.table(name)
         if log is None:

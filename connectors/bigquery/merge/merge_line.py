@@ -6,7 +6,8 @@ The id of a job is used once in a project. So a statement is submitted under the
 job, and only once the job of the number before it has ended. A task that lost the table without knowing it, as one that
 was frozen, finds its number taken, and its statement runs behind the other's.
 
-A mode that does not merge ends the line of a table: it labels the table, and takes the next number. So a process looks
+A mode that does not merge ends the line of a table: it labels the table, and takes the next number. So does who tells
+rows apart by other fields. So a process looks
 at the label before its first statement, and again where it finds a number taken, and needs no look where it goes on
 behind its own statement: the end of the line would have taken the number.
 """
@@ -23,6 +24,7 @@ from connectors.bigquery.dedup.side_tables import merges_table
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.spending.ledger import Kind
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
+from connectors.bigquery.tables.key_changes import require_keys
 from connectors.bigquery.tables.mode_changes import require_merged
 from connectors.bigquery.warehouse.job_facts import Changed, Ended, Metering
 from connectors.bigquery.warehouse.table_facts import NewTable
@@ -57,10 +59,17 @@ class MergeLine:
         self._with_own: set[str] = set()
         """Has the tables into which this process has merged: `_next` follows a statement of its own."""
         self._noted_at_s: dict[str, float] = {}
+        self._keys: dict[str, str] = {}
 
     def require_budget(self, target: str) -> None:
         """Raise BudgetSpentError where a statement of this table is known to wait for the budget."""
         self._spending.require(target)
+
+    def expect(self, target: str, keys: str) -> None:
+        """Take the hash of the keys by which the next statements tell rows of a table apart; empty: not known."""
+        if self._keys.get(target) != keys:
+            self._with_own.discard(target)
+            self._keys[target] = keys
 
     def begin(self, target: str, statements: Sequence[str]) -> None:
         """Raise BudgetSpentError where the budget does not have now what these statements need together."""
@@ -77,7 +86,8 @@ class MergeLine:
     def _run(self, target: str, sql: str, doing: str, kind: Kind, *, reads: bool) -> Changed:
         line = _line_of(target)
         metering, number = self._spending.metering(target, sql, kind), self._number(target, line)
-        metering = _LabelledMetering(self._warehouse, target, metering, is_known=target in self._with_own)
+        keys, is_known = self._keys.get(target, ""), target in self._with_own
+        metering = _LabelledMetering(self._warehouse, target, metering, keys, is_known=is_known)
         done = self._warehouse.run(sql, line, doing, first_attempt=number, metering=metering, reads=reads)
         self._next[target] = done.attempt + 1
         self._with_own.add(target)
@@ -135,18 +145,21 @@ class MergeLine:
 
 
 class _LabelledMetering:
-    """It lets a job be submitted only while its table is one into which rows are merged."""
+    """It lets a job be submitted only while its table is one into which rows are merged, by the same keys."""
 
-    def __init__(self, warehouse: Warehouse, target: str, metering: Metering, *, is_known: bool) -> None:
+    def __init__(self, warehouse: Warehouse, target: str, metering: Metering, keys: str, *, is_known: bool) -> None:
         """`is_known`: the table was seen to be such a one, and the first number follows a statement of this process."""
         self._warehouse = warehouse
         self._target = target
         self._metering = metering
+        self._keys = keys
         self._is_known = is_known
 
     def limit_bytes(self, job_id: str) -> int | None:
         if not self._is_known:
-            require_merged(self._warehouse, self._target)
+            table = require_merged(self._warehouse, self._target)
+            if table is not None:
+                require_keys(self._warehouse, table, self._keys)
         self._is_known = False  # where the number is taken, it may be by the end of the line
         return self._metering.limit_bytes(job_id)
 

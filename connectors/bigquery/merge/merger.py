@@ -82,6 +82,7 @@ class Merger:
         """
         started_s = time.monotonic()
         facts, rules = staged[0], self._rules
+        self._line.expect(target, facts.keys_hash)
         merge = Merge(
             target=self._warehouse.path(target),
             staged=tuple(sources),

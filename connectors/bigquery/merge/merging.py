@@ -158,7 +158,7 @@ class Merging:
             for name in sorted(names):
                 if (staged := self._staging.staged(name)) is not None:
                     facts = staged.facts
-                    groups[facts.keys, facts.order, facts.columns, facts.clears is None].append(staged)
+                    groups[facts.keys, facts.keys_hash, facts.order, facts.columns, facts.clears is None].append(staged)
             if not groups:
                 return
             table = self._warehouse.table(target)

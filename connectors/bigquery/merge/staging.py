@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from connect.api.state import require_known
 from connectors.bigquery.dedup.key_bounds import KeyBound, key_bounds
 from connectors.bigquery.dedup.sealed_batch import SealedBatch
+from connectors.bigquery.tables.key_changes import keys_hash
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +36,7 @@ class StagedFacts:
 
     bound: SQL of the least partition searched. order: those of its columns that the table has. clears: deletes without
     an order; None where the rows have no such mark, as those that an earlier version staged. key_bounds: of all rows;
-    empty: not known.
+    empty: not known. keys_hash: by what rows are told apart; empty: not known.
     """
 
     target: str
@@ -48,6 +49,7 @@ class StagedFacts:
     bound: str | None
     clears: int | None = None
     key_bounds: tuple[KeyBound, ...] = ()
+    keys_hash: str = ""
 
     @classmethod
     def of(cls, batch: SealedBatch) -> StagedFacts:
@@ -66,6 +68,7 @@ class StagedFacts:
             bound=batch.bound,
             clears=batch.clears,
             key_bounds=key_bounds(batch.tables, batch.columns, (placed.column for placed in batch.dedup.keys)),
+            keys_hash=keys_hash(batch.dedup),
         )
 
     def text(self) -> str:
@@ -88,6 +91,7 @@ class StagedFacts:
             bound=found["bound"],
             clears=found.get("clears"),
             key_bounds=tuple(KeyBound(*bound) for bound in found.get("key_bounds", ())),
+            keys_hash=found.get("keys_hash", ""),
         )
 
 

@@ -1,13 +1,15 @@
 """Decides whether a table whose rows were told apart by some fields takes records that are told apart by others.
 
 Labels of the table say by what its rows were told apart, and which field each column has that dedup added. They hold
-hashes, as a label takes no names of fields.
+hashes, as a label takes no names of fields. The hash of keys begins with `new-` until a process that merges by them has
+seen it: before that no row can have been merged, and other keys may take their place.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from connect.api.errors import ConfigError
 from connectors.bigquery.dedup.rules import DedupColumns, PathColumn
@@ -18,27 +20,57 @@ from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
+NEW: Final = "new-"
+"""It begins the label of keys by which no row has been merged."""
+
 
 def key_labels(config: BigQuerySinkConfig, dedup: DedupColumns) -> Mapping[str, str]:
-    """Return the labels of a table whose rows have these keys and orders."""
+    """Return the labels of a table whose rows will have these keys and orders, and into which none was merged yet."""
     found = {_label_of(placed): _hash(str(placed.path)) for placed in _added(dedup)}
     if config.mode.merges_rows and dedup.keys:
-        found[KEYS_LABEL] = _hash(*sorted(f"{key.column}={key.path}" for key in dedup.keys))
+        found[KEYS_LABEL] = f"{NEW}{keys_hash(dedup)}"
     return found
+
+
+def keys_hash(dedup: DedupColumns) -> str:
+    """Return by what rows are told apart, as a hash; an empty text where nothing does."""
+    return _hash(*sorted(f"{key.column}={key.path}" for key in dedup.keys)) if dedup.keys else ""
+
+
+def require_keys(warehouse: Warehouse, table: TableFacts, keys: str) -> None:
+    """Note on a table that rows are merged by these keys from now on. ConfigError: others have taken their place.
+
+    keys: a hash; empty: not known, as of rows that an earlier version staged.
+    """
+    known = table.labels.get(KEYS_LABEL, keys)
+    if not keys or known == keys:
+        return
+
+    def merged(now: Mapping[str, str]) -> Mapping[str, str] | None:
+        return {**now, KEYS_LABEL: keys} if now.get(KEYS_LABEL) in {keys, f"{NEW}{keys}"} else None
+
+    if known != f"{NEW}{keys}" or not warehouse.relabel(table.name, merged):
+        raise ConfigError(
+            f"The rows of table {table.name} are told apart by other fields since this process made it ready. Its rows "
+            "are not merged, and their offsets are not committed.",
+            key="dedup.fields",
+            fix="Stop this process, where another one writes the table by now; else give all connectors of the table "
+            "the same dedup.fields, and restart the task.",
+        )
 
 
 def check_keys(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableFacts, dedup: DedupColumns) -> None:
     """Raise ConfigError where rows of the table would not be found by the keys of records, or by wrong ones."""
     wanted = key_labels(config, dedup)
-    differs = [label for label, value in wanted.items() if table.labels.get(label, value) != value]
+    differs = [label for label, value in wanted.items() if _differs(label, table.labels.get(label, value), value)]
     known = by_name(table.columns)
     lacking = [
         key for key in _added(dedup) if key in dedup.keys and key.column.lower() not in known and config.mode.is_keyed
     ]
-    if not (differs or lacking) or not _has_rows(warehouse, table):
+    if not (differs or lacking) or not has_rows(warehouse, table):
         return
     if KEYS_LABEL in differs:
-        raise _told_apart_otherwise(config, table.name)
+        raise told_apart_otherwise(config, table.name)
     for placed in _added(dedup):
         if _label_of(placed) in differs:
             is_key = placed in dedup.keys
@@ -63,14 +95,22 @@ def _hash(*texts: str) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:24]
 
 
-def _has_rows(warehouse: Warehouse, table: TableFacts) -> bool:
+def _differs(label: str, known: str, wanted: str) -> bool:
+    if label != KEYS_LABEL:
+        return known != wanted
+    return not known.startswith(NEW) and known != wanted.removeprefix(NEW)
+
+
+def has_rows(warehouse: Warehouse, table: TableFacts) -> bool:
+    """Return True if a table, or its log, has rows."""
     if table.rows:
         return True
     log = warehouse.table(log_table(table.name))
     return log is not None and log.rows > 0
 
 
-def _told_apart_otherwise(config: BigQuerySinkConfig, target: str) -> ConfigError:
+def told_apart_otherwise(config: BigQuerySinkConfig, target: str) -> ConfigError:
+    """Return what is wrong where rows of a table were told apart by other fields than those of the configuration."""
     return ConfigError(
         f"The rows of table {config.table_path(target)} were told apart by other fields than "
         f"dedup.fields={_named(config)}: records would become doubles of them, or take the place of others.",

@@ -54,8 +54,11 @@ def check_log(config: BigQuerySinkConfig, warehouse: Warehouse, target: str) -> 
         )
 
 
-def require_merged(warehouse: Warehouse, target: str) -> None:
-    """Raise ConfigError where a table has become one of a mode that does not merge, and nothing may be merged into."""
+def require_merged(warehouse: Warehouse, target: str) -> TableFacts | None:
+    """Return a table into which rows may be merged, as it is now; None where it is gone.
+
+    ConfigError: it has become one of a mode that does not merge.
+    """
     table = warehouse.table(target)
     mode = "" if table is None else table.labels.get(MODE_LABEL, "")
     if mode and mode not in CHOICES:
@@ -66,6 +69,7 @@ def require_merged(warehouse: Warehouse, target: str) -> None:
             fix=f"Stop this process, where another one writes the table by now; else set dedup.mode={mode}, or another "
             "table in topic2TableMap.",
         )
+    return table
 
 
 def kept_choice(warehouse: Warehouse, table: TableFacts) -> Choice | None:

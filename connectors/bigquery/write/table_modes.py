@@ -118,7 +118,7 @@ class TableModes:
 
     def look(self) -> None:
         """Price the tables of merges anew where that is long ago, as they may have grown. Called on any thread."""
-        for target, priced_at_s in list(self._priced_at_s.items()):
+        for target, priced_at_s in self._priced_at_s.copy().items():
             if self._now_s() - priced_at_s < _PRICED_EVERY_S:
                 continue
             self._priced_at_s[target] = self._now_s()

@@ -28,7 +28,7 @@ from connectors.bigquery.rows.paths import Root, schema_of
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, by_name
 from connectors.bigquery.rows.types import TypeRules, column_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.tables.key_changes import check_keys, key_labels
+from connectors.bigquery.tables.key_changes import check_keys, keys_hash, require_keys
 from connectors.bigquery.tables.mode_changes import check_change
 from connectors.bigquery.tables.new_tables import (
     made_for_deletes,
@@ -50,6 +50,7 @@ from connectors.bigquery.tables.views_beside import ViewsBeside
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.table_buffers import Rotation, TableBuffer
+from connectors.bigquery.write.table_keys import note_keys
 from connectors.bigquery.write.table_modes import TableModes
 
 _log = logging.getLogger(__name__)
@@ -138,6 +139,7 @@ class TargetTables:
             made = self._create(buffer.target, buffer.columns, buffer.dedup, for_deletes=for_deletes)
             buffer.columns = made.columns
             self.modes.settle(buffer.target, made)
+            require_keys(self._warehouse, made, keys_hash(buffer.dedup))  # its rows are merged without a further look
         self._ready_beside(buffer.target, buffer.columns, buffer.dedup)
 
     def check_unchanged(self, buffer: TableBuffer, error: ConnectError) -> None:
@@ -297,9 +299,7 @@ class TargetTables:
         if widened(path, columns, needed, allowed) is not columns:
             columns = self._warehouse.change_columns(target, lambda now: widened(path, now, needed, allowed))
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
-        labels = key_labels(self._config, dedup)
-        if not labels.items() <= table.labels.items():
-            self._warehouse.label(target, labels)
+        note_keys(self._config, self._warehouse, self._line, table, dedup)
         self._ready_beside(target, columns, dedup)
         # A view shows the columns that its table had when it was created, so it is created again for new ones.
         mode = self.modes.of(target)

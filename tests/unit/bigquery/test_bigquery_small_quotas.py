@@ -28,7 +28,7 @@ from connectors.bigquery.tables.capturing import Capture
 from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.storage import StorageWriter
 from connectors.bigquery.warehouse.warehouse import Warehouse
-from connectors.bigquery.write.appending import DefaultStream, rows_of
+from connectors.bigquery.write.appending import DefaultStream, Writer, rows_of
 
 pytestmark = [pytest.mark.quick, pytest.mark.timeout(600)]
 DAY_S: Final = 86_400
@@ -166,7 +166,7 @@ def test_what_a_stream_refuses_by_a_quota_is_sent_again(mode, code, by_answer):
     clock = Clock()
     client = SmallStream(Quota(1, 1.0, clock), code, by_answer=by_answer)
     storage = StorageWriter(client, PROJECT, DATASET, timeout_s=1)
-    writer = Capture(storage) if mode == "cdc" else DefaultStream(storage)
+    writer: Writer = Capture(storage) if mode == "cdc" else DefaultStream(storage)
     batch = sealed(SqlTable(config(mode="cdc")), [Message(0, 0, 1, 0)])
     rows = rows_of(batch)
     if mode == "stream":

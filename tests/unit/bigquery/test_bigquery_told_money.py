@@ -75,19 +75,16 @@ def batches(first_offset: int, count: int) -> list[list[Message]]:
     return found
 
 
-WAYS = {
-    "merge": ({"dedup.mode": "merge"}, {}),
-    "first": (
-        {"dedup.mode": "merge", "dedup.keep": "first", "dedup.delete": "ignore"},
-        {"keeps_first": True},
-    ),
-    "compact": ({"dedup.mode": "compact", "dedup.compact.interval.ms": "86400000"}, {}),
+WAYS: dict[str, tuple[dict[str, str], bool]] = {
+    "merge": ({"dedup.mode": "merge"}, False),
+    "first": ({"dedup.mode": "merge", "dedup.keep": "first", "dedup.delete": "ignore"}, True),
+    "compact": ({"dedup.mode": "compact", "dedup.compact.interval.ms": "86400000"}, False),
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_money_told_for_a_day_is_near_what_its_statements_are_billed_for(service, way):
-    settings, marks = WAYS[way]
+    settings, keeps_first = WAYS[way]
     Life(service, **{**settings, "dedup.mode": "merge"}).load(
         [Message(0, number, number, number, text=TEXT) for number in range(ROWS)]
     )
@@ -105,7 +102,7 @@ def test_the_money_told_for_a_day_is_near_what_its_statements_are_billed_for(ser
         day.load(*batches(ROWS, BATCHES))
     traffic = Traffic(BATCHES * BATCH_ROWS, row_bytes, interval_s=86_400 / BATCHES, batch_rows=10**6)
     mode = settings["dedup.mode"]
-    flags = {"keeps_first": False, "has_window": False, **marks}
-    (told,) = (cost for cost in as_set(plan(size, traffic, Prices()), mode, **flags) if cost.is_set)
+    costs = as_set(plan(size, traffic, Prices()), mode, keeps_first=keeps_first, has_window=False)
+    (told,) = (cost for cost in costs if cost.is_set)
     billed_usd = sum(billed for _, _, billed in service.billed) / 2**40 * Prices().query_tib
     assert told.usd_per_day == pytest.approx(billed_usd, rel=0.1), f"{told.usd_per_day / billed_usd:.2f} times"
