@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
 
@@ -17,6 +17,7 @@ from connect.api.records import TopicPartition
 from connect.kafka.admin.calls import BrokerRefusedError, RetryingAdmin
 from connect.kafka.admin.group_members import GroupMembers
 from connect.kafka.admin.group_offsets import alter_offsets, committed_offsets
+from connect.kafka.admin.topic_descriptions import TopicDescription, asked_of_each, described
 from connect.kafka.client.librdkafka import COORDINATOR_S
 from connect.kafka.client.rights import Needs
 from connect.kafka.produce.producer import BatchProducer
@@ -63,15 +64,6 @@ class InternalTopic:
     """What the worker's file says in so many words, so that a topic with less is refused: partitions, replicas."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicDescription:
-    """A topic as it is: partitions, the smallest replication factor among them."""
-
-    name: str
-    partitions: int
-    replication_factor: int
-
-
 class TopicAdmin:
     """Asks and changes topics, groups and offsets; may be used from any thread."""
 
@@ -98,15 +90,7 @@ class TopicAdmin:
 
     def describe(self, names: Collection[str], deadline: Deadline) -> dict[str, TopicDescription]:
         """Return the topics that exist among these; missing ones are left out."""
-        found: dict[str, TopicDescription] = {}
-        topics = self._admin.metadata(deadline, "describing topics").topics
-        for name in names:
-            topic = topics.get(name)
-            if topic is None or topic.error is not None:
-                continue
-            replicas = min((len(p.replicas) for p in topic.partitions.values()), default=0)
-            found[name] = TopicDescription(name, len(topic.partitions), replicas)
-        return found
+        return described(self._admin, names, deadline)
 
     def topic_id(self, name: str, deadline: Deadline, operation: str = "Describe") -> str | None:
         """Return the id a topic was made with; None from brokers that give none. MissingTopicError; DeniedError tells
@@ -114,7 +98,7 @@ class TopicAdmin:
         """
 
         def ask(timeout_s: float) -> Future[Any]:
-            return self._admin.client.describe_topics(TopicCollection([name]), request_timeout=timeout_s)[name]
+            return asked_of_each(self._admin, [name], timeout_s)[name]
 
         needs = Needs.of(self._settings, operation, [name])
         text = str(self._admin.call(ask, deadline, f"asking for the id of topic {name}", needs=needs).topic_id)

@@ -110,8 +110,7 @@ def messages(kafka: KafkaEndpoint, topic: str) -> list[Message]:
     )  # fmt: skip
     found: list[Message] = []
     try:
-        known = consumer.list_topics(timeout=10).topics.get(topic)
-        partitions = () if known is None else known.partitions
+        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
         consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
         left = set(partitions)
         while left:

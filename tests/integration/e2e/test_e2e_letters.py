@@ -34,7 +34,7 @@ def everything(kafka, topic: str) -> list:
     consumer = Consumer({**settings, "isolation.level": "read_committed"})
     found: list = []
     try:
-        if topic not in consumer.list_topics(timeout=10).topics:
+        if consumer.list_topics(topic, timeout=10).topics[topic].error is not None:
             return found
         end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1]
         consumer.assign([TopicPartition(topic, 0, 0)])

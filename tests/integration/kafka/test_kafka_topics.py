@@ -1,10 +1,12 @@
+import json
+
 import pyarrow as pa
 import pytest
 from kafka_drive import in_s
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.admin.topics import InternalTopic, TopicSpec
+from connect.kafka.admin.topics import InternalTopic, TopicAdmin, TopicSpec
 from connect.kafka.client.errors import FencedError
 from connect.kafka.client.settings import producer_settings
 from connect.kafka.raw import RawBatch
@@ -31,6 +33,34 @@ def test_a_topic_is_created_once_and_described(clients, topic_name):
     assert admin.describe([topic_name], in_s(60))[topic_name].replication_factor == 1
     assert admin.topics(in_s(60))[topic_name] == 3
     assert admin.configs(topic_name, in_s(60))["retention.ms"] == "1234"
+
+
+def test_brokers_tell_of_the_described_topics_alone(kafka, clients, unique):
+    """A list of all topics is megabytes where there are thousands."""
+    names = [f"{unique}-{number}" for number in range(30)]
+    admin = clients.admin()
+    for name in names:
+        admin.create(name, partitions=8, deadline=in_s(60))
+    received = []
+    said = {"statistics.interval.ms": 50, "stats_cb": lambda text: received.append(json.loads(text)["rx_bytes"])}
+    looking = TopicAdmin({"bootstrap.servers": kafka.bootstrap_servers, **said})
+
+    def told() -> int:
+        """How many bytes came until now."""
+        seen = len(received)
+        while len(received) < seen + 2:
+            looking._admin.client.poll(0.1)
+        return received[-1]
+
+    try:
+        before = told()
+        found = looking.describe([*names[:2], names[0], "no-such-topic", "no topic/name"], in_s(60))
+        assert {name: topic.partitions for name, topic in found.items()} == dict.fromkeys(names[:2], 8)
+        described = told()
+        assert set(names) <= set(looking.topics(in_s(60)))
+        assert 4 * (described - before) < told() - described
+    finally:
+        admin.delete(names, in_s(60))
 
 
 def test_a_deleted_topic_is_gone_and_deleting_it_again_is_no_error(clients, topic_name):

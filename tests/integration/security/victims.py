@@ -144,8 +144,7 @@ def values(bootstrap_servers: str, topic: str) -> list[Any]:
     """Return the values of all records of a topic; none: there is no such topic."""
     settings = {"bootstrap.servers": bootstrap_servers, "group.id": "looks", "enable.auto.commit": False}
     with closing(Consumer({**settings, "enable.partition.eof": True, "auto.offset.reset": "earliest"})) as consumer:
-        known = consumer.list_topics(timeout=30).topics.get(topic)
-        left = set() if known is None else set(known.partitions)
+        left = set(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
         # A topic that is written to all the time has no moment in which its end is told.
         ends = {n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=30)[1] for n in left}
         consumer.assign([TopicPartition(topic, number, 0) for number in left])

@@ -1,0 +1,52 @@
+"""Asks brokers for topics by name: a list of all topics of a large cluster costs them as much as many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, TopicCollection
+
+from connect.kafka.admin.calls import RetryingAdmin
+from connect.lib.deadline import Deadline
+
+_NOT_THERE: Final = frozenset({
+    KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.TOPIC_EXCEPTION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+})  # fmt: skip
+"""Brokers say so of a topic that does not exist, is hidden, cannot exist, or is not there yet."""
+_REQUEST_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic as it is: partitions, the smallest replication factor among them."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+
+
+def described(admin: RetryingAdmin, names: Collection[str], deadline: Deadline) -> dict[str, TopicDescription]:
+    """Return the topics that exist among these; missing ones are left out."""
+    wanted = list(dict.fromkeys(names))
+    asked = asked_of_each(admin, wanted, _REQUEST_S) if wanted else {}
+    found: dict[str, TopicDescription] = {}
+    for name in wanted:
+
+        def ask(timeout_s: float, name: str = name) -> Future[Any]:
+            return asked.pop(name, None) or asked_of_each(admin, [name], timeout_s)[name]
+
+        topic = admin.call(ask, deadline, "describing topics", ignore=_NOT_THERE)
+        if topic is not None:
+            replicas = min((len(part.replicas) for part in topic.partitions), default=0)
+            found[name] = TopicDescription(name, len(topic.partitions), replicas)
+    return found
+
+
+def asked_of_each(admin: RetryingAdmin, names: list[str], timeout_s: float) -> dict[str, Future[Any]]:
+    """Ask for these topics in one request, and return the answer that each will get."""
+    # A copy: the client looks into its own one for those that wait for an answer.
+    return dict(admin.client.describe_topics(TopicCollection(names), request_timeout=timeout_s))
