@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from backfill_job import Table
 from chromium import axe, browser  # noqa: F401 - fixtures
+from warm_lanes import warm_lanes  # noqa: F401 - a fixture
 
 from connect.tools.services import KafkaEndpoint
 from connect.tools.services.sql import SqlEndpoint
