@@ -79,7 +79,7 @@ def text_of(server: Server, name: str) -> tuple[str, bool]:
     """The value as the source gives it, in the database's words; and whether it was refused."""
     store = OffsetStore()
     store.tolerates = True
-    task = server.opened(store, mode="bulk")
+    task = server.opened(store, mode="bulk", poll__interval__ms=600_000)
     read = rows(batches(task, store))
     task.close()
     if not read:
