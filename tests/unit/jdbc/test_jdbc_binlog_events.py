@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from jdbc_known_tables import Known
 from sqlalchemy.dialects import mysql as m
 
+from connect.api import schema as s
+from connect.api.records import Batch, Column
 from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.binlog.gtid_set import GtidSet
 from connectors.jdbc.log.binlog.packets import Event
 from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, read_binlog_offset
 from connectors.jdbc.log.binlog.values import LoggedColumn
+from connectors.jdbc.log.ddl.logged_statements import StatementPlace
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.mysql.flavour import MARIADB, MYSQL
@@ -138,6 +141,50 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
     for batch in events.batches(limit):
         got[batch.topic] += _told(batch)
     assert got == wanted
+
+
+class Teller:
+    """Tells each CREATE TABLE by where the log has it."""
+
+    def of_snapshot(self, here: BinlogPosition) -> None: ...
+
+    def of_statement(self, event: Event, place: StatementPlace) -> Batch | None:
+        assert place.file == "f"
+        if b"CREATE" not in event.body:
+            return None
+        return Batch("told", Column.from_rows([f"{place.gtid} {event.body[-30:].decode()}"], s.STRING))
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_each_statement_is_told_once_wherever_the_log_is_cut_and_the_reader_crashes(cut):
+    transactions = [
+        _transaction(1, [("a", "c", [1, 2]), ("b", "c", [3]), ("a", "u", [1])], "xid"),
+        [*_transaction(2, [], "xid")[:1], _query("CREATE TABLE a (id INT)", 250)],
+        _transaction(3, [("a", "d", [1]), ("b", "c", [4])], "commit"),
+    ]
+    wanted = ["0-1-1"] * 2 + ["0-1-2", "0-1-3"]
+    for crashes_after in range(12):
+        got, position, delivered = [], BinlogPosition("f", 4), 0
+        for stops in (crashes_after, 10_000):
+            events = BinlogEvents(
+                BinlogRecords(CONFIG), MARIADB, position, tables=TABLES, plan=TABLES.__getitem__, history=Known(),
+                chosen=TABLES.__contains__, statements=Teller(),
+            )  # fmt: skip
+            done = int(position.gtids.get("0", "0-1-0").rsplit("-", 1)[1])
+            flat = [event for transaction in transactions[done:] for event in transaction]
+            for number, event in enumerate(flat, 1):
+                events.take(event)
+                if number % cut and number < len(flat):
+                    continue
+                for batch in events.batches(9):
+                    if delivered == stops:
+                        break
+                    delivered += 1
+                    got += [value.split(" ")[0] for value in batch.values.rows()] if batch.topic == "told" else []
+                    position = read_binlog_offset(batch.position.offset)
+                if delivered == stops:
+                    break
+        assert got == wanted, crashes_after
 
 
 def test_what_the_first_read_of_a_table_holds_does_not_come_again_and_other_tables_are_not_asked():

@@ -80,6 +80,7 @@ class BinlogEvents:
         self._has_end = False
         self._row = 0
         self._row_at_start = 0
+        self._statement_number = 0
         self._row_bytes = _ROW_BYTES
         self._gtid: binlog.Gtid | None = None
         self._transaction = ""
@@ -130,10 +131,10 @@ class BinlogEvents:
         self._half_read.begin()
         self._transaction = f"file={self._file},pos={event.start}" if self._gtid is None else self._gtid.text
         if not self._open:
-            self._open, self._row = True, 0
+            self._open, self._row, self._statement_number = True, 0, 0
 
     def _commit(self, event: Event) -> None:
-        self._open, self._has_end, self._row, self._thread = False, False, 0, -1
+        self._open, self._has_end, self._row, self._thread, self._statement_number = False, False, 0, -1, 0
         self._half_read = HalfRead()
         self._commits += 1
         gtids = self._executed.committed(self._base.gtids, self._gtid)
@@ -167,8 +168,9 @@ class BinlogEvents:
 
     def _tell_statement(self, event: Event) -> None:
         """Take the records of a statement, unless they were delivered before."""
-        last = Row(self._commits + 1, self._row + 1)
-        done = max(self.position.reached, self.position.ahead.get(STATEMENTS, Row()))
+        self._statement_number += 1
+        last = Row(self._commits + 1, self._statement_number)
+        done = self.position.ahead.get(STATEMENTS, Row())
         gtid = None if self._gtid is None else self._gtid.text
         made = self._statements.of_statement(event, StatementPlace(self._file, gtid, self._at_us(event), self._thread))
         if made is not None and last > done and not self._half_read.has_whole_event:
@@ -350,7 +352,9 @@ class BinlogEvents:
         reached = Row(1, self._row) if self._open and self._row else Row()
         if not self._commits:
             reached = max(reached, self.position.reached)
-        ahead = {table: at for table, at in self.position.behind(self._commits).items() if at > reached}
+        known = self.position.behind(self._commits).items()
+        # Statements have numbers of their own, which the rows of their transaction do not pass.
+        ahead = {table: at for table, at in known if at > reached or table == STATEMENTS}
         gtids = self._executed.behind(self._base.gtids)
         for part in self._told_statements:
             if part.last.transaction > self._commits:

@@ -21,7 +21,7 @@ _TRANSACTIONS: Final = "transactions"
 
 
 STATEMENTS: Final = "statements"
-"""No table has such a name either: a position has under it which statement was told last."""
+"""No table has such a name either: a position has under it which statement of a transaction was told last."""
 
 
 @dataclass(frozen=True, slots=True)
