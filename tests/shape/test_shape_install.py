@@ -1,7 +1,8 @@
-"""An install without extras stays small: what it brings, by the files that are there."""
+"""An install without extras stays small, by the files that are there, and one for Spark has what Spark needs."""
 
 from __future__ import annotations
 
+import tomllib
 from importlib.metadata import distribution
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 pytest.importorskip("packaging", reason="pip install packaging")
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from shape_tree import ROOT
 
 MOST_MB = 330
 """Of what is needed, this package itself, pip and setuptools apart; a new virtual environment is 350 MB with them."""
@@ -40,3 +42,10 @@ def test_an_install_without_extras_is_small():
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])[:5]
     assert sum(sizes.values()) < MOST_MB, largest
     assert not {"polars", "duckdb", "pyspark", "sqlalchemy"} & sizes.keys()
+
+
+def test_an_install_for_spark_has_what_its_functions_over_arrow_need():
+    """Spark refuses them without pandas, which nothing else of the product brings along."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (spark,) = [one for one in map(Requirement, extras["spark"]) if one.name == "pyspark"]
+    assert "pandas" in needed("pyspark", frozenset(spark.extras))
