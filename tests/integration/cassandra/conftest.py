@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from cassandra_node import PATIENT, Node, connected
+from warm_lanes import warm_lanes  # noqa: F401 - a fixture
 
 from connect.tools.services.cassandra import OLD_VERSION, CassandraService
 
