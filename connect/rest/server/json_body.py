@@ -19,9 +19,8 @@ from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import RequestError
 from connect.rest.access.config_bounds import check_config
 from connect.rest.errors.http_error import HttpError, status_of
-from connect.rest.server.connections import GONE
 from connect.rest.server.request_body import body_of
-from connect.rest.server.waiting import large
+from connect.rest.server.waiting import large, unless_gone
 
 T = TypeVar("T")
 
@@ -149,13 +148,7 @@ async def parsed(request: web.Request, data: bytes, parse: Callable[[bytes], T])
     """
     if len(data) <= LARGE_BYTES:
         return parse(data)
-
-    def in_turn() -> T:
-        if request.transport is None:
-            raise HttpError(408, GONE)
-        return parse(data)
-
-    return await large(request, "reading a body", in_turn)
+    return await large(request, "reading a body", unless_gone(request, parse), data)
 
 
 def json_of(data: bytes) -> Any:

@@ -18,6 +18,7 @@ from connect.rest.access.client_network import network_of
 from connect.rest.errors.http_error import HttpError
 from connect.rest.fairness.client_turns import ClientTurns
 from connect.rest.server.author import origin_of
+from connect.rest.server.connections import GONE
 from connect.rest.server.context import context_of, remaining_s
 
 T = TypeVar("T")
@@ -96,8 +97,19 @@ async def of_configs(
     for config in configs:
         left -= sum(len(key) + len(value) for key, value in config.items())
         if left < 0:
-            return await large(request, doing, call, *args, **kwargs)
+            return await large(request, doing, unless_gone(request, call), *args, **kwargs)
     return call(*args, **kwargs)
+
+
+def unless_gone(request: web.Request, call: Callable[P, T]) -> Callable[P, T]:
+    """Return the same call, which does nothing when it is its turn and its client is gone: HttpError 408."""
+
+    def in_turn(*args: P.args, **kwargs: P.kwargs) -> T:
+        if request.transport is None:
+            raise HttpError(408, GONE)
+        return call(*args, **kwargs)
+
+    return in_turn
 
 
 def stage_text(stage: Stage) -> str:
