@@ -28,8 +28,10 @@ from connect.tools.demo.screen import Screen
 from connect.tools.demo.targets import Target
 from connect.tools.demo.verify import Comparison, compare, read_source, read_target
 from connect.tools.demo.watch import Reading, Watch, file_system
-from connect.tools.demo.worker import DemoWorker
+from connect.tools.demo.worker import USUAL_PORT, DemoWorker
 from connect.tools.services import KafkaService, SeaweedS3Service
+from connect.tools.services.process.cache import cache_folder
+from connect.tools.services.process.port_claims import PortClaims, usual_or_free
 
 BUCKET: Final = "lake"
 TOPIC_PREFIX: Final = "nyc-"
@@ -84,7 +86,9 @@ def run(demo: DemoPlan, console: Console) -> int:
         screen.say(f"Kafka at {kafka.endpoint.bootstrap_servers}, S3 at {s3.endpoint.url}")
         dataset = load(folder / "flights.db", flights=demo.flights)
         screen.say(f"loaded {sum(dataset.rows.values()):,} rows of real data into SQLite: {_counts(dataset.rows)}")
-        worker = DemoWorker(folder, kafka.endpoint.bootstrap_servers, dataset.path)
+        claims = stack.enter_context(PortClaims(cache_folder() / "ports"))
+        port = usual_or_free(USUAL_PORT, claims.take)
+        worker = DemoWorker(folder, kafka.endpoint.bootstrap_servers, dataset.path, port)
         screen.say(f"worker {worker.rest.url} takes requests after {_started(stack, worker):.1f} s")
         watch = Watch(kafka.endpoint, s3.endpoint, BUCKET, TOPIC_PREFIX)
         stack.callback(watch.close)

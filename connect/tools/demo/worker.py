@@ -12,12 +12,11 @@ from connect.api.errors import ConnectError
 from connect.client.rest import Access, ConnectClient
 from connect.lib import python_child
 from connect.tools.services.process.polling import poll_until
-from connect.tools.services.process.ports import accepts_connections, free_ports
 from connect.tools.services.process.process import Command, SupervisedProcess
 
 START_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 15.0
-PREFERRED_PORT: Final = 8083
+USUAL_PORT: Final = 8083
 REST_TIMEOUT_S: Final = 30.0
 
 _CONFIG: Final = """\
@@ -42,13 +41,11 @@ session.timeout.ms: 3000
 class DemoWorker:
     """Keeps one worker process. Owned by the demo's main thread."""
 
-    def __init__(self, folder: Path, bootstrap_servers: str, database: Path) -> None:
-        """Take the file that connectors may name as `database`."""
-        self._port = PREFERRED_PORT if not accepts_connections(PREFERRED_PORT) else free_ports(1)[0]
+    def __init__(self, folder: Path, bootstrap_servers: str, database: Path, port: int) -> None:
+        """Take the file that connectors may name as `database`, and the port that REST listens on."""
+        self._port = port
         self.config_path = folder / "worker.yaml"
-        self.config_path.write_text(
-            _CONFIG.format(bootstrap_servers=bootstrap_servers, port=self._port, database=database)
-        )
+        self.config_path.write_text(_CONFIG.format(bootstrap_servers=bootstrap_servers, port=port, database=database))
         self.log_path = folder / "worker.log"
         self._folder = folder
         self._process: SupervisedProcess | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connect.tools.services.process.ports import accepts_connections, free_ports
+from connect.tools.services.process.port_claims import usual_or_free
 
 Ports = Mapping[str, Mapping[str, int]]
 """Gives for each service, by its name, its ports by the port's name."""
@@ -43,7 +43,7 @@ def ports_of(folder: Path, further: Ports, claim: Callable[[int], bool]) -> Port
         for port in ports.values():
             claim(port)  # an environment that has it too is told of when the service finds the port taken
     new = {
-        name: {port: _usual_or_free(n, claim) for port, n in ports.items()}
+        name: {port: usual_or_free(n, claim) for port, n in ports.items()}
         for name, ports in {**USUAL, **further}.items()
         if name not in noted
     }
@@ -64,9 +64,3 @@ def _noted(note: Path, wanted: Ports) -> dict[str, dict[str, int]]:
     if missing:
         raise ValueError(f"{', '.join(missing)} missing")
     return noted
-
-
-def _usual_or_free(port: int, claim: Callable[[int], bool]) -> int:
-    while accepts_connections(port) or not claim(port):
-        port = free_ports(1)[0]
-    return port

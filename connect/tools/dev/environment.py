@@ -16,9 +16,9 @@ from connect.api.allowed_paths import ALLOWED_PATHS, CLOSED
 from connect.api.errors import ConnectError
 from connect.tools.dev.addresses import ports_of
 from connect.tools.dev.databases import Database
-from connect.tools.dev.port_claims import PortClaims
 from connect.tools.services import KafkaService, SchemaRegistryService, SeaweedS3Service
 from connect.tools.services.process.cache import cache_folder
+from connect.tools.services.process.port_claims import PortClaims
 from connect.tools.services.process.supervised import SupervisedService
 from connect.tools.services.worker import WorkerService
 

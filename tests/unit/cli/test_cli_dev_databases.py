@@ -11,7 +11,7 @@ from connect.api.errors import ConnectError
 from connect.cli import main
 from connect.tools.dev.addresses import USUAL, ports_of
 from connect.tools.dev.databases import DATABASES, databases_of
-from connect.tools.dev.port_claims import PortClaims
+from connect.tools.services.process.port_claims import PortClaims
 
 pytestmark = pytest.mark.quick
 

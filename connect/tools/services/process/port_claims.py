@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from connect.tools.services.process.ports import accepts_connections, free_ports
 
 
 class PortClaims:
@@ -36,3 +39,10 @@ class PortClaims:
                 return False
             self._held.push(opened.pop_all())
             return True
+
+
+def usual_or_free(port: int, claim: Callable[[int], bool]) -> int:
+    """Return the port, or a free one where somebody listens on it or `claim` returns False."""
+    while accepts_connections(port) or not claim(port):
+        port = free_ports(1)[0]
+    return port
