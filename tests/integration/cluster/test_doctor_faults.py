@@ -308,7 +308,7 @@ def test_a_sound_system_has_no_finding(
     system.objects(f"{unique}-objects", system.topic(f"{unique}-objects"))
     system.table(f"{unique}-rows", "postgresql")
     system.table(f"{unique}-more", "mariadb")
-    system.certificate("ssl.truststore.location", 300)
+    system.certificate("admin.ssl.truststore.location", 300)
 
     # What room this machine has is its own affair, and what a configuration reaches is told of a sound one, too.
     found = system.findings()
