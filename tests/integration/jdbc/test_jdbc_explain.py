@@ -108,7 +108,7 @@ def test_a_stored_offset_beyond_all_rows_is_told(server: Server, caplog: pytest.
     deadline = Deadline.after(120)
     while json.loads(*store.offsets.values()).get("incrementing") != 3:
         batches(task, store)
-        assert not deadline.passed, store.offsets
+        assert deadline.wait(0.01), store.offsets
     task.close()
     server.opened(store, **BY_ID).close()
     assert warned(caplog, "are not read") == []
