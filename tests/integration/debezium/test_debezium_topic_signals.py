@@ -6,7 +6,6 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 import pytest
@@ -46,13 +45,21 @@ def topic(kafka: KafkaEndpoint) -> str:
 
 
 @pytest.fixture
-def opens(kafka: KafkaEndpoint) -> Opens:
-    """Return what a worker gives its tasks: its own brokers are others than those of the signals."""
+def opens(kafka: KafkaEndpoint) -> Iterator[Opens]:
+    """Yield what a worker gives its tasks, and closes behind them: its own brokers are others than the signals'."""
     given = {
         "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
         "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON,
     }  # fmt: skip
-    return partial(TaskTopics(WorkerConfig.parse(given)).records_of, TaskId("shop", 0))
+    topics = TaskTopics(WorkerConfig.parse(given))
+    with ExitStack() as stack:
+
+        def opened(topic: str, client: Mapping[str, str], prefix: str) -> TopicRecords:
+            records = topics.records_of(TaskId("shop", 0), topic, client, prefix)
+            stack.callback(records.close)
+            return records
+
+        yield opened
 
 
 def _settings(kafka: KafkaEndpoint, topic: str) -> dict[str, str]:
