@@ -118,6 +118,19 @@ def translate_names(given: Mapping[str, str], client: Client) -> Translation:
     return Translation(properties, sorted(unknown))
 
 
+def known_names(given: Mapping[str, str], client: Client) -> Mapping[str, str]:
+    """Return what is given without the keys that change nothing of a client."""
+    security = translate_security(given).consumed
+
+    def is_known(key: str, value: str) -> bool:
+        try:
+            return key in security or bool(_translate(key, value.strip(), client, given))
+        except ValueError:
+            return True
+
+    return {key: value for key, value in given.items() if is_known(key, value)}
+
+
 def _translate(key: str, value: str, client: Client, given: Mapping[str, str]) -> Mapping[str, str] | None:
     special = _SPECIAL.get(key)
     if special is not None:

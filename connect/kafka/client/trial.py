@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from connect.api.errors import ConfigError, ConfigProblem
+from connect.kafka.client.java_names import Client, known_names
 from connect.kafka.client.settings import (
     ClientSettings,
     admin_settings,
@@ -28,14 +29,15 @@ _OURS: Final = frozenset({"producer.path", "consumer.path"})
 class _Client(NamedTuple):
     """Makes the settings of a client, and the client."""
 
+    kind: Client
     settings: Callable[[Mapping[str, str], Mapping[str, str]], ClientSettings]
     made: Callable[[dict[str, Any]], object]
 
 
 _CLIENTS: Final[Mapping[str, _Client]] = {
-    "admin.": _Client(partial(admin_settings, client_id=_ID), AdminClient),
-    "producer.": _Client(partial(producer_settings, client_id=_ID), Producer),
-    "consumer.": _Client(partial(consumer_settings, client_id=_ID, group_id=_ID), Consumer),
+    "admin.": _Client("admin", partial(admin_settings, client_id=_ID), AdminClient),
+    "producer.": _Client("producer", partial(producer_settings, client_id=_ID), Producer),
+    "consumer.": _Client("consumer", partial(consumer_settings, client_id=_ID, group_id=_ID), Consumer),
 }
 """Holds the clients of a worker by the prefix that their keys have in its file."""
 
@@ -65,11 +67,14 @@ def refused_overrides(
     def refusal(given: Mapping[str, str]) -> str | None:
         return _refusal(client, worker, given)
 
-    if refusal({}) is not None:
+    # A client is made for each key that may be the cause. Keys that change nothing are left out, as a thousand of them
+    # would take seconds of the worker's.
+    found = list(_problems(known_names(overrides, client.kind), refusal))
+    if found and refusal({}) is not None:
         return []
     return [
         ConfigProblem(problem.key, "librdkafka refuses its value.") if is_secret(problem.key) else problem
-        for problem in _problems(overrides, refusal)
+        for problem in found
     ]
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from connect.kafka.client import trial
+from connect.kafka.client.trial import _refusal as refusal
 from connect.kafka.client.trial import client_problems, refused_overrides, unknown_client_keys
 
 WORKER = {"bootstrap.servers": "broker:9092", "group.id": "workers", "key.converter": "x", "rest.port": "1"}
@@ -90,6 +92,19 @@ def test_overrides_are_judged_with_what_a_transaction_takes():
     assert [problem.key for problem in refused_overrides(WORKER, "producer.", overrides, in_transactions=True)] == [
         "acks"
     ]
+
+
+def test_keys_that_no_client_has_cost_no_client(monkeypatch):
+    """Who sends a configuration of thousands of them, and some wrong values behind, would hold up the worker."""
+    tried = []
+    monkeypatch.setattr(trial, "_refusal", lambda *args: tried.append(1) or refusal(*args))
+    misspelt = {f"{key}.{number}.level": "1" for key in ("fetch", "compression", "ssl") for number in range(400)}
+    wrong = {"fetch.max.bytes": "-5", "fetch.min.bytes": "x", "auto.offset.reset": "sometimes"}
+
+    found = refused_overrides(WORKER, "consumer.", {**misspelt, **wrong})
+
+    assert {problem.key for problem in found} == wrong.keys()
+    assert len(tried) <= 4 * len(wrong) + 2
 
 
 def test_overrides_are_not_blamed_for_the_worker_s_own_settings():
