@@ -19,7 +19,9 @@ from connect.cluster.validation.rules import comma_separated
 from connect.lib.nearest import nearest
 from connect.runtime.settings.config_providers import placeholders
 
-_OF_CLIENTS: Final = ("producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
+CLIENT_OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
+"""Keys of a connector that begin with these are settings of its clients."""
+_OF_FRAMEWORK: Final = (*CLIENT_OVERRIDES, "topic.creation.")
 """What clients and topics take is theirs to know."""
 _OF_CONVERTERS: Final = tuple(f"{side}.converter." for side in CONVERTERS)
 
@@ -41,7 +43,7 @@ def notes(
     """
     former = {**former_names(plugin.config), **embedded}
     known = {*shown, *_names(framework_config(plugin.kind)), *_names(plugin.config), *former}
-    taken = (*_OF_CLIENTS, *_OF_CONVERTERS, *plugin.config.families)
+    taken = (*_OF_FRAMEWORK, *_OF_CONVERTERS, *plugin.config.families)
     its_own = list(_of_plugin(plugin, given))
     # A plug-in may take keys that it does not declare, such as old names, and says itself what becomes of them.
     told = {note.key for note in its_own}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
-from connect.cluster.validation.notes import FAIL_UNTIL, NO_EFFECT
+from connect.cluster.validation.notes import CLIENT_OVERRIDES, FAIL_UNTIL, NO_EFFECT
 from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Finding, Severity
 
 _NO_ROW = "No row of that topic is written meanwhile."
-_OVERRIDES = ("producer.override.", "consumer.override.", "admin.override.")
 _CREATE = "# create it, or change the key that names it"
 
 
@@ -58,7 +57,7 @@ def _by_message(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _note(subject: str, note: str) -> Finding:
-    if FAIL_UNTIL in note and note.startswith(_OVERRIDES):
+    if FAIL_UNTIL in note and note.startswith(CLIENT_OVERRIDES):
         fix = f"# mend or remove {note.partition(':')[0]}"
         return Finding("override-refused", Severity.ERROR, subject, note, "No row moves while its tasks fail.", fix)
     if FAIL_UNTIL in note:

@@ -11,6 +11,7 @@ from connect.api.config import Config
 from connect.api.errors import ConfigError
 from connect.api.plugin import PluginKind
 from connect.api.reach import BOUNDS, Reach
+from connect.cluster.validation.notes import CLIENT_OVERRIDES
 from connect.doctor.model.facts import NamedThing
 from connect.kafka.client.override_rules import CLIENT_REACHES
 from connect.lib.secrets import HIDDEN, masked_setting
@@ -23,7 +24,6 @@ _CONVERTERS: Final = {
     "header.converter": PluginKind.HEADER_CONVERTER,
 }
 _LISTED: Final = {"transforms": PluginKind.TRANSFORMATION, "predicates": PluginKind.PREDICATE}
-_OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
 _TAKEN_APART: Final = frozenset({Reach.FILE, Reach.URL, Reach.HOST})
 """A declaration tells these more exactly than by a key: `Config.named_files`, `Config.named_hosts`."""
 
@@ -36,7 +36,7 @@ def named_things(catalog: Catalog, config: Mapping[str, str]) -> Sequence[NamedT
     found = [
         thing for prefix, declaration in _declarations(catalog, config) for thing in _of(declaration, prefix, config)
     ]
-    for prefix in _OVERRIDES:
+    for prefix in CLIENT_OVERRIDES:
         for name, reaches in CLIENT_REACHES.items():
             if value := config.get(prefix + name):
                 found += [NamedThing(reach, prefix + name, masked_setting(value), BOUNDS[reach]) for reach in reaches]

@@ -91,7 +91,7 @@ class _Reading:
 
     def _of_database(self, reader: Reader, *, drops: bool = False) -> list[ToldStatement]:
         reader.skip("if", "not", "exists") or reader.skip("if", "exists")
-        name = self._folded(reader.name())
+        name = self.statement.folded(reader.name())
         if drops:
             self.memory.drop_database(name)
         else:
@@ -101,7 +101,7 @@ class _Reading:
     def _alter(self, reader: Reader) -> list[ToldStatement]:
         if reader.skip("database") or reader.skip("schema"):
             is_named = not reader.word("default", "character", "charset", "collate", "comment")
-            name = self._folded(reader.name()) if is_named else self.statement.schema
+            name = self.statement.folded(reader.name()) if is_named else self.statement.schema
             self.memory.alter_database(name, reader.rest)
             return self._plain()
         reader.skip("online")
@@ -109,12 +109,12 @@ class _Reading:
         if not reader.skip("table"):
             return []
         reader.skip("if", "exists")
-        table = self._table(reader)
+        table = self.statement.table(reader)
         if reader.skip("wait"):
             reader.next()
         reader.skip("nowait")
         named = new_name(reader.rest)
-        target = self._table(Reader(named)) if named else table
+        target = self.statement.table(Reader(named)) if named else table
         made = self.memory.altered(table, target, reader.rest, is_mariadb=self.statement.is_mariadb)
         return [self._of_tables(self._whole(), [TableChange(ALTER, target, made)])]
 
@@ -129,10 +129,10 @@ class _Reading:
         if not reader.skip("table"):
             return []
         if_absent = reader.skip("if", "not", "exists")
-        name = self._table(reader)
+        name = self.statement.table(reader)
         like = Reader(reader.rest[1:]) if reader.word("like", ahead=1) else reader
         if like.skip("like"):
-            model = self.memory.known(self._table(like))
+            model = self.memory.known(self.statement.table(like))
             made = None if model is None else replace(model, comment=None)
         else:
             made = created_table(reader, self.memory.charset(name.schema or ""))
@@ -153,7 +153,7 @@ class _Reading:
         listed: list[tuple[str, TableChange]] = []
         while not reader.is_done:
             begin = self._at(reader)
-            name = self._table(reader)
+            name = self.statement.table(reader)
             listed.append((f"{head} {self._text(begin, self._at(reader))}", TableChange(DROP, name, None)))
             self.memory.drop(name)
             if not reader.skip_mark(","):
@@ -167,10 +167,10 @@ class _Reading:
         listed: list[tuple[str, TableChange]] = []
         while not reader.is_done:
             begin = self._at(reader)
-            old = self._table(reader)
+            old = self.statement.table(reader)
             while not reader.is_done and not reader.skip("to"):
                 reader.next()
-            new = self._table(reader)
+            new = self.statement.table(reader)
             made = self.memory.renamed(old, new)
             listed.append((f"RENAME TABLE {self._text(begin, self._at(reader))}", TableChange(ALTER, new, made)))
             if not reader.skip_mark(","):
@@ -192,16 +192,6 @@ class _Reading:
     def _of_tables(text: str, changes: Sequence[TableChange]) -> ToldStatement:
         (change,) = changes
         return ToldStatement(change.name.schema or "", text, (change,), change.name.name)
-
-    def _table(self, reader: Reader) -> TableName:
-        name = reader.name()
-        schema = self.statement.schema
-        if reader.skip_mark("."):
-            schema, name = name, reader.name()
-        return TableName(self._folded(schema), self._folded(name))
-
-    def _folded(self, name: str) -> str:
-        return name.lower() if self.statement.folds_case else name
 
 
 def told_statements(statement: Statement, memory: TableMemory) -> list[ToldStatement]:

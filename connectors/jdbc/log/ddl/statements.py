@@ -112,12 +112,12 @@ class _Reading:
         if not reader.skip("table"):
             return _NOTHING
         reader.skip("if", "exists")
-        table = self._table(reader)
+        table = self._statement.table(reader)
         if reader.skip("wait"):
             reader.next()
         reader.skip("nowait")
         named = new_name(reader.rest)
-        target = self._table(Reader(named)) if named else table
+        target = self._statement.table(Reader(named)) if named else table
         made = self._altered(table, reader.rest)
         return Effects({table: None, target: made} if target != table else {table: made})
 
@@ -147,7 +147,7 @@ class _Reading:
         if not reader.skip("table"):
             return _NOTHING
         if_absent = reader.skip("if", "not", "exists")
-        table = self._table(reader)
+        table = self._statement.table(reader)
         before = self._known.tables.get(table)
         if if_absent and before is not None and not replaces:
             return _NOTHING
@@ -159,7 +159,7 @@ class _Reading:
     def _created(self, table: TableName, reader: Reader) -> Then:
         like = Reader(reader.enclosed()) if reader.rest[:1] == [_OPENED] and reader.word("like", ahead=1) else reader
         if like.skip("like"):
-            model = self._table(like)
+            model = self._statement.table(like)
             found = self._known.tables.get(model)
             return found or UnknownTable(f"it was made like {model.full}, which was not seen before")
         columns = reader.enclosed()
@@ -182,12 +182,12 @@ class _Reading:
         reader.next()
         if reader.skip("database") or reader.skip("schema"):
             reader.skip("if", "exists")
-            schema = self._folded(reader.name())
+            schema = self._statement.folded(reader.name())
             return Effects({table: None for table in self._known.tables if table.schema == schema})
         if not (reader.skip("table") or reader.skip("tables")):
             return _NOTHING
         reader.skip("if", "exists")
-        return Effects({self._table(Reader(part)): None for part in parts(reader.rest)})
+        return Effects({self._statement.table(Reader(part)): None for part in parts(reader.rest)})
 
     def _rename(self, reader: Reader) -> Effects:
         reader.next()
@@ -197,10 +197,10 @@ class _Reading:
         made: dict[TableName, Then] = {}
         for part in parts(reader.rest):
             pair = Reader(part)
-            old = self._table(pair)
+            old = self._statement.table(pair)
             while not pair.is_done and not pair.skip("to"):
                 pair.next()
-            new = self._table(pair)
+            new = self._statement.table(pair)
             before = made[old] if old in made else self._known.tables.get(old)
             made[old] = None
             made[new] = before or UnknownTable(f"it was {old.full} before, which was not seen")
@@ -209,22 +209,12 @@ class _Reading:
     def _schema(self, reader: Reader) -> Effects:
         reader.skip("if", "not", "exists") or reader.skip("if", "exists")
         is_named = not reader.word("default", "character", "charset", "collate", "comment")
-        schema = self._folded(reader.name()) if is_named and not reader.is_done else self._statement.schema
+        schema = self._statement.folded(reader.name()) if is_named and not reader.is_done else self._statement.schema
         try:
             charset = table_charset(reader.rest)
         except NotUnderstoodError:
             charset = None
         return Effects({}, SchemaCharset(schema, charset))
-
-    def _table(self, reader: Reader) -> TableName:
-        name = reader.name()
-        schema = self._statement.schema
-        if reader.skip_mark("."):
-            schema, name = name, reader.name()
-        return TableName(self._folded(schema), self._folded(name))
-
-    def _folded(self, name: str) -> str:
-        return name.lower() if self._statement.folds_case else name
 
 
 def _has(found: Sequence[Token], word: str) -> bool:

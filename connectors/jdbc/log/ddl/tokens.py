@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from connectors.jdbc.settings.table_choice import TableName
+
 _EXECUTED_BELOW: Final = 50700
 """Comments with such a version are run by every server that is read here; others depend on the server."""
 _TOKEN = re.compile(
@@ -68,6 +70,17 @@ class Statement:
     escapes: bool = True
     folds_case: bool = False
     is_mariadb: bool = True
+
+    def folded(self, name: str) -> str:
+        """Return the name of a database or table as the server compares it."""
+        return name.lower() if self.folds_case else name
+
+    def table(self, reader: Reader) -> TableName:
+        """Take the name of a table. NotUnderstoodError: something else is next."""
+        schema, name = self.schema, reader.name()
+        if reader.skip_mark("."):
+            schema, name = name, reader.name()
+        return TableName(self.folded(schema), self.folded(name))
 
 
 class PlacedToken(NamedTuple):
