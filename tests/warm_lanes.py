@@ -49,7 +49,7 @@ class _Process(ForkServerProcess):
 class WarmContext(ForkServerContext):
     """Starts processes as `SpawnContext` does, and sooner."""
 
-    def Process(self, *, target: Callable[..., None], args: tuple[Any, ...], **options: Any) -> _Process:  # noqa: N802
+    def Process(self, *, target: Callable[..., None], args: tuple[Any, ...], **options: Any) -> _Process:  # noqa: N802 - multiprocessing's name
         """Return a process that is not started yet."""
         environ = {**os.environ, **python_child.safe_variables(os.environ)}
         return _Process(target=_begin, args=(environ, target, args), **options)

@@ -6,10 +6,10 @@ The id of a job is used once in a project. So a statement is submitted under the
 job, and only once the job of the number before it has ended. A task that lost the table without knowing it, as one that
 was frozen, finds its number taken, and its statement runs behind the other's.
 
-A mode that does not merge ends the line of a table: it labels the table, and takes the next number. So does who tells
-rows apart by other fields. So a process looks
-at the label before its first statement, and again where it finds a number taken, and needs no look where it goes on
-behind its own statement: the end of the line would have taken the number.
+A mode that does not merge ends the line of a table: it labels the table, and takes the next number. A process that
+tells rows apart by other fields does the same. So each process looks at the label before its first statement, and again
+where it finds a number taken. It needs no look behind its own statement, as the end of the line would have taken the
+number.
 """
 
 from __future__ import annotations

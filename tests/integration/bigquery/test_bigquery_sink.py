@@ -146,19 +146,25 @@ def test_a_task_that_does_not_merge_waits_for_the_one_that_does(dataset, proxy):
 
 
 def test_a_merge_behind_one_of_the_same_task_asks_for_no_table(dataset, proxy):
-    """Whether the table has become one of another mode is told by the number that a statement takes."""
+    """A number that is taken tells that another process was there, and that the table may have another mode."""
     settings = {**dataset.settings(dedup__merge__interval__ms="0"), "bigquery.endpoint": proxy.url}
     with Life(settings) as life:
+        seen = proxy.add(r"", times=10**6)
         life.put([Message(0, 0, 1, 0)])
         life.settle()
-        seen = proxy.add(r"", times=10**6)
+        before = len(seen.met)
+        assert looks_at_orders(seen.met), "the first statement of a process looks at the table"
         for number in (1, 2):
             life.put([Message(0, number, 1, number), Message(0, number + 10, 2, number, text=None)])
             life.settle()
-    statements = [request for request in seen.met if re.search(r"^POST [^ ]*/(?:jobs|queries)[^ ]* .*MERGE", request)]
+    later = seen.met[before:]
+    statements = [request for request in later if re.search(r"^POST [^ ]*/(?:jobs|queries)[^ ]* .*MERGE", request)]
     assert len(statements) == 4, "twice the deletes that are remembered, and the merge itself"
-    assert [request[:120] for request in seen.met if re.match(r"GET [^ ]*/tables/orders\b", request)] == []
-    print(f"{len(statements)} statements, {len(seen.met)} requests")  # noqa: T201 - the person who measures reads it
+    assert looks_at_orders(later) == []
+
+
+def looks_at_orders(requests: list[str]) -> list[str]:
+    return [request[:120] for request in requests if re.match(r"GET [^ ]*/tables/orders\b", request)]
 
 
 def test_what_an_earlier_life_staged_is_swept(dataset):

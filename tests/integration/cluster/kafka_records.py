@@ -22,7 +22,7 @@ def messages(kafka, topic, isolation="read_committed"):
         }
     )
     try:
-        # Of this topic alone: all tests together leave thousands behind, and this is asked again and again.
+        # Only this topic is described: all tests together leave thousands behind, and they ask again and again.
         found = consumer.list_topics(topic, timeout=20).topics[topic]
         partitions = [TopicPartition(topic, p, 0) for p in found.partitions]
         read = []

@@ -58,7 +58,7 @@ class OurRun:
         self.unstored: Counter[str] = Counter()
         """How many of the last records of each topic are behind the last position that was stored."""
         self.offsets: dict[str, Mapping[str, object]] = dict(offsets or {})
-        self._task.open(_Context(self.offsets, records_of))  # type: ignore[arg-type]
+        self._task.open(_Context(self.offsets, records_of))  # type: ignore[arg-type]  # it has what these tasks ask for
 
     def until_true(self, done: Callable[[dict[str, list[dict[str, Any]]]], bool]) -> dict[str, list[dict[str, Any]]]:
         """What came once it is so."""

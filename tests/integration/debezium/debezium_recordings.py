@@ -12,6 +12,8 @@ from debezium_peer import Found
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "debezium"
 NAME = "recorded"
+RECORDINGS = "CONNECT_RECORD_DEBEZIUM"
+"""This variable names the folder in which what Debezium wrote is kept, for the tests that go without it."""
 _LONG = 200
 
 

@@ -12,7 +12,7 @@ MODES: Mapping[str, Mapping[str, str]] = {
         "table.include.list": "shop.orders,shop.l.*",
     },
 }  # fmt: skip
-"""Which statements are told, each with the settings."""
+"""Maps the name of each choice of statements to the settings that make it."""
 _LAST = {"all": "CREATE TABLE zz_end (id int PRIMARY KEY)", "own": "ALTER TABLE l3 DROP PRIMARY KEY"}
 KNOWN = ("RENAME TABLE shop.nokey TO shop.l2",)
 """Statements whose columns are told here alone: Debezium did not know the table by its other name."""

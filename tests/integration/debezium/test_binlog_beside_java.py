@@ -15,13 +15,11 @@ from binlog_tables import changes, has_all_rows, is_at_end, setup
 from debezium_differences import differences
 from debezium_ours import OurRun
 from debezium_peer import Records, create, java_worker
-from debezium_recordings import write
+from debezium_recordings import RECORDINGS, write
 
 from connect.tools.services import KafkaEndpoint
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
-RECORDINGS = "CONNECT_RECORD_DEBEZIUM"
-"""The folder in which what Debezium wrote is kept, for the test that goes without it."""
 
 
 @pytest.fixture

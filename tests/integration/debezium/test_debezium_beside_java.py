@@ -15,7 +15,7 @@ from debezium_bed import connected, server_of_many_slots
 from debezium_differences import KNOWN, applies, differences, unexplained
 from debezium_modes import MODES
 from debezium_peer import Records, create, java_worker, postgres_config
-from debezium_recordings import write
+from debezium_recordings import RECORDINGS, write
 from debezium_tables import changes, has_all_rows, is_at_end, setup
 from e2e_worker import WorkerProcess
 
@@ -23,8 +23,6 @@ from connect.tools.services import KafkaEndpoint
 from connect.tools.services.sql import SqlEndpoint
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
-RECORDINGS = "CONNECT_RECORD_DEBEZIUM"
-"""The folder in which what Debezium wrote is kept, for the test that goes without it."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 from binlog_servers import BinlogServer, binlog_server
 from debezium_ours import OurRun
 from debezium_peer import Records, create, java_worker
-from debezium_recordings import write
+from debezium_recordings import RECORDINGS, write
 from schema_statements import (
     MODES,
     SETUP,
@@ -24,8 +24,6 @@ from schema_statements import (
 from connect.tools.services import KafkaEndpoint
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
-RECORDINGS = "CONNECT_RECORD_DEBEZIUM"
-"""The folder in which what Debezium wrote is kept, for the test that goes without it."""
 
 
 @pytest.fixture

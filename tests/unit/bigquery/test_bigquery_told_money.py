@@ -1,5 +1,5 @@
-"""What is told of a day's money beside what the statements of that day are billed for, by a plain model of Google's
-rules: of each table the columns that a statement names, and of the table that it changes all columns.
+"""The money that is told for a day comes near what its statements are billed for, by a plain model of Google's rules:
+a statement reads the columns that it names of each table, and all columns of the table that it changes.
 
 https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/dml-syntax#on-demand_query_size_calculation
 """

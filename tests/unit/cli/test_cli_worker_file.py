@@ -23,9 +23,9 @@ FREE = {
     "client.id": "any text is one",
     "internal.topics.writable": "other clusters have topics of any name",
 }
-"""Of these keys every text is right."""
+"""Maps each key that takes any text to the reason."""
 OWN_WRONG = {"rest.audit.log.file": "/nowhere/audit.log"}
-"""Of these keys the general wrong text is right."""
+"""Maps each key that takes the general wrong text to a value that is wrong for it."""
 WRONG = {"PASSWORD": "x", "INT": "soon", "SHORT": "soon", "LONG": "soon", "DOUBLE": "soon", "BOOLEAN": "maybe"}
 
 

@@ -1,4 +1,4 @@
-"""Which rows a group never reads, and where it reads on, when its next offset is not in the log."""
+"""A group whose next offset is not in the log knows which rows it never reads, and where it reads on."""
 
 from __future__ import annotations
 
