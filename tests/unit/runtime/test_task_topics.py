@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
-from pathlib import Path
+from typing import Any
+from weakref import WeakSet
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from connect.api.errors import RetriableError
 from connect.kafka.client.shared import Shared
@@ -17,23 +17,30 @@ from connect.runtime.settings.topic_inspector import BrokerTopicInspector, reser
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.task.task_id import TaskId
 
+GROUP, OWN = "counted-group", "counted-client"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 WORKER = WorkerConfig.parse({
-    "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
+    "bootstrap.servers": "127.0.0.1:1", "group.id": GROUP, "config.storage.topic": "c", "offset.storage.topic": "o",
     "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON,
 })  # fmt: skip
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Only Linux tells the names of threads.")
 
 
-def kafka_clients() -> set[str]:
-    """Return the threads of this process that are clients' own: librdkafka gives each client one of this name."""
-    found = set()
-    for thread in Path("/proc/self/task").iterdir():
-        # A thread of an earlier test's client may end meanwhile.
-        with suppress(FileNotFoundError, ProcessLookupError):
-            if (thread / "comm").read_text().strip() == "rdk:main":
-                found.add(thread.name)
-    return found
+@pytest.fixture
+def clients(monkeypatch: pytest.MonkeyPatch) -> WeakSet[AdminClient]:
+    """Return the admin clients of this test's worker that live now.
+
+    Threads of other tests in this process may make clients of their own meanwhile, which do not count.
+    """
+    alive: WeakSet[AdminClient] = WeakSet()
+
+    class CountedClient(AdminClient):
+        def __init__(self, settings: dict[str, str | int | float | bool], **more: Any) -> None:
+            super().__init__(settings, **more)
+            if str(settings.get("client.id", "")).startswith((GROUP, OWN)):
+                alive.add(self)
+
+    monkeypatch.setattr("connect.kafka.admin.calls.AdminClient", CountedClient)
+    return alive
 
 
 def ask_without_brokers(topics: TaskTopics, name: str, **overrides: str) -> object:
@@ -46,24 +53,24 @@ def ask_without_brokers(topics: TaskTopics, name: str, **overrides: str) -> obje
     return made
 
 
-def test_sources_of_equal_settings_share_one_client_until_the_last_has_ended() -> None:
-    before, topics = kafka_clients(), TaskTopics(WORKER)
+def test_sources_of_equal_settings_share_one_client_until_the_last_has_ended(clients: WeakSet[AdminClient]) -> None:
+    topics = TaskTopics(WORKER)
     asking = [ask_without_brokers(topics, f"s{number}") for number in range(4)]
-    assert len(kafka_clients() - before) == 1
+    assert len(clients) == 1
 
-    own = ask_without_brokers(topics, "own", **{"admin.override.client.id": "mine"})
-    assert len(kafka_clients() - before) == 2
+    own = ask_without_brokers(topics, "own", **{"admin.override.client.id": OWN})
+    assert len(clients) == 2
 
     asking.clear()
     del own
-    assert not kafka_clients() - before
+    assert not clients
 
 
 def test_sources_that_look_at_what_their_topics_hold_share_one_client_for_the_same_brokers(
-    monkeypatch: pytest.MonkeyPatch,
+    clients: WeakSet[AdminClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("connect.runtime.settings.topic_inspector._LOOK_S", 0.0)
-    before, shared = kafka_clients(), Shared[BrokerTopicInspector]()
+    shared = Shared[BrokerTopicInspector]()
 
     def looking(name: str, **overrides: str) -> object:
         reserved = reserved_topics(WORKER, {"name": name, **overrides}, shared)
@@ -72,11 +79,11 @@ def test_sources_that_look_at_what_their_topics_hold_share_one_client_for_the_sa
         return reserved
 
     sources = [looking(f"s{number}") for number in range(4)]
-    assert len(kafka_clients() - before) == 1
+    assert len(clients) == 1
 
     elsewhere = looking("elsewhere", **{"producer.override.bootstrap.servers": "127.0.0.1:2"})
-    assert len(kafka_clients() - before) == 2
+    assert len(clients) == 2
 
     sources.clear()
     del elsewhere
-    assert not kafka_clients() - before
+    assert not clients
