@@ -11,6 +11,7 @@ RUNS ?= 20
 HISTORY_S ?= 600
 SOAK_S ?= 3600
 MIXED_S ?= 3600
+QUICK := -q -n 4 -p no:schemathesis --dist loadfile -m quick tests/unit tests/shape
 # The tests that need services. They wait for those most of the time, so two cores are busy with six processes.
 PROCESSES ?= 6
 SERVED = -q -p no:schemathesis -m "not quick and not chaos" $(BEYOND_CHECK) -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
@@ -36,7 +37,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint units test test-twice flaky test-bigquery wheels mutants planted bench chaos soak sanitize reference screenshots docs clean
+.PHONY: help setup demo check lint units units-twice test test-twice flaky test-bigquery wheels mutants planted bench chaos soak sanitize reference screenshots docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,12 +59,16 @@ lint:
 
 # A third of their time they wait: two cores are busy with four processes.
 units:
-	$(BIN)/python -m pytest -q -n 4 -p no:schemathesis --dist loadfile -m quick tests/unit tests/shape
+	$(BIN)/python -m pytest $(QUICK)
+
+units-twice:
+	$(BIN)/python -m tests.flaky.second_try $(QUICK)
 
 test: check ## Every test, on real Kafka and S3
 	$(BIN)/python -m pytest $(SERVED) $(ARGS)
 
-test-twice: check ## The same, and what failed once more, alone: a flaky test is shown with both outputs
+test-twice: setup ## The same, and what failed once more, alone: a flaky test is shown with both outputs
+	@$(MAKE) --no-print-directory --jobs=2 lint units-twice
 	$(BIN)/python -m tests.flaky.second_try $(SERVED) $(ARGS)
 
 flaky: setup ## Run a test again and again under load (TEST=tests/...::name RUNS=20)
