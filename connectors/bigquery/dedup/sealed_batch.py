@@ -72,10 +72,9 @@ class SealedBatch:
         for piece in self.pieces:
             if not len(piece.offsets):
                 continue
-            before = found.get(piece.partition, piece.range)
-            found[piece.partition] = OffsetRange(
-                min(before.first, piece.range.first), max(before.last, piece.range.last)
-            )
+            its = piece.range
+            before = found.get(piece.partition, its)
+            found[piece.partition] = OffsetRange(min(before.first, its.first), max(before.last, its.last))
         return found
 
     @property

@@ -102,10 +102,13 @@ class FirstRecords:
         return untold
 
     def pending(self) -> Iterator[tuple[TopicPartition, int]]:
-        """Yield the first offset of each batch that waits, with its partition."""
+        """Yield the first offset of each partition whose batches wait for a table, for each such table."""
         for one in self._tables.values():
+            # Offsets of a partition come in order, so its first batch has the first of them.
+            firsts: dict[TopicPartition, Batch] = {}
             for batch in one.batches:
-                yield _partition(batch), _first_offset(batch)
+                firsts.setdefault(_partition(batch), batch)
+            yield from ((partition, _first_offset(batch)) for partition, batch in firsts.items())
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Drop the records of these partitions. A table that is being made for them is made."""

@@ -49,11 +49,13 @@ class TableBuffer:
     sealed_at_s: float = 0.0
     _pieces: list[Piece] = field(default_factory=list)
     _oldest_us: list[int | None] = field(default_factory=list)
+    _first: dict[TopicPartition, int] = field(default_factory=dict)
     _rows: int = 0
     _bytes: int = 0
     _since_s: float = 0.0
     _sealed: SealedBatch | None = None
     _sealed_bytes: int = 0
+    _sealed_first: Mapping[TopicPartition, int] = field(default_factory=dict)
     _writing: Future[Refusals] | None = None
     _retry_at_s: float = 0.0
     _failures: int = 0
@@ -67,7 +69,9 @@ class TableBuffer:
             self._since_s = now_s
         self._pieces.append(Piece(partition, admitted.rows, admitted.offsets, topic_id))
         self._oldest_us.append(admitted.oldest_us)
-        # Counted as they come: every put asks, and there may be a thousand pieces.
+        # Counted as they come: every put and flush asks, and there may be a thousand pieces.
+        first = self._pieces[-1].range.first
+        self._first[partition] = min(first, self._first.get(partition, first))
         self._rows += len(admitted.offsets)
         self._bytes += admitted.rows.nbytes
 
@@ -98,8 +102,8 @@ class TableBuffer:
         """Make a batch of the gathered rows. No batch may be on its way."""
         assert self._sealed is None
         sealed = self._sealed = SealedBatch(self.target, tuple(self._pieces), self.columns, self.dedup, self._bound())
-        self._sealed_bytes = self._bytes
-        self._pieces, self._oldest_us, self._rows, self._bytes = [], [], 0, 0
+        self._sealed_bytes, self._sealed_first = self._bytes, self._first
+        self._pieces, self._oldest_us, self._first, self._rows, self._bytes = [], [], {}, 0, 0
         return sealed
 
     def _bound(self) -> str | None:
@@ -127,17 +131,15 @@ class TableBuffer:
 
     def pending(self) -> Iterator[tuple[TopicPartition, int]]:
         """Yield the first offset of each partition that is not in the table yet."""
-        for piece in self._pieces:
-            yield piece.partition, piece.range.first
-        if self._sealed is not None:
-            for partition, places in self._sealed.ranges.items():
-                yield partition, places.first
+        yield from self._first.items()
+        yield from self._sealed_first.items()
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Drop the gathered rows of these partitions. Rows on their way may still be written, which does no harm."""
         kept = [i for i, piece in enumerate(self._pieces) if piece.partition not in partitions]
         self._pieces = [self._pieces[i] for i in kept]
         self._oldest_us = [self._oldest_us[i] for i in kept]
+        self._first = {partition: first for partition, first in self._first.items() if partition not in partitions}
         self._rows = sum(len(piece.offsets) for piece in self._pieces)
         self._bytes = sum(piece.rows.nbytes for piece in self._pieces)
 
@@ -155,7 +157,7 @@ class TableBuffer:
         if refused:
             assert self._sealed is not None
             self.refused.append((self._sealed, refused))
-        self._sealed, self._sealed_bytes = None, 0
+        self._sealed, self._sealed_bytes, self._sealed_first = None, 0, {}
         self.failure, self._failures, self._retry_at_s = None, 0, 0.0
         return None
 

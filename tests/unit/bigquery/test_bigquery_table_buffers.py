@@ -12,7 +12,7 @@ from bigquery_sql import SqlTable, config
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup.sealed_batch import SealedBatch
+from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
 from connectors.bigquery.dedup.staged_rows import Admitted
 from connectors.bigquery.write.table_buffers import Rotation, TableBuffer, first_pending
 
@@ -128,3 +128,17 @@ def test_rows_of_a_revoked_partition_are_forgotten(table):
     take(buffer, table, Message(1, 0, 1, 0))
     buffer.forget([ZERO])
     assert first_pending([buffer]) == {ONE: 0}
+
+
+def test_a_flush_looks_at_no_offset_of_what_was_gathered_before(table, monkeypatch: pytest.MonkeyPatch):
+    buffer, read = buffer_of(table, rows=10**6), []
+    whole = Piece.range
+    monkeypatch.setattr(Piece, "range", property(lambda piece: read.append(piece) or whole.__get__(piece)))
+    for offset in range(50):
+        take(buffer, table, Message(0, offset, offset, 0))
+    for _ in range(3):
+        assert first_pending([buffer]) == {ZERO: 0}
+    buffer.seal()
+    take(buffer, table, Message(0, 50, 1, 0))
+    assert first_pending([buffer]) == {ZERO: 0}
+    assert len(read) == 51
