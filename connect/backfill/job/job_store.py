@@ -257,7 +257,7 @@ class JobStore:
                 log.read_to_end(deadline.sooner(_OPEN_S))
             except RetriableError:
                 log.read_to_end(deadline, committed_only=True)
-        except ConnectError:
+        except BaseException:
             log.close()
             raise
         return log

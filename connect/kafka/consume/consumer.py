@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError
@@ -86,16 +87,21 @@ class BatchConsumer:
         path, policy = _path(own), _reset_policy(own)
         with translated("making a consumer"):
             self._consumer = Consumer(own, logger=client_logger("consumer"))
-        self._reads = _reads(path, self._consumer)
         self._size = SizeGuess(max_poll_bytes)
-        self._ends = PartitionEnds(self._consumer, policy)
-        self._resets = OffsetResets(self._consumer, policy)
-        self._assignment = Assignment(
-            self._consumer, self._reads, self._ends, self._resets, self._failures, cooperative=cooperative
-        )
-        refresh_s = int(settings.get("topic.metadata.refresh.interval.ms", _REFRESH_MS)) / 1000
-        self._subscription = Subscription(self._consumer, refresh_s=refresh_s)
         self._closed = False
+        # A client that is left to the garbage collector may hang for ever in whatever line comes.
+        with ExitStack() as unless_made:
+            unless_made.callback(self._consumer.close)
+            self._reads = _reads(path, self._consumer)
+            unless_made.callback(self._reads.close)
+            self._ends = PartitionEnds(self._consumer, policy)
+            self._resets = OffsetResets(self._consumer, policy)
+            self._assignment = Assignment(
+                self._consumer, self._reads, self._ends, self._resets, self._failures, cooperative=cooperative
+            )
+            refresh_s = int(settings.get("topic.metadata.refresh.interval.ms", _REFRESH_MS)) / 1000
+            self._subscription = Subscription(self._consumer, refresh_s=refresh_s)
+            unless_made.pop_all()
 
     def subscribe(
         self,
@@ -223,9 +229,16 @@ class BatchConsumer:
         if self._closed:
             return
         self._closed = True
-        self._consumer.unsubscribe()
-        while self._assignment.owned and not deadline.expired:
-            self._serve(min(_WAIT_S, deadline.remaining_s))
+        try:
+            with translated("leaving the group", self._needs()):
+                self._consumer.unsubscribe()
+            while self._assignment.owned and not deadline.expired:
+                self._serve(min(_WAIT_S, deadline.remaining_s))
+        finally:
+            self._free(deadline)
+        self._failures.raise_first()
+
+    def _free(self, deadline: Deadline) -> None:
         self._reads.close()
         # It waits for the coordinator without a timeout.
         leaving = threading.Thread(target=self._consumer.close, name="kafka-consumer-close", daemon=True)
@@ -233,7 +246,6 @@ class BatchConsumer:
         leaving.join(max(0.001, deadline.remaining_s))
         if leaving.is_alive():
             _LOG.warning("The consumer did not leave its group in time; the group drops it after session.timeout.ms.")
-        self._failures.raise_first()
 
     def _needs(self) -> Needs:
         owned = {tp.topic for tp in self._assignment.owned}

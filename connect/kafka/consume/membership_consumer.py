@@ -48,10 +48,13 @@ class MembershipConsumer:
         self._consumer: Consumer | None = None
         with translated(f"joining the group of topic {topic}", self._needs):
             own = {**settings, **_PROTOCOL, "error_cb": self._contact.on_error}
-            self._consumer = Consumer(own, logger=client_logger("membership"))
-            self._consumer.subscribe(
-                [topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
-            )
+            consumer = Consumer(own, logger=client_logger("membership"))
+            try:
+                consumer.subscribe([topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
+            except BaseException:
+                consumer.close()
+                raise
+            self._consumer = consumer
 
     def poll(self, timeout_s: float) -> None:
         """Serve the group. ConnectError: somebody must mend something; RetriableError: a broker is away for now."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -68,11 +69,12 @@ class KeyValueLog:
         self._needs = Needs.of(consumer, "Read", [topic])
         self._on_record = on_record
         self._on_error = on_error or self._log_error
+        # confluent_kafka lets one thread at a time into a client, and the reader is always inside its consumer.
+        self._admin = TopicAdmin(admin_part(consumer))
+        # Writers have threads, so they come behind all that may fail.
         self._writer = RecordWriter(topic, producer) if producer is not None else None
         self._transactions = TransactionWriter(topic, transactional) if transactional is not None else None
         self._consumer: Consumer | None = None
-        # confluent_kafka lets one thread at a time into a client, and the reader is always inside its consumer.
-        self._admin = TopicAdmin(admin_part(consumer))
         self._positions: dict[int, int] = {}
         self._moved = threading.Condition()
         self._stop = threading.Event()
@@ -81,19 +83,18 @@ class KeyValueLog:
         """The last error of the reader; None again once records or ends are read."""
 
     def start(self, deadline: Deadline) -> None:
-        """Read the topic to its end, then go on reading. RetriableError: not done in time, `close` and start anew."""
-        self.begin(deadline)
-        self.read_to_end(deadline)
+        """Read the topic to its end, then go on reading. RetriableError: not done in time, open another log.
+
+        A log that could not start is closed.
+        """
+        with self._closed_on_failure():
+            self._begin(deadline)
+            self.read_to_end(deadline)
 
     def begin(self, deadline: Deadline) -> None:
         """Begin as `start` does, without waiting for the end, which an open transaction may hide."""
-        with translated(f"making a consumer for topic {self.topic}", self._needs):
-            self._consumer = Consumer(self._consumer_settings, logger=client_logger("kv_log"))
-        partitions = self._partitions(deadline)
-        self._positions = dict.fromkeys(partitions, 0)
-        # A number: librdkafka may take half a second to look up what "beginning" means. Were it gone, the reset tells.
-        self._consumer.assign([KafkaPartition(self.topic, p, 0) for p in partitions])
-        self._thread.start()
+        with self._closed_on_failure():
+            self._begin(deadline)
 
     def put(self, key: bytes, value: bytes | None) -> Future[None]:
         """Write a record (None: a tombstone); the future ends when every in-sync replica has it."""
@@ -144,6 +145,24 @@ class KeyValueLog:
         transactions, self._transactions = self._transactions, None
         if transactions is not None:
             transactions.close()
+
+    @contextmanager
+    def _closed_on_failure(self) -> Iterator[None]:
+        """Let go of the clients where the block fails: one that the garbage collector ends may hang for ever."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, deadline: Deadline) -> None:
+        with translated(f"making a consumer for topic {self.topic}", self._needs):
+            self._consumer = Consumer(self._consumer_settings, logger=client_logger("kv_log"))
+        partitions = self._partitions(deadline)
+        self._positions = dict.fromkeys(partitions, 0)
+        # A number: librdkafka may take half a second to look up what "beginning" means. Were it gone, the reset tells.
+        self._consumer.assign([KafkaPartition(self.topic, p, 0) for p in partitions])
+        self._thread.start()
 
     def _claimed(self) -> TransactionWriter:
         if self._transactions is None:

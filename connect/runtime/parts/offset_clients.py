@@ -7,7 +7,6 @@ import os
 import threading
 from contextlib import ExitStack
 
-from connect.api.errors import ConnectError
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
 from connect.lib.deadline import Deadline
@@ -44,16 +43,15 @@ class OffsetClients:
     def _open_offsets(self, deadline: Deadline) -> OpenOffsets:
         client_id = f"{self._worker.client_prefix}-offsets-{os.getpid()}"
         producer = self._producers.take_shared()
-        offsets = OpenOffsets(
-            self._worker.offset_storage_topic,
-            consumer_settings(self._worker.originals, {}, client_id=client_id).properties,
-            producer,
-            level=logging.DEBUG,  # the worker warns of it, once for all its hosts
-        )
         try:
+            offsets = OpenOffsets(
+                self._worker.offset_storage_topic,
+                consumer_settings(self._worker.originals, {}, client_id=client_id).properties,
+                producer,
+                level=logging.DEBUG,  # the worker warns of it, once for all its hosts
+            )
             offsets.begin(deadline)
-        except ConnectError:
-            offsets.close()
+        except BaseException:
             self._producers.give_back(producer)
             raise
         return offsets

@@ -61,7 +61,11 @@ class TaskProducers:
         alone = known(producer_settings(self._worker.originals, given, client_id=client_id), task)
         if not shares_client(self._worker.originals, given):
             producer = BatchProducer(alone)
-            producer.prepare()
+            try:
+                producer.prepare()
+            except BaseException:
+                producer.close()
+                raise
             return producer
         shared = producer_settings(self._worker.originals, given, client_id=self._shared_id)
         return PooledProducer(self._pool, shared.properties, alone)

@@ -115,14 +115,18 @@ class KafkaTopics:
 
     def close(self) -> None:
         """Let go of the partitions."""
-        if self._reading:
+        if not self._reading:
+            return
+        try:
             self._consumer.assign({})
+        finally:
             self._consumer.close(Deadline.after(CLOSE_S))
 
     @cached_property
     def _consumer(self) -> BatchConsumer:
+        made = BatchConsumer(self._settings)
         self._reading = True
-        return BatchConsumer(self._settings)
+        return made
 
     def _decoded(self, raw: RawBatch) -> list[Batch]:
         self._bad.clear()

@@ -58,5 +58,6 @@ class KafkaTopicRecords:
 
     @cached_property
     def _consumer(self) -> BatchConsumer:
+        made = BatchConsumer(self._settings)
         self._has_consumer = True
-        return BatchConsumer(self._settings)
+        return made
