@@ -50,7 +50,8 @@ def check_log(config: BigQuerySinkConfig, warehouse: Warehouse, target: str) -> 
             f"Table {config.table_path(target)} lacks {log.rows} rows that dedup.mode=compact has written to "
             f"{log.name}, and dedup.mode={mode.name} would leave them there.",
             key="dedup.mode",
-            fix="Set dedup.mode=merge, which merges them with its first batch, and change the mode then.",
+            fix="Set dedup.mode=merge, which merges them with its first batch, and change the mode then. Where other "
+            f"tables of the connector are of dedup.mode={mode.name} by now, do so in a connector for this table alone.",
         )
 
 

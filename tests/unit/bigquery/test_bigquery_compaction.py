@@ -223,6 +223,17 @@ def test_a_change_to_merge_takes_the_log_over_and_other_modes_are_refused(servic
     assert service.rows("_orders_log") == []
 
 
+def test_a_view_that_a_log_held_back_goes_on_once_it_was_merged_as_the_refusal_says(service):
+    runs = runs_of(9)
+    Life(service).load(*runs[:6])
+    with pytest.raises(ConfigError, match=r"lacks \d+ rows .*_orders_log") as refused:
+        Life(service, **{"dedup.mode": "view"}).load(runs[6])
+    assert refused.value.fix.startswith("Set dedup.mode=merge, which merges them with its first batch")
+    Life(service, **{"dedup.mode": "merge"}).load(runs[6])
+    Life(service, **{"dedup.mode": "view"}).load(runs[7])
+    assert shown(service, "orders_latest") == model_of(runs, {})
+
+
 def test_a_log_is_merged_by_its_age_or_size_once(service):
     rules = CompactionRules(interval_ms=86_400_000, percent=25)
 
