@@ -8,9 +8,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
-from bigquery_history_checks import PromisedRows, check_budget, check_values
+from bigquery_history_checks import check_budget
 from bigquery_history_log import Sent, Topics, batches
 from bigquery_history_member import Member
+from bigquery_history_readers import Readers
 from bigquery_history_settings import SETTINGS
 from histories import History
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery
@@ -20,7 +21,6 @@ from connect.api.errors import ConfigError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.bigquery.dedup.side_tables import MODE_LABEL
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 
@@ -34,7 +34,7 @@ DAYS_A_SECOND: Final = 1 / 30
 MODES: Final = ("merge", "compact", "auto")
 """Modes that may follow each other."""
 MANY: Final = 40
-"""So many topics some histories have."""
+"""So many topics one history of eight has; it takes the time of twenty others."""
 
 
 class BigQueryHistory:
@@ -44,10 +44,9 @@ class BigQueryHistory:
         """`clients`: the next one that a task opens is put there."""
         draw = history.draw
         self._service, self._clients, self._history, self._draw = service, clients, history, draw
-        names = draw.choice([["t"], ["t", "u"], ["t", "u"], [f"t{number}" for number in range(MANY)]])
+        names = draw.choice([*[["t"]] * 2, *[["t", "u"]] * 5, [f"t{number}" for number in range(MANY)]])
         self._topics = Topics(draw, names)
         settings, self._promise = draw.choice(SETTINGS)
-        self._checks = PromisedRows(self._promise)
         self._may_log = self._promise.keep == "latest" and draw.random() < 0.5
         if self._may_log:
             settings = {**settings, "dedup.mode": "compact", "dedup.compact.interval.ms": draw.choice(["0", "50"])}
@@ -69,6 +68,10 @@ class BigQueryHistory:
         self._committed = dict.fromkeys(self._topics.logs, 0)
         self._changed_at = dict(self._committed)
         self._letters: set[tuple[str, str, int, int]] = set()
+        self._readers = Readers(
+            service, self._settings, self._topics, self._table_of, self._promise, self._letters, self._committed,
+            self._changed_at,
+        )  # fmt: skip
         self._clock_s, self._may_die = 100.0, True
         self._members: list[Member] = []
         self._frozen: list[Member] = []
@@ -155,7 +158,7 @@ class BigQueryHistory:
 
     def _read(self, member: Member, partition: TopicPartition, count: int) -> None:
         start = member.reads[partition]
-        rows = [row for row in self._topics.logs[partition] if row.offset >= start][:count]
+        rows = self._topics.read(partition, start, count)
         if not rows:
             return
         end = rows[-1].offset + 1
@@ -192,7 +195,7 @@ class BigQueryHistory:
         member.context.rejected.clear()
 
     def _letter(self, sent: Sent, why: object) -> None:
-        assert self._is_bad(sent), f"a good record is refused: {sent}: {why}"
+        assert self._promise.is_bad(sent), f"a good record is refused: {sent}: {why}"
         self._letters.add(sent.place)
 
     def _flush(self) -> None:
@@ -223,10 +226,16 @@ class BigQueryHistory:
             act()
         except ProcessDiedError:
             self._bury(member)
-        except ConfigError:
-            if member not in self._frozen or not self._is_viewed() or member.mode == "view":
+        except ConfigError as error:
+            if not self._readers.see_views:
                 raise
-            self._bury(member)  # of a mode that merged, it may not go on
+            if member in self._frozen and member.mode != "view":
+                self._bury(member)  # of a mode that merged, it may not go on
+                return
+            if "was given another dedup.mode while" in error.message:
+                self._bury(member)  # a process that was frozen did so, and a restart goes on
+                return
+            self._merge_alone()
 
     def _kill(self) -> None:
         self._bury(self._draw.choice(self._members))
@@ -289,17 +298,53 @@ class BigQueryHistory:
         logs = [name for name in self._service.tables if name.endswith("_log")]  # they are merged before
         has_no_view = self._budget_bytes or any(map(self._service.rows, logs))
         others = {*MODES, "view"} - {self._settings["dedup.mode"], "view" if has_no_view else ""}
-        mode = "view" if self._is_viewed() else self._draw.choice(sorted(others))  # such tables stay as they are
+        self._go_on_with(
+            "view" if self._readers.see_views else self._draw.choice(sorted(others))
+        )  # views stay as they are
+
+    def _go_on_with(self, mode: str) -> None:
+        """Stop all processes of the group, and start them with another mode."""
         self._history.note("change", mode=mode)
         for member in self._members:
             self._end(member)
         self._members = []
         self._settings["dedup.mode"] = mode
-        self._changed_at = dict(self._committed)
+        self._changed_at.update(self._committed)
         self._rebalance()
 
-    def _is_viewed(self) -> bool:
-        return self._settings.get("dedup.mode") == "view"
+    def _merge_alone(self) -> None:
+        """A process that was frozen has written to logs before the view took their tables over, which refuses now.
+
+        Do as it says: merge each table by a connector of its own, which reads all, and start the view again.
+        """
+        tables = self._readers.held_back()
+        assert tables, "a view is refused, though no log has rows"
+        faults, self._service.faults, self._may_die = self._service.faults, 0.0, False
+        for member in self._members:
+            self._end(member)
+        self._settings["dedup.mode"] = "merge"
+        for table in tables:
+            self._history.note("merge alone", table=table)
+            self._members = [member] = [self._born(0)]
+            member.reads = {p: 0 for p in self._topics.logs if self._table_of[p.topic] == table}
+            member.task.assigned(list(member.reads))
+            for partition in list(member.reads):
+                self._read(member, partition, 1 << 30)
+            self._settle(member)
+        self._settings["dedup.mode"], self._service.faults, self._may_die = "view", faults, True
+        self._members = []
+        self._rebalance()
+
+    def _settle(self, member: Member) -> None:
+        """Flush until a process has written all that it has read, and end it."""
+        deadline, written = Deadline.after(SETTLE_S), dict.fromkeys(member.reads, 0)
+        while any(written[p] < self._topics.end(p) for p in member.reads):
+            assert deadline.wait(0.002), f"stood still: {member.context.explained}"
+            self._clock_s += 1
+            with suppress(RetriableError):
+                written.update(member.task.flush(Deadline.after(10)))
+            self._read_letters(member)
+        self._end(member)
 
     def _learn_ids(self) -> None:
         self._topic_ids.update({topic: self._topics.id_of(topic) for topic in self._table_of})
@@ -329,59 +374,10 @@ class BigQueryHistory:
                 if member in self._members:
                     self._mortally(member, lambda m=member: self._commit(m))
             self._clock_s += 1
-            deadline.wait(0.002)
+            # Who looks all the time takes the threads that write their turn.
+            deadline.wait(0.02 if sum(self._committed.values()) == committed else 0.002)
         self._service.faults, self._may_die = before, True
-        self._look(is_settled=not self._frozen)
-
-    # These methods read what the tables hold, and compare it with what was sent.
-
-    def _is_bad(self, sent: Sent) -> bool:
-        if self._promise.key == ("place",):
-            return sent.is_bad
-        return self._promise.is_bad(sent)
-
-    def _look(self, *, is_settled: bool) -> None:
-        """Check that the tables hold what the README promises of all that was read."""
-        log = self._topics.all
-        wrong = {sent.place for sent in log if self._is_bad(sent)} ^ self._letters
-        named = [one for one in log if one.place in wrong]
-        assert not wrong, f"letters that are none, or are missing: {named[:5]}"
-        for table in set(self._table_of.values()):
-            sent = [one for one in log if self._table_of[one.topic] == table]
-            rows, has_all_values = self._shown(table)
-            alive = [row for row in rows if not row.get("_deleted")]
-            if self._promise.key == ("place",):
-                self._checks.each(sent, rows)
-            else:
-                self._checks.rows(sent, alive)
-            if is_settled and has_all_values:
-                check_values(sent, alive)
-
-    def _shown(self, table: str) -> tuple[list[dict[str, Any]], bool]:
-        """Return the rows that readers see, and True if they have all columns of the table.
-
-        Readers see the table or, while a log has rows that no merge has met, the view, which may lack new columns.
-        """
-        rows = self._service.rows(table)
-        log = f"_{table}_log"
-        if self._is_viewed():
-            labels = self._service.tables[table].resource.get("labels") or {}
-            return (self._service.rows(f"{table}_latest"), False) if labels.get(MODE_LABEL) == "view" else (rows, True)
-        if log not in self._service.tables:
-            return rows, True
-        if self._settings["dedup.mode"] == "merge" and (self._has_merged(table) or not self._service.rows(log)):
-            return rows, True
-        shown = self._service.rows(f"{table}_latest")
-        return shown, bool(shown) and bool(rows) and shown[0].keys() == rows[0].keys()
-
-    def _has_merged(self, table: str) -> bool:
-        """Return True if records were written since the mode was changed: their merge takes in what the log has."""
-        new = {
-            (partition, row.offset)
-            for partition, rows in self._topics.logs.items() if self._table_of[partition.topic] == table
-            for row in rows if not self._is_bad(row) and row.value is not None
-        }  # fmt: skip
-        return any(self._changed_at[partition] <= offset < self._committed[partition] for partition, offset in new)
+        self._readers.look(is_settled=not self._frozen)
 
     def _finish(self) -> None:
         self._history.note("the end")
@@ -395,5 +391,5 @@ class BigQueryHistory:
         self._members = [self._born(number) for number in range(self._tasks)]
         left = [name for name in self._service.tables if "_tmp_" in name]
         assert not left, f"staging tables that nobody drops: {left}"
-        self._look(is_settled=True)
+        self._readers.look(is_settled=True)
         check_budget(self._service.billed, self._budget_bytes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -84,8 +85,8 @@ class Promise:
         return None if None in values else values
 
     def is_bad(self, sent: Sent) -> bool:
-        if sent.is_bad:
-            return True
+        if sent.is_bad or self.key == ("place",):
+            return sent.is_bad
         if sent.value is None and self.delete == "ignore":
             return False
         return self.identity(sent) is None and not self.appends_keyless
@@ -150,6 +151,12 @@ class Topics:
     def end(self, partition: TopicPartition) -> int:
         log = self.logs[partition]
         return log[-1].offset + 1 if log else 0
+
+    def read(self, partition: TopicPartition, start: int, count: int) -> list[Sent]:
+        """Return at most `count` records of a partition, the first at `start` or behind it: offsets have gaps."""
+        log = self.logs[partition]
+        first = bisect_left(log, start, key=lambda sent: sent.offset)
+        return log[first : first + count]
 
     def grow(self, count: int) -> None:
         for _ in range(count):
