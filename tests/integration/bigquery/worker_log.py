@@ -30,7 +30,7 @@ class WorkerLog:
     """
 
     tables: Mapping[str, str]
-    """Gives the table of each topic."""
+    """Gives the table of each topic as it is now."""
     partitions: int
     by_version: bool
     good: list[Message] = field(default_factory=list)
@@ -90,8 +90,8 @@ class WorkerLog:
         """Return the offset from which on a partition may be read again: what lies before is in a copied table."""
         return self.starts.get((topic, partition), 0)
 
-    def forget(self) -> None:
-        """Go on with the rows that there are; see `forgotten`. All was read."""
+    def move(self, copies: Mapping[str, str]) -> None:
+        """Go on in copies of the tables, with the rows that there are; see `forgotten`. All was read."""
         kept = []
         for table in self.made:
             log = self._of(table)
@@ -102,6 +102,8 @@ class WorkerLog:
                 known = self.forgotten.get((table, gone))
                 self.forgotten[table, gone] = last if known is None or last.order > known.order else known
         self.good, self.starts = kept, dict(self.ends)
+        self.tables = {topic: copies[table] for topic, table in self.tables.items()}
+        self.forgotten = {(copies[table], key): gone for (table, key), gone in self.forgotten.items()}
 
     def may_lack(self, table: str, found: Mapping[int | None, str | None]) -> set[int | None]:
         """Return the keys that are not found, and of which all records are older than a forgotten delete."""
