@@ -141,4 +141,5 @@ $(VENV)/demo.installed: $(VENV)/bin/python $(PACKAGE_FILES)
 
 $(VENV)/dev.installed: $(VENV)/bin/python $(PACKAGE_FILES)
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	$(PIP) install --constraint constraints.txt --no-deps sqlalchemy-firebird firebird-driver firebird-base
 	@touch $@ $(VENV)/demo.installed

@@ -72,12 +72,16 @@ def engine_of(
     options: dict[str, Any] = {"connect_args": {**secured, **connecting.arguments}, **connecting.engine_options(url)}
     if isolation is not None:
         options["isolation_level"] = isolation
-    engine = _made(url, options, connecting.extras.get(url.drivername))
+    extra = connecting.extras.get(url.drivername)
+    by_extra = f"pip install 'connect-for-kafka[{extra}]'" if extra else ""
+    engine = _made(url, options, connecting.installed_by.get(url.drivername, by_extra))
     connecting.prepare_engine(engine)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
         connecting.prepare(connection)
+        if not session:
+            return  # some drivers refuse to commit what was not begun
         cursor = connection.cursor()
         for statement in session:
             cursor.execute(statement)
@@ -87,7 +91,7 @@ def engine_of(
     return engine
 
 
-def _made(url: sa.URL, options: dict[str, Any], extra: str | None) -> sa.Engine:
+def _made(url: sa.URL, options: dict[str, Any], installed_by: str) -> sa.Engine:
     try:
         made = sa.create_engine(url, poolclass=NullPool, hide_parameters=True, **options)
         made.dialect.create_connect_args(url)
@@ -97,7 +101,7 @@ def _made(url: sa.URL, options: dict[str, Any], extra: str | None) -> sa.Engine:
         raise ConfigError(
             f"connection.url: the driver of {url.drivername} cannot be used: {why}.",
             key="connection.url",
-            fix=_installation(extra),
+            fix=_installation(installed_by),
         ) from None
     except ValueError as error:
         raise ConfigError(
@@ -106,8 +110,8 @@ def _made(url: sa.URL, options: dict[str, Any], extra: str | None) -> sa.Engine:
     return made
 
 
-def _installation(extra: str | None) -> str:
-    what = f"Run: pip install 'connect-for-kafka[{extra}]'" if extra else "Install the driver's package"
+def _installation(command: str) -> str:
+    what = f"Run: {command}" if command else "Install the driver's package"
     return f"{what} in the worker's environment, or name another driver in a SQLAlchemy URL."
 
 

@@ -19,6 +19,8 @@ DIALECTS: Final = {
     "mariadb": f"{_HERE}.mysql.dialect:MariaDb",
     "mysql": f"{_HERE}.mysql.dialect:MySql",
     "sqlite": f"{_HERE}.sqlite.dialect:Sqlite",
+    "firebirdsql": f"{_HERE}.firebird.dialect:Firebird",
+    "firebird": f"{_HERE}.firebird.dialect:Firebird",
     "oracle": f"{_HERE}.partly_known.dialect:Oracle",
     "mssql": f"{_HERE}.partly_known.dialect:MsSql",
     "sqlserver": f"{_HERE}.partly_known.dialect:MsSql",

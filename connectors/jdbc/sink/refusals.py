@@ -20,11 +20,11 @@ _REFUSED_NUMBERS: Final = frozenset({
     1592, 1644, 1690, 1748, 3140, 3156, 3157, 3819, 4025, 4078,
 })  # fmt: skip
 _REFUSED_KINDS: Final = frozenset({"DataError", "IntegrityError"})
-_CHANGED_STATES: Final = frozenset({"42P01", "42703", "0A000"})
+_CHANGED_STATES: Final = frozenset({"42P01", "42703", "0A000", "42S02", "42S22"})
 """No such table, no such column, a cached plan of a table that was changed."""
 _CHANGED_NUMBERS: Final = frozenset({1054, 1146, 1136})
 _CHANGED_SQLITE: Final = ("no such table", "no such column", "has no column")
-_DENIED_STATES: Final = frozenset({"42501"})
+_DENIED_STATES: Final = frozenset({"42501", "28000"})
 _DENIED_NUMBERS: Final = frozenset({1044, 1142, 1143, 1227, 1370})
 
 

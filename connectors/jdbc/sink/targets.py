@@ -192,7 +192,8 @@ class TargetTables:
     def _add_column(self, target: Target, member: Member) -> str:
         dialect = self._database.sql_dialect
         column = ddl.CreateColumn(self._column(member)).compile(dialect=dialect)
-        return f"ALTER TABLE {dialect.identifier_preparer.format_table(_named(target.name))} ADD COLUMN {column}"
+        table, adds = dialect.identifier_preparer.format_table(_named(target.name)), self._database.writing.adds_column
+        return f"ALTER TABLE {table} {adds} {column}"
 
     def _column(self, member: Member) -> sa.Column[Any]:
         kind = self._statements.column_type(member)

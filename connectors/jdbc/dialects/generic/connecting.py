@@ -18,6 +18,8 @@ class Connecting:
     """This statement asks nothing but for an answer."""
     extras: ClassVar[Mapping[str, str]] = {}
     """The extra of this product that has a driver stands behind its name. They take `connect_timeout` in seconds."""
+    installed_by: ClassVar[Mapping[str, str]] = {}
+    """The command that installs a driver that is no extra of this product stands behind its name."""
     quick_connections: int = 1
     """A reader holds so many connections where it reads quickly."""
     arguments: ClassVar[Mapping[str, Any]] = {}

@@ -22,6 +22,8 @@ class Writing(ABC):
     """This quotes a name in a database that has rights; empty: it has none."""
     copy: str = ""
     """This statement makes a table as another one is; empty: there is none."""
+    adds_column: str = "ADD COLUMN"
+    """ALTER TABLE says this before a new column."""
     upserts_by_any_key: bool = False
     """True if a row is found by whichever key it breaks, without its name."""
     may_create: str = ""

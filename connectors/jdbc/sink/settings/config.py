@@ -37,8 +37,8 @@ class JdbcSinkConfig(ConnectionKeys):
     connection_url: Url = key(
         "connection.url", UrlText(""), importance="high", group=DATABASE, display_name="JDBC URL", width="long",
         reach=URL_REACH, bounds=URL_BOUNDS,
-        doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:) or a "
-        "SQLAlchemy URL of one of these databases. Keep the password in connection.password.",
+        doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, "
+        "jdbc:firebirdsql:) or a SQLAlchemy URL of one of these databases. Keep the password in connection.password.",
     )  # fmt: skip
     dialect_name: Annotated[String, one_of(*DIALECTS)] = key(
         "dialect.name", "", importance="low", group=DATABASE, display_name="Database Dialect", width="long",

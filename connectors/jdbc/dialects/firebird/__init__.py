@@ -1,0 +1,1 @@
+"""Describes Firebird to the JDBC connectors."""

@@ -1,0 +1,140 @@
+"""Completes SQLAlchemy's dialect of Firebird: names as they are, types of their width, a server for each connection."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine.result import IteratorResult, SimpleResultMetaData
+from sqlalchemy_firebird.base import FBCompiler, FBDDLCompiler
+from sqlalchemy_firebird.firebird import FBDialect_firebird
+from sqlalchemy_firebird.types import (
+    FBBIGINT,
+    FBBINARY,
+    FBBLOB,
+    FBDECFLOAT,
+    FBINT128,
+    FBSMALLINT,
+    FBTEXT,
+    FBVARBINARY,
+)
+
+from connectors.jdbc.dialects.firebird.url import DEFAULT_PORT
+
+_LIKE_JDBC: dict[type, sa.types.TypeEngine[Any]] = {
+    FBBIGINT: sa.BIGINT(), FBSMALLINT: sa.SMALLINT(), FBINT128: sa.NUMERIC(38, 0), FBDECFLOAT: sa.NUMERIC(),
+    FBBINARY: sa.BINARY(), FBVARBINARY: sa.VARBINARY(), FBBLOB: sa.BLOB(), FBTEXT: sa.TEXT(),
+}  # fmt: skip
+"""A type that sqlalchemy-firebird reflects as kin of another stands before the one that JDBC has for it."""
+
+
+class _Compiler(FBCompiler):  # type: ignore[misc]  # the package has no types
+    def render_bind_cast(self, type_: Any, dbapi_type: Any, sqltext: str) -> str:
+        """Return a text without a length as it is: a cast would make a BLOB of it, which no index compares with."""
+        if isinstance(dbapi_type, sa.String) and not dbapi_type.length:
+            return sqltext
+        cast: str = super().render_bind_cast(type_, dbapi_type, sqltext)
+        return cast
+
+
+class _DdlCompiler(FBDDLCompiler):  # type: ignore[misc]  # the package has no types
+    def visit_create_table(self, create: Any, **kw: Any) -> str:
+        """Return the statement without IF NOT EXISTS, which Firebird does not know before its release 6."""
+        made: str = super().visit_create_table(create, **kw)
+        return made.replace("CREATE TABLE IF NOT EXISTS ", "CREATE TABLE ", 1)
+
+
+class _CatalogConnection:
+    """Gives the rows of the package's questions to the catalog under the names that it reads them by."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def exec_driver_sql(self, statement: str, parameters: Any = None) -> IteratorResult[Any]:
+        """Run a statement; the server tells the names of columns in capitals."""
+        result = self._connection.exec_driver_sql(statement, parameters)
+        names = list(result.keys())
+        return IteratorResult(SimpleResultMetaData([key.lower() for key in names]), iter(result.all()))
+
+
+class FirebirdEngineDialect(FBDialect_firebird):  # type: ignore[misc]  # the package has no types
+    """Speaks to Firebird as the package does, but for what this module's first line names."""
+
+    supports_statement_cache = True
+    requires_name_normalize = False
+    statement_compiler = _Compiler
+    ddl_compiler = _DdlCompiler
+    driver_arguments: ClassVar[frozenset[str]] = frozenset({"user", "password", "charset", "role"})
+
+    def normalize_name(self, name: Any) -> Any:
+        """Return a name of the catalog as it is: JDBC tells it so, and topics and fields have it."""
+        return name
+
+    def denormalize_name(self, name: Any) -> Any:
+        """Return the name by which the catalog is asked."""
+        return name
+
+    def create_connect_args(self, url: sa.URL) -> tuple[list[Any], dict[str, Any]]:
+        """Return what the driver connects with.
+
+        The package keeps the server of a database's path in one place of the process: two servers that have the same
+        path would be taken for each other.
+        """
+        if url.host is None:
+            raise sa.exc.ArgumentError("A URL of Firebird names its server.")
+        host = f"[{url.host}]" if ":" in url.host else url.host
+        given = {"user": url.username, "password": url.password, **url.query}
+        named = {name: value for name, value in given.items() if name in self.driver_arguments and value is not None}
+        return [], {"database": f"inet://{host}:{url.port or DEFAULT_PORT}/{url.database}", **named}
+
+    def has_table(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> bool:
+        """Return True if there is a table or a view of this name."""
+        return bool(super().has_table(_CatalogConnection(connection), table_name, schema, **kw))
+
+    def get_table_names(self, connection: Any, schema: str | None = None, **kw: Any) -> Any:
+        """Return the names of the tables."""
+        return super().get_table_names(_CatalogConnection(connection), schema, **kw)
+
+    def get_temp_table_names(self, connection: Any, schema: str | None = None, **kw: Any) -> Any:
+        """Return the names of the global temporary tables."""
+        return super().get_temp_table_names(_CatalogConnection(connection), schema, **kw)
+
+    def get_view_names(self, connection: Any, schema: str | None = None, **kw: Any) -> Any:
+        """Return the names of the views."""
+        return super().get_view_names(_CatalogConnection(connection), schema, **kw)
+
+    def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        """Return the columns of a table with types of their width."""
+        found = super().get_columns(_CatalogConnection(connection), table_name, schema, **kw)
+        return [{**column, "type": _LIKE_JDBC.get(type(column["type"]), column["type"])} for column in found]
+
+    def get_pk_constraint(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        """Return the primary key of a table."""
+        return super().get_pk_constraint(_CatalogConnection(connection), table_name, schema, **kw)
+
+    def get_indexes(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        """Return the indexes of a table."""
+        return super().get_indexes(_CatalogConnection(connection), table_name, schema, **kw)
+
+    def get_unique_constraints(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
+        """Return the unique constraints of a table."""
+        return super().get_unique_constraints(_CatalogConnection(connection), table_name, schema, **kw)
+
+    def do_terminate(self, dbapi_connection: Any) -> None:
+        """Close a connection, for which the driver has no quicker way."""
+        dbapi_connection.close()
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        """Return the driver. ImportError: Firebird's own library is not there."""
+        found = super().import_dbapi()
+        try:
+            found.load_api()
+        except Exception as error:  # the package's own classes differ by what is missing
+            raise ImportError(
+                f"libfbclient cannot be loaded ({error}), which is Firebird's own: apt-get install libfbclient2"
+            ) from error
+        return found
