@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -25,19 +26,24 @@ _SUSPECT: Final = re.compile(
     r"|(?:^|[._-])(?:pass|auth|sas|sig|pat|pem)(?:$|[._-])|(?:^|[._-])(?:bearer|license)$",
     re.IGNORECASE,
 )
-# As above, for a text whose names are not told apart yet.
-_SOUNDS_SECRET: Final = re.compile(
-    r"passw|phrase|pwd|secret|token|cred|user|jaas|auth|cookie|sig|connection|key|pass|sas|pat|pem|bearer|license",
-    re.IGNORECASE,
-)
+# As above, for a text whose names are not told apart yet. A pattern of these takes 20 times as long for a long text,
+# and lets no other thread go on meanwhile.
+_SECRET_SOUNDS: Final = (
+    "pass", "phrase", "pwd", "secret", "token", "cred", "user", "jaas", "auth", "cookie", "sig", "connection", "key",
+    "sas", "pat", "pem", "bearer", "license",
+)  # fmt: skip
+_ASCII_BY_CASE: Final = (("\u0130", "i"), ("\u0131", "i"), ("\u017f", "s"), ("\u212a", "k"))
+"""Letters beyond ASCII that are an ASCII letter for patterns that ignore case."""
 _MAY_HOLD_PARTS: Final = re.compile(r"[=:%]|--|bearer", re.IGNORECASE)
 PARTS_MAX: Final = 1000
 """A text with more secrets than that is hidden from the last of them on."""
 _LONG_CHARS: Final = 16_384
-_LONG_KEPT: Final = 16
+_LONG_KEPT: Final = 64
+"""More than a connector's history has configurations: else all are searched again each time that it is shown."""
+_LONG_LOCK: Final = threading.Lock()
 _DIGEST_KEY: Final = os.urandom(32)
 _PARTS_OF_LONG: Final[dict[bytes, Sequence[SecretPart]]] = {}
-"""The parts of long texts by the texts' digests: a text with secrets is kept by nobody but its owner."""
+"""The parts of long texts by the texts' digests, the last asked for last. Only its owner keeps a text with secrets."""
 _LAYERS: Final = 2
 """A URL in a parameter of another one has its escapes escaped, `%253A`; nobody writes more."""
 _SCHEME_CHARS: Final = 40
@@ -83,6 +89,15 @@ def is_suspect(key: str) -> bool:
     return _SUSPECT.search(key) is not None
 
 
+def _sounds_secret(text: str) -> bool:
+    """Tell if a text may hold a name that `is_suspect`."""
+    if not text.isascii():
+        for letter, same in _ASCII_BY_CASE:
+            text = text.replace(letter, same)
+    lowered = text.lower()
+    return any(sound in lowered for sound in _SECRET_SOUNDS)
+
+
 def secret_parts(text: str) -> list[SecretPart]:
     """Return the secrets of a setting's text, in order. A part that only refers to a config provider is no secret."""
     return [part for part in _all_parts(text) if not is_reference(text[part.start : part.end])]
@@ -108,12 +123,14 @@ def _all_parts(text: str) -> Sequence[SecretPart]:
 def _long_parts(text: str) -> Sequence[SecretPart]:
     """Return the parts of a long text. They are kept: a request asks thrice for what it shows, hides and keeps."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), key=_DIGEST_KEY).digest()
-    found = _PARTS_OF_LONG.get(digest)
+    with _LONG_LOCK:
+        found = _PARTS_OF_LONG.pop(digest, None)
     if found is None:
         found = tuple(_found_parts(text))
-        if len(_PARTS_OF_LONG) >= _LONG_KEPT:
-            _PARTS_OF_LONG.clear()
+    with _LONG_LOCK:
         _PARTS_OF_LONG[digest] = found
+        if len(_PARTS_OF_LONG) > _LONG_KEPT:
+            del _PARTS_OF_LONG[next(iter(_PARTS_OF_LONG))]
     return found
 
 
@@ -248,7 +265,7 @@ def _bare_users(text: str) -> Iterator[SecretPart]:
 
 def _named_parts(text: str) -> Iterator[SecretPart]:
     """Yield the values of names that sound secret: `password=x`, `"password": "x"`, `Authorization: Bearer x`."""
-    if not _SOUNDS_SECRET.search(text):
+    if not _sounds_secret(text):
         return
     at = 0
     while found := _NAMED.search(text, at):
@@ -278,7 +295,7 @@ def _begins_line(text: str, at: int) -> bool:
 
 def _spoken_parts(text: str) -> Iterator[SecretPart]:
     """Yield the secrets of options, `--password x`, and of credentials without a name, `Bearer x`."""
-    if not _SOUNDS_SECRET.search(text):
+    if not _sounds_secret(text):
         return
     for found in _OPTION.finditer(text):
         if is_suspect(found[1]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import sys
 import time
+from collections.abc import Callable
 from typing import Annotated
 
 import pytest
@@ -15,6 +16,7 @@ from pydantic import AfterValidator
 from connect.api.config import Config, key
 from connect.api.errors import ConfigError
 from connect.api.url import Url, Urls, UrlText
+from connect.lib.secret_parts import secret_spans
 from connect.lib.secrets import (
     KnownSecrets,
     hidden_in,
@@ -140,6 +142,14 @@ def test_names_that_sound_secret(name: str) -> None:
     assert is_suspect(name)
 
 
+@pytest.mark.parametrize(
+    "name", ["PA\u017fSWORD", "my.to\u212aen", "s\u0130gnature", "s\u0131gnature", "\u00e9.Api.Key"]
+)
+def test_letters_that_are_ascii_where_case_does_not_count_hide_no_name(name: str) -> None:
+    assert is_suspect(name)
+    assert masked_setting(f"{name}={S}") == f"{name}=[hidden]"
+
+
 @pytest.mark.parametrize("name", ["bypass.cache", "author", "compass", "sasquatch", "topic", "key.fields", "passive"])
 def test_names_that_do_not(name: str) -> None:
     assert not is_suspect(name)
@@ -199,6 +209,28 @@ def test_no_text_takes_long_to_mask(begin: str) -> None:
         assert restored(shown, text)
         assert not is_private_text(text)
     assert time.process_time() - began_s < 12
+
+
+def cpu_s(call: Callable[[], object], tries: int = 5) -> float:
+    """Return the least CPU time of a call."""
+    spent_s = []
+    for _ in range(tries):
+        began_s = time.thread_time()
+        call()
+        spent_s.append(time.thread_time() - began_s)
+    return min(spent_s)
+
+
+def test_a_long_text_without_names_is_looked_through_once_and_quickly() -> None:
+    """The worker's other threads wait while it is searched for names."""
+    text = "".join(f"http://u:pa5s-{number}@h/," for number in range(9000))
+    assert cpu_s(lambda: secret_spans(text + str(time.monotonic()))) < cpu_s(lambda: sum(range(4_000_000)))
+
+
+def test_as_many_long_texts_as_a_history_has_are_searched_once() -> None:
+    texts = [f"password{number}=" + "%25" * 8000 for number in range(20)]
+    first_s = cpu_s(lambda: [masked_setting(text) for text in texts], tries=1)
+    assert cpu_s(lambda: [masked_setting(text) for text in texts]) < first_s / 3
 
 
 def test_a_text_of_very_many_secrets_is_hidden_behind_them() -> None:
