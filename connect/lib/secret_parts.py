@@ -43,7 +43,7 @@ _LONG_KEPT: Final = 64
 _LONG_LOCK: Final = threading.Lock()
 _DIGEST_KEY: Final = os.urandom(32)
 _PARTS_OF_LONG: Final[dict[bytes, Sequence[SecretPart]]] = {}
-"""The parts of long texts by the texts' digests, the last asked for last. Only its owner keeps a text with secrets."""
+"""This holds the parts of long texts by digests, the last asked for last: nobody but its owner keeps a text itself."""
 _LAYERS: Final = 2
 """A URL in a parameter of another one has its escapes escaped, `%253A`; nobody writes more."""
 _SCHEME_CHARS: Final = 40

@@ -16,7 +16,7 @@ from connect.cluster.validation.size import is_large
 from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.server.author import asker_of
 from connect.rest.server.context import context_of, remaining_s
-from connect.rest.server.waiting import WaitTimeoutError, apart, finished, large, within
+from connect.rest.server.waiting import MASKING, WaitTimeoutError, apart, finished, large, of_configs, within
 
 log = logging.getLogger(__name__)
 GRACE_S = 2.0
@@ -35,7 +35,7 @@ async def checked(request: web.Request, config: Mapping[str, str | None]) -> Con
         infos = await _checked(request, config)
         if not is_large(config):
             return secrets.mask_infos(infos, config)
-        return await large(request, "masking secrets", secrets.mask_infos, infos, config)
+        return await large(request, MASKING, secrets.mask_infos, infos, config)
     except RequestError as error:
         raise HttpError(status_of(error), secrets.hide(error.message, config)) from error
 
@@ -94,7 +94,8 @@ async def restored(
         stored = context.operations.connectors.info(name).config if name else None
     except NotFoundError:
         stored = None
-    return context.secrets.restore(config, stored)
+    given = {key: value for key, value in config.items() if value is not None}
+    return await of_configs(request, (given, stored or {}), MASKING, context.secrets.restore, config, stored)
 
 
 async def ready(request: web.Request, name: str, config: Mapping[str, str | None]) -> dict[str, str]:

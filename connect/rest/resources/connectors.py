@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 from weakref import WeakValueDictionary
@@ -23,7 +24,7 @@ from connect.rest.resources.notes import notes_of_each
 from connect.rest.resources.offsets import initial_offsets, outcome
 from connect.rest.resources.preview import DRY_RUN, preview
 from connect.rest.resources.shapes import Config, Connector, CreateConnector, Expanded, Validation
-from connect.rest.server.answers import empty_answer, info_json, json_answer, status_json
+from connect.rest.server.answers import empty_answer, json_answer, shown_config, shown_info, shown_infos, status_json
 from connect.rest.server.author import who
 from connect.rest.server.connections import PLACE
 from connect.rest.server.context import context_of
@@ -48,14 +49,17 @@ async def list_connectors(request: web.Request) -> web.Response:
     wanted = set(request.query.getall("expand"))
     names = visible(request, operations.connectors.names())
     notes = await notes_of_each(request, names) if _wants_notes(request, wanted) else {}
+    infos = await _shown_infos(request, names) if "info" in wanted else {}
     found = {}
     began_s = time.monotonic()
-    for name in names:
-        found[name] = _expanded(request, name, wanted, notes.get(name, ()))
+    for name in names if "info" not in wanted else infos:
+        with suppress(NotFoundError):  # deleted meanwhile
+            status = _status(request, name, notes.get(name, ())) if "status" in wanted else {}
+            found[name] = status | ({"info": infos[name]} if "info" in wanted else {})
         if time.monotonic() - began_s > LONG_S:
             await request[PLACE].go_on()
             began_s = time.monotonic()
-    return json_answer({name: entry for name, entry in found.items() if entry is not None})
+    return json_answer(found)
 
 
 async def create(request: web.Request) -> web.Response:
@@ -75,19 +79,19 @@ async def create(request: web.Request) -> web.Response:
     given = body.initial_offsets
     offsets = None if given is None else initial_offsets(given, context.catalog, wanted)
     creating = context.operations.connectors.create(name, wanted, body.initial_state, who(request), offsets)
-    return _saved(request, await finished(request, creating, f"setting the initial offsets of connector {name}"))
+    return await _saved(request, await finished(request, creating, f"setting the initial offsets of connector {name}"))
 
 
 async def get(request: web.Request) -> web.Response:
     """Return a connector: its configuration, tasks and type."""
     context = context_of(request)
-    return json_answer(info_json(context.operations.connectors.info(name_of(request)), context.secrets))
+    return json_answer(await shown_info(request, context.operations.connectors.info(name_of(request))))
 
 
 async def get_config(request: web.Request) -> web.Response:
     """A connector's configuration; secrets are masked."""
     context = context_of(request)
-    return json_answer(context.secrets.mask(context.operations.connectors.info(name_of(request)).config))
+    return json_answer(await shown_config(request, context.operations.connectors.info(name_of(request)).config))
 
 
 async def put_config(request: web.Request) -> web.Response:
@@ -101,7 +105,8 @@ async def put_config(request: web.Request) -> web.Response:
     if flag(request, "dry_run"):
         return await preview(request, name, config)
     wanted = await ready(request, name, config)
-    return _saved(request, await finished(request, context.operations.connectors.save(name, wanted, who(request))))
+    saved = await finished(request, context.operations.connectors.save(name, wanted, who(request)))
+    return await _saved(request, saved)
 
 
 async def patch_config(request: web.Request) -> web.Response:
@@ -121,7 +126,7 @@ async def patch_config(request: web.Request) -> web.Response:
             return await preview(request, name, config)
         wanted = await ready(request, name, config)
         saved = await finished(request, context.operations.connectors.save(name, wanted, who(request)))
-    return json_answer(info_json(saved.info, context.secrets))
+    return json_answer(await shown_info(request, saved.info))
 
 
 async def delete(request: web.Request) -> web.Response:
@@ -139,19 +144,18 @@ def _wants_notes(request: web.Request, wanted: set[str]) -> bool:
     return "status" in wanted and flag(request, "notes")
 
 
-def _expanded(request: web.Request, name: str, wanted: set[str], notes: Sequence[str]) -> dict[str, Any] | None:
-    context = context_of(request)
-    entry: dict[str, Any] = {}
-    try:
-        if "status" in wanted:
-            entry["status"] = status_json(context.operations.connectors.status(name)) | (
-                {"notes": notes} if notes else {}
-            )
-        if "info" in wanted:
-            entry["info"] = info_json(context.operations.connectors.info(name), context.secrets)
-    except NotFoundError:
-        return None
-    return entry
+def _status(request: web.Request, name: str, notes: Sequence[str]) -> dict[str, Any]:
+    status = status_json(context_of(request).operations.connectors.status(name))
+    return {"status": status | ({"notes": notes} if notes else {})}
+
+
+async def _shown_infos(request: web.Request, names: Iterable[str]) -> Mapping[str, dict[str, Any]]:
+    """Return those of the connectors that are still there."""
+    infos = []
+    for name in names:
+        with suppress(NotFoundError):  # deleted meanwhile
+            infos.append(context_of(request).operations.connectors.info(name))
+    return {info["name"]: info for info in await shown_infos(request, infos)}
 
 
 def named_config(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -168,8 +172,8 @@ def _trimmed(name: str) -> str:
     return name.strip("".join(map(chr, range(33))))
 
 
-def _saved(request: web.Request, saved: Saved) -> web.Response:
-    answer_json = info_json(saved.info, context_of(request).secrets)
+async def _saved(request: web.Request, saved: Saved) -> web.Response:
+    answer_json = await shown_info(request, saved.info)
     if saved.offsets_whole is not None:
         answer_json["offsets_status"] = outcome(whole=saved.offsets_whole, done="altered")
     answer = json_answer(answer_json, 201 if saved.created else 200)

@@ -29,7 +29,7 @@ from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.json_body import read_config
 from connect.rest.server.rights import require, visible
 from connect.rest.server.routing import Route
-from connect.rest.server.waiting import apart, finished, of_configs
+from connect.rest.server.waiting import MASKING, apart, finished, of_configs
 from connect.runtime.task.condition import missed_rows
 from connect.runtime.task.state import State
 
@@ -98,7 +98,7 @@ async def _examined(
     missed: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Finding]:
     """Ask the brokers, the machine and the connectors at once. `is_alone`: list what the one connector reaches, too."""
-    masked = await of_configs(request, configs.values(), "masking secrets", _masked, context_of(request), configs)
+    masked = await of_configs(request, configs.values(), MASKING, _masked, context_of(request), configs)
     declared = [_declared(request, name, config, masked[name]) for name, config in configs.items()]
     declared = [replace(one, failures=failures.get(one.name, {}), missed=missed.get(one.name, ())) for one in declared]
     if is_alone:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,12 +15,12 @@ from connect.rest.resources.checking import ready
 from connect.rest.resources.own_shapes import History
 from connect.rest.resources.preview import DRY_RUN, preview
 from connect.rest.resources.shapes import Connector, Validation
-from connect.rest.server.answers import info_json, json_answer
+from connect.rest.server.answers import json_answer, shown_info
 from connect.rest.server.author import who
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, flag, name_of, segment
-from connect.rest.server.secrets import Secrets, changes
-from connect.rest.server.waiting import finished, of_configs
+from connect.rest.server.secrets import Secrets, changes_between
+from connect.rest.server.waiting import MASKING, finished, of_configs
 
 
 async def get_history(request: web.Request) -> web.Response:
@@ -31,7 +31,7 @@ async def get_history(request: web.Request) -> web.Response:
         {
             "name": name,
             "configs": await of_configs(
-                request, (one.config for one in versions), "masking secrets", _versions, versions, context.secrets
+                request, (one.config for one in versions), MASKING, _versions, versions, context.secrets
             ),
             "states": [_state_json(change) for change in context.operations.history.state_changes(name)],
             "rebalances": [_rebalance_json(rebalance) for rebalance in context.operations.history.rebalances()],
@@ -48,7 +48,7 @@ async def rollback(request: web.Request) -> web.Response:
         return await preview(request, name, dict(config))
     wanted = await ready(request, name, dict(config))
     saved = await finished(request, context.operations.connectors.save(name, wanted, who(request)))
-    return json_answer(info_json(saved.info, context.secrets))
+    return json_answer(await shown_info(request, saved.info))
 
 
 def version_called(versions: Sequence[ConfigVersion], name: str, text: str) -> ConfigVersion:
@@ -61,17 +61,25 @@ def version_called(versions: Sequence[ConfigVersion], name: str, text: str) -> C
 
 
 def _versions(versions: Sequence[ConfigVersion], secrets: Secrets) -> list[dict[str, Any]]:
-    differences = [None, *(changes(before.config, after.config, secrets) for before, after in pairwise(versions))]
+    shown = [secrets.mask(version.config) for version in versions]
     return [
         {
             "version": version.version,
             "changed_ms": None if version.author is None else version.author.changed_ms,
             "who": None if version.author is None else version.author.who,
-            "config": secrets.mask(version.config),
+            "config": config,
             "changes": difference,
         }
-        for version, difference in zip(versions, differences, strict=True)
+        for version, config, difference in zip(versions, shown, changes_of_each(versions, shown), strict=True)
     ]
+
+
+def changes_of_each(
+    versions: Sequence[ConfigVersion], shown: Sequence[Mapping[str, str]]
+) -> list[dict[str, Any] | None]:
+    """Return what each version changed, by the configurations as they are shown; None for the first one."""
+    pairs = pairwise(zip(versions, shown, strict=True))
+    return [None, *(changes_between(a.config, b.config, before, after) for (a, before), (b, after) in pairs)]
 
 
 def _state_json(change: StateChange) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from connect.cluster.validation.size import is_large
 from connect.rest.server.answers import task_notes
 from connect.rest.server.author import asker_of
 from connect.rest.server.context import RestContext, context_of
-from connect.rest.server.waiting import WaitTimeoutError, apart, finished, large, within
+from connect.rest.server.waiting import MASKING, WaitTimeoutError, apart, finished, large, within
 
 LOOK_S: Final = 2.0
 _MOST: Final = 10_000
@@ -89,7 +89,7 @@ async def _note_in_host(request: web.Request, name: str, config: Mapping[str, st
     context = context_of(request)
     try:
         infos = await within(context.operations.trials.validate(config, LOOK_S, asker_of(request)), LOOK_S)
-        found = (await large(request, "masking secrets", context.secrets.mask_infos, infos, config)).notes
+        found = (await large(request, MASKING, context.secrets.mask_infos, infos, config)).notes
     except RequestError:
         found = ()  # its class is not here any more, which its tasks say
     except (WaitTimeoutError, TimeoutError, ConnectError):

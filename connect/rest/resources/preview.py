@@ -15,7 +15,7 @@ from connect.rest.server.answers import json_answer
 from connect.rest.server.author import asker_of
 from connect.rest.server.context import context_of, remaining_s
 from connect.rest.server.secrets import Secrets, changes
-from connect.rest.server.waiting import WaitTimeoutError, of_configs, within
+from connect.rest.server.waiting import MASKING, WaitTimeoutError, of_configs, within
 
 DRY_RUN: Final = {
     "dry_run": Annotated[bool, Field(description="Answer 200 with a Validation, changes and the plan; store nothing.")]
@@ -45,9 +45,7 @@ async def previewed(request: web.Request, name: str, config: Mapping[str, str | 
         stored = {}
     wanted = {key: value for key, value in whole.items() if value is not None}
     planned = _NOT_PLANNED if infos.error_count else await _planned(request, name, wanted)
-    differences = await of_configs(
-        request, (stored, wanted), "masking secrets", changes, stored, wanted, context.secrets
-    )
+    differences = await of_configs(request, (stored, wanted), MASKING, changes, stored, wanted, context.secrets)
     return infos.as_json() | {"changes": differences} | planned
 
 

@@ -12,7 +12,7 @@ from connect.rest.resources.shapes import TaskConfig, TaskState
 from connect.rest.server.answers import empty_answer, json_answer, task_status_json
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, name_of, task_of
-from connect.rest.server.waiting import finished, of_configs
+from connect.rest.server.waiting import MASKING, finished, of_configs
 from connect.runtime.task.task_id import TaskId
 
 
@@ -27,7 +27,7 @@ async def list_tasks(request: web.Request) -> web.Response:
             for task in sorted(configs)
         ]
 
-    return json_answer(await of_configs(request, configs.values(), "masking secrets", shown))
+    return json_answer(await of_configs(request, configs.values(), MASKING, shown))
 
 
 async def task_status(request: web.Request) -> web.Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,8 +13,10 @@ from connect.api.plugin import Plugin
 from connect.cluster.model.connector_values import ConnectorInfo
 from connect.cluster.model.statuses import ConnectorStatus, Status
 from connect.cluster.model.validation_infos import Definition
+from connect.rest.server.context import context_of
 from connect.rest.server.routing import JSON
 from connect.rest.server.secrets import Secrets
+from connect.rest.server.waiting import MASKING, of_configs
 from connect.runtime.task.condition import NOTHING, Condition
 
 
@@ -29,8 +32,27 @@ def empty_answer(status: int) -> web.Response:
     return web.Response(status=status)
 
 
-def info_json(info: ConnectorInfo, secrets: Secrets) -> dict[str, Any]:
+async def shown_config(request: web.Request, config: Mapping[str, str]) -> dict[str, str]:
+    """Return a configuration as an answer may show it; a large one is looked through apart from the event loop."""
+    return await of_configs(request, (config,), MASKING, context_of(request).secrets.mask, config)
+
+
+async def shown_info(request: web.Request, info: ConnectorInfo) -> dict[str, Any]:
     """Return Kafka Connect's ConnectorInfo; secrets are masked."""
+    return (await shown_infos(request, [info]))[0]
+
+
+async def shown_infos(request: web.Request, infos: Sequence[ConnectorInfo]) -> list[dict[str, Any]]:
+    """Return the same of several connectors; many or large ones are looked through apart from the event loop."""
+    secrets = context_of(request).secrets
+
+    def shown() -> list[dict[str, Any]]:
+        return [_info_json(info, secrets) for info in infos]
+
+    return await of_configs(request, (info.config for info in infos), MASKING, shown)
+
+
+def _info_json(info: ConnectorInfo, secrets: Secrets) -> dict[str, Any]:
     tasks = [{"connector": task.connector, "task": task.task} for task in info.tasks]
     return {"name": info.name, "config": secrets.mask(info.config), "tasks": tasks, "type": info.type}
 

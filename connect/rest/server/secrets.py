@@ -103,7 +103,13 @@ class Secrets:
 
 def changes(stored: Mapping[str, str], wanted: Mapping[str, str], secrets: Secrets) -> dict[str, Any]:
     """Return `{"added": {key: value}, "changed": {key: {"from", "to"}}, "removed": {key: value}}`, by key."""
-    before, after = secrets.mask(stored), secrets.mask(wanted)
+    return changes_between(stored, wanted, secrets.mask(stored), secrets.mask(wanted))
+
+
+def changes_between(
+    stored: Mapping[str, str], wanted: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the same of configurations that are already masked as `before` and `after`."""
     return {
         "added": {key: after[key] for key in sorted(wanted.keys() - stored.keys())},
         "changed": {

@@ -24,6 +24,8 @@ from connect.rest.server.context import context_of, remaining_s
 T = TypeVar("T")
 P = ParamSpec("P")
 LARGE: Final = web.AppKey("large_work", ClientTurns)
+MASKING: Final = "masking secrets"
+"""Says what a request waits for whose configurations are looked through."""
 
 
 class WaitTimeoutError(Exception):

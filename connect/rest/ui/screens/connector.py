@@ -13,7 +13,7 @@ from connect.rest.access.role import Role
 from connect.rest.figures.sample_window import SampleWindow
 from connect.rest.figures.sampler import SAMPLER
 from connect.rest.resources.notes import notes_of
-from connect.rest.server.answers import status_json
+from connect.rest.server.answers import shown_config, status_json
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame.pages import HTML, may_change, page, rendered
@@ -39,7 +39,7 @@ async def show(request: web.Request) -> web.Response:
     topics = list(context.operations.topics.used(name)) if context.worker.topic_tracking_enable else None
     values = await _values(request, look) | {
         "name": name, "nav": "", "tab": "now", "class": info.config.get("connector.class", ""),
-        "settings": settings(context.secrets.mask(info.config)),
+        "settings": settings(await shown_config(request, info.config)),
         "topics": None if topics is None else topics[:TOPICS], "more_topics": max(0, len(topics or ()) - TOPICS),
         "seen": version_of(context.operations, context.secrets, name),
         "done": DONE.get(request.query.get("done", ""), ""),

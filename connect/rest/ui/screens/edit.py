@@ -18,6 +18,7 @@ from connect.rest.resources.checking import ready
 from connect.rest.resources.connectors import PATCHING, named_config
 from connect.rest.resources.plugins import plugin_of
 from connect.rest.resources.preview import previewed
+from connect.rest.server.answers import shown_config
 from connect.rest.server.author import who
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import json_of, parsed, texts_of
@@ -46,7 +47,7 @@ async def show(request: web.Request) -> web.Response:
     """Show a connector's configuration to be changed, or an empty one of a plug-in. NotFoundError."""
     context, name = context_of(request), request.query.get("name", "")
     if name:
-        config = context.secrets.mask(context.operations.connectors.info(name).config)
+        config = await shown_config(request, context.operations.connectors.info(name).config)
         wanted = _Wanted(name, _text(config), version_of(context.operations, context.secrets, name))
     else:
         wanted = _Wanted("", _text(_first_keys(request)), NEW)

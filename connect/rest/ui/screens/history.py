@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 from aiohttp import web
@@ -12,12 +11,12 @@ from connect.cluster.model.history import ConfigVersion
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import ready
-from connect.rest.resources.history import version_called
+from connect.rest.resources.history import changes_of_each, version_called
 from connect.rest.server.author import who
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route
-from connect.rest.server.secrets import Secrets, changes
-from connect.rest.server.waiting import finished, of_configs
+from connect.rest.server.secrets import Secrets
+from connect.rest.server.waiting import MASKING, finished, of_configs
 from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, page
@@ -50,7 +49,7 @@ async def show(request: web.Request) -> web.Response:
     values = {
         "name": name, "nav": "", "tab": "history", "sign": sign, "states": states, "rebalances": rebalances,
         "versions": await of_configs(
-            request, (one.config for one in versions), "masking secrets", _versions, versions, context.secrets
+            request, (one.config for one in versions), MASKING, _versions, versions, context.secrets
         ),
         "seen": version_of(operations, context.secrets, name),
         "done": done if done.isascii() and done.isdigit() else "",
@@ -78,7 +77,8 @@ async def roll_back(request: web.Request) -> web.Response:
 
 
 def _versions(versions: Sequence[ConfigVersion], secrets: Secrets) -> list[dict[str, Any]]:
-    differences = [[], *(change_lines(changes(a.config, b.config, secrets)) for a, b in pairwise(versions))]
+    shown = [secrets.mask(version.config) for version in versions]
+    differences = [[] if found is None else change_lines(found) for found in changes_of_each(versions, shown)]
     found = [
         {
             "number": version.version,
