@@ -101,7 +101,8 @@ class Reconciler:
         loop = around.make_loop("herder", self._reconcile)
         seals = RecordSeals.of(worker)
         configs = ConfigStore(around.config_log, self, fenced=fences_leader(worker), seals=seals)
-        limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * MIB)
+        memory_bytes = worker.task_host_memory_limit_mb * MIB
+        limits = HostLimits(around.host_count, memory_bytes, worker.metrics_sample_window_s)
         stop_s = worker.task_shutdown_graceful_timeout_ms / 1000
         keep_s, most = around.keep_call_host_s, memory_limit(worker)
         asking = CallHostSettings(around.launch, loop.post, keep_s, most, around.clock_s)

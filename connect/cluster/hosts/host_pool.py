@@ -21,10 +21,11 @@ Launch = Callable[[str, HostListener], Host]
 
 @dataclass(frozen=True, slots=True)
 class HostLimits:
-    """Says how many task hosts there may be and how much memory each may hold (0: any)."""
+    """Says how many task hosts there may be, how much memory each may hold (0: any), and how long its figures count."""
 
     hosts: int
     memory_bytes: int = 0
+    figures_kept_s: float = 1.0
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from connect.cluster.hosts.asked_figures import AskedFigures
 from connect.cluster.hosts.host_pool import HostLimits, HostPool, Launch
 from connect.cluster.hosts.host_watch import HostWatch
 from connect.cluster.hosts.lease import LEASE_OVER
@@ -15,6 +16,7 @@ from connect.cluster.hosts.task_host import Host
 from connect.runtime.task.messages import (
     AsksToWrite,
     Figures,
+    Heartbeat,
     MayWrite,
     Message,
     SetPaused,
@@ -72,6 +74,7 @@ class Supervisor:
         self.pool = HostPool(launch, limits.hosts, self, clock_s)
         self.watch = HostWatch(self.pool, limits.memory_bytes, clock_s)
         self._suspects = Suspects(clock_s)
+        self._figures = AskedFigures(self.pool.hosts, limits.figures_kept_s, clock_s)
 
     def start(self, message: StartTask, *, isolated: bool) -> None:
         """Run a task: in a host of its connector's own, or in the shared host with the fewest tasks.
@@ -102,12 +105,11 @@ class Supervisor:
             host.send(MayWrite(asking.connector, asking.task, asking.run, refusal))
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the last metrics of every task and of the host it is in, by `name-0`. From any thread."""
-        return {
-            name: {**figures, **tasks.figures.process, "host_memory_bytes": float(host.resident_bytes())}
-            for host, tasks in tuple(self.pool.hosts.items())
-            for name, figures in tasks.figures.tasks.items()
-        }
+        """Return the metrics of every task and of the host it is in, by `name-0`. From any thread but an event loop's.
+
+        It asks the hosts, and waits a moment for them.
+        """
+        return self._figures.now()
 
     def kill_all(self, reason: str) -> None:
         """End every host at once. From any thread."""
@@ -126,13 +128,13 @@ class Supervisor:
         if tasks is not None:
             tasks.spoke = True
         if isinstance(message, Figures):
-            if tasks is not None:
-                tasks.figures = message
-            return
-        self._post("taking in a task's state", lambda: self._take(host, message))
+            self._figures.told(host, message)
+        elif not isinstance(message, Heartbeat):
+            self._post("taking in a task's state", lambda: self._take(host, message))
 
     def ended(self, host: Host, reason: str) -> None:
         """Take note that a host is gone; on its reader thread."""
+        self._figures.ended(host)
         self._post("taking in the end of a task host", lambda: self._bury(host, reason))
 
     def _take(self, host: Host, message: Message) -> None:

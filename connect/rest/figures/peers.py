@@ -77,7 +77,7 @@ async def own_figures(request: web.Request) -> web.Response:
     """Tell another worker of the cluster what this one's tasks count. HttpError 403: no worker asks."""
     if not is_signed(request):
         raise HttpError(403, "Workers of this cluster alone ask for this; GET /metrics has the same figures.")
-    return json_answer(context_of(request).operations.tasks.figures())
+    return json_answer(await asyncio.to_thread(context_of(request).operations.tasks.figures))
 
 
 def scheme(worker: WorkerConfig) -> str:

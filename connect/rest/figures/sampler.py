@@ -37,6 +37,7 @@ class Sampler:
         self._made: dict[Hashable, Any] = {}
         self._next: asyncio.Future[None] | None = None
         self._running: asyncio.Task[None] | None = None
+        self._first: asyncio.Task[None] | None = None
         self._watched = 0
         self._asked_s = 0.0
         self._spent_s = 0.0
@@ -45,8 +46,7 @@ class Sampler:
         """Return the last look; the first is taken now."""
         self._asked_s = time.monotonic()
         if not self._samples or self._asked_s - self._samples[-1].at_s > INTERVAL_MAX_S:
-            self._samples.clear()
-            await self._take()
+            await self._take_first()
         self._start()
         return self._last()
 
@@ -73,9 +73,10 @@ class Sampler:
 
     async def close(self) -> None:
         """Take no more looks."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.wait([self._running])
+        for taking in (self._running, self._first):
+            if taking is not None:
+                taking.cancel()
+                await asyncio.wait([taking])
 
     def _last(self) -> SampleWindow:
         return SampleWindow(tuple(self._samples))
@@ -97,10 +98,16 @@ class Sampler:
             if before is not None:
                 before.set_result(None)
 
+    async def _take_first(self) -> None:
+        """Take a look after none for long: one for all pages that are asked for meanwhile."""
+        if self._first is None or self._first.done():
+            self._samples.clear()
+            self._first = asyncio.create_task(self._take())
+        await asyncio.shield(self._first)
+
     async def _take(self) -> None:
-        others, silent = await self._peers.figures()
+        (others, silent), own = await asyncio.gather(self._peers.figures(), asyncio.to_thread(self._tasks.figures))
         with self._counted():
-            own = {name: dict(figures) for name, figures in self._tasks.figures().items()}
             self._samples.append(Sample(time.monotonic(), {**others, **own}, silent))
             self._made.clear()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 
 from aiohttp import web
@@ -20,7 +21,7 @@ async def why(request: web.Request) -> web.Response:
     context, name = context_of(request), name_of(request)
     status = status_json(context.operations.connectors.status(name))
     offsets = await finished(request, context.operations.offsets.read(name), f"reading the offsets of connector {name}")
-    found = context.operations.tasks.figures()
+    found = await asyncio.to_thread(context.operations.tasks.figures)
     figures = {str(task["id"]): found.get(f"{name}-{task['id']}", {}) for task in status["tasks"]}
     stored = [asdict(offset) for offset in offsets]
     status["notes"] = await notes_of(request, name)

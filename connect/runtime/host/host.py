@@ -12,7 +12,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -28,7 +27,7 @@ from connect.runtime.calls.kafka_calls import KAFKA_CALLS, answer_kafka_call, st
 from connect.runtime.calls.sample_calls import answer_sample_call
 from connect.runtime.host import crash_report
 from connect.runtime.host.crash_report import Stages
-from connect.runtime.host.freed_memory import give_back_freed_memory
+from connect.runtime.host.run_reports import RunReports
 from connect.runtime.host.task_run import TaskRun
 from connect.runtime.parts.clients import Clients
 from connect.runtime.parts.task_parts import build_connector
@@ -40,6 +39,7 @@ from connect.runtime.task.messages import (
     Call,
     CallResult,
     Figures,
+    Heartbeat,
     HostReady,
     LoggersKnown,
     MayWrite,
@@ -51,6 +51,7 @@ from connect.runtime.task.messages import (
     TaskBuilt,
     TaskCondition,
     TaskState,
+    TellFigures,
     TopicsUsed,
     WarmUp,
     decode,
@@ -66,7 +67,6 @@ from connect.telemetry.secret_texts import SECRET_TEXTS
 log = logging.getLogger(__name__)
 
 START_TIMEOUT_S = 120.0
-HEARTBEAT_S = 1.0
 CALLERS_MAX = 256
 """As many as REST has connections: a server that does not answer a connector's check keeps no other check waiting."""
 
@@ -90,6 +90,7 @@ class Host:
         self._clients = clients
         self._send_lock = threading.Lock()  # Task threads, callers and the reporter all write to the one socket.
         self._runs: dict[TaskId, TaskRun] = {}
+        self._reports = RunReports(self._runs, self._send)
         self._callers = ThreadPoolExecutor(CALLERS_MAX, thread_name_prefix="call")
 
     def serve(self, lines: Iterator[bytes]) -> None:
@@ -111,6 +112,8 @@ class Host:
                 run = self._runs.get(TaskId(message.connector, message.task))
                 if run is not None and run.run == message.run:
                     _tell(run, message)
+            case TellFigures():
+                self._reports.ask(message)
             case SetLogLevel():
                 LOG_LEVELS.set(message.logger, message.level)
             case Call():
@@ -124,6 +127,7 @@ class Host:
                 | AsksToWrite()
                 | CallResult()
                 | Figures()
+                | Heartbeat()
                 | LoggersKnown()
             ):
                 log.warning("A worker does not send %s; ignored.", type(message).__name__)
@@ -176,28 +180,9 @@ class Host:
                 # The worker is gone, and with it the reader of this message; the main thread sees the end of file.
                 log.debug("The worker no longer listens.")
 
-    def _report(self) -> None:
-        pause = threading.Event()
-        told: set[str] = set()
-        # The worker takes a host that says nothing for a dead one.
-        while not pause.wait(min(self._clients.worker.metrics_sample_window_s, HEARTBEAT_S)):
-            if new := LOG_LEVELS.all().keys() - told:
-                self._send(LoggersKnown(sorted(new)))
-                told |= new
-            if self._report_runs():
-                give_back_freed_memory()
-
-    def _report_runs(self) -> bool:
-        """Say how all runs fare, and forget those that have ended; whether there were any of these."""
-        runs = list(self._runs.items())
-        self._send(Figures({str(i): run.figures.snapshot() for i, run in runs}, _process_figures()))
-        for _, run in runs:
-            run.report_topics()
-            run.watch()
-        ended = [task_id for task_id, run in runs if not run.alive and self._runs.get(task_id) is run]
-        for task_id in ended:
-            del self._runs[task_id]
-        return bool(ended)
+    def _report(self) -> NoReturn:
+        while True:
+            self._reports.report()
 
 
 def _tell(run: TaskRun, message: StopTask | SetPaused | MayWrite) -> None:
@@ -208,10 +193,6 @@ def _tell(run: TaskRun, message: StopTask | SetPaused | MayWrite) -> None:
             run.set_paused(message.paused)
         case MayWrite():
             run.may_write(message)
-
-
-def _process_figures() -> dict[str, float]:
-    return {"host_cpu_s_total": time.process_time()}
 
 
 def _lines(channel: socket.socket) -> Iterator[bytes]:

@@ -304,7 +304,10 @@ class WorkerConfig(RestKeys, AlertKeys, EncryptionKeys):
         "start.timeout.ms", 60_000, doc="A worker that never reached a broker ends after this time.", importance="low"
     )
     metrics_sample_window_s: Annotated[Double, at_least(0.1)] = key(
-        "metrics.sample.window.s", 1.0, doc="How often a task host reports its figures.", importance="low"
+        "metrics.sample.window.s",
+        1.0,
+        doc="How often a task host tells its figures at most: whoever asks sooner gets those of the last answer.",
+        importance="low",
     )
     sasl_jaas_config: Password = key(
         "sasl.jaas.config", None, doc="Login for the brokers.", importance="low", group="Common"

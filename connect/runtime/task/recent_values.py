@@ -60,12 +60,16 @@ class RecentValues:
 class RecentRate:
     """Tells how much a counter grew in a second of late. Owned by the thread that asks."""
 
-    def __init__(self) -> None:
-        self._marks: tuple[tuple[float, float], ...] = ()
+    def __init__(self, began_s: float) -> None:
+        """`began_s`: when the counter was 0, by a clock that only goes on."""
+        self._marks: tuple[tuple[float, float], ...] = ((began_s, 0.0),)
 
     def at(self, value: float, now_s: float) -> float:
-        """Return the growth in a second since a moment that is one to two windows past, or since the first call."""
-        marks = self._marks or ((now_s, value),)
+        """Return the growth in a second since a moment that is one to two windows past, or since it began.
+
+        It is called once in a window at least: the moment lies as far back as there was no call.
+        """
+        marks = self._marks
         if now_s - marks[-1][0] >= WINDOW_S:
             marks = (*marks[-1:], (now_s, value))
         self._marks = marks

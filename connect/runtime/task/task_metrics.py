@@ -44,9 +44,9 @@ class TaskFigures:
         self._values: dict[str, float] = dict.fromkeys(_FROM_ZERO, 0.0)
         self._since_s: dict[str, float | None] = {}
         self._recent: dict[str, RecentValues] = {}
-        self._rates: dict[str, RecentRate] = {}
         self._latency: LatencyHistogram | None = None
         self._made_s = time.monotonic()
+        self._rates = {name: RecentRate(self._made_s) for name in _RATED}
         self._state: tuple[str, float] = ("", self._made_s)
         self._spent_s: dict[str, float] = {}
         self._clock_s = clock_s
@@ -178,12 +178,20 @@ class TaskFigures:
             values["source_lag_s"] = values["caught_up_age_s"] if self._is_behind else 0.0
         for name, recent in self._recent.copy().items():
             values |= _of_late(name, recent, now_s)
-        for name in values.keys() & set(_RATED):
-            rate = self._rates.setdefault(name, RecentRate())
+        for name, rate in self._rates.items():
             values[f"{name.removesuffix('_total')}_per_s"] = rate.at(values[name], now_s)
         if self._latency is not None:
             values |= self._latency.figures("latency")
         return values | self._state_ratios(now_s)
+
+    def mark_rates(self) -> None:
+        """Take note of what the rated counters are now, so that rates are those of late also for who seldom asks.
+
+        For the thread that asks for snapshots.
+        """
+        now_s = time.monotonic()
+        for name, rate in self._rates.items():
+            rate.at(self._values[name], now_s)
 
     def _state_ratios(self, now_s: float) -> dict[str, float]:
         state, since_s = self._state

@@ -8,7 +8,7 @@ from connect.cluster.hosts.supervisor import Supervisor
 from connect.cluster.hosts.task_host import CrashReport
 from connect.cluster.loop.call_host import CallHostSettings
 from connect.cluster.loop.connector_calls import ConnectorCalls
-from connect.runtime.task.messages import StartTask
+from connect.runtime.task.messages import Figures, StartTask, TellFigures
 
 
 class Host:
@@ -18,9 +18,12 @@ class Host:
         self.name, self.listener, self.pid = name, listener, next(self.numbers)
         self.heard, self.killed, self.aborted, self.closed, self.memory = [], None, None, False, 0
         self.crash_report = CrashReport({}, "")
+        self.figures = None
 
     def send(self, message):
         self.heard.append(message)
+        if isinstance(message, TellFigures) and self.figures is not None:
+            self.listener.said(self, Figures(*self.figures, message.number))
 
     def kill(self, reason):
         self.killed = reason

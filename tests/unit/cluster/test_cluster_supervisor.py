@@ -6,7 +6,7 @@ from connect.cluster.hosts.host_watch import ABORT_TICKS, SILENT_TICKS
 from connect.cluster.hosts.lease import EXIT_CODE, LEASE_OVER
 from connect.cluster.hosts.suspects import FEW, PROBATION_S
 from connect.cluster.hosts.task_host import CrashReport
-from connect.runtime.task.messages import Call, CallResult, Figures, StopTask, TaskState
+from connect.runtime.task.messages import Call, CallResult, Heartbeat, StopTask, TaskState
 from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
@@ -172,10 +172,10 @@ def test_a_host_that_gives_no_sign_of_life_is_ended_with_its_stacks(bench):
     host = bench.start(1)
     look(bench, 2 * SILENT_TICKS)
     assert host.aborted is None  # it has yet to begin
-    host.listener.said(host, Figures({}, {"pid": 1.0}))
+    host.listener.said(host, Heartbeat())
     look(bench, SILENT_TICKS)
     assert host.aborted is None
-    host.listener.said(host, Figures({}, {"pid": 1.0}))
+    host.listener.said(host, Heartbeat())
     look(bench, SILENT_TICKS)
     assert host.aborted is None
     look(bench, 1)
@@ -226,7 +226,7 @@ def test_figures_are_those_of_all_hosts(bench):
     for run, name in ((1, "a"), (2, "b")):
         host = bench.start(run, name)
         host.memory = 1000.0 * run
-        host.listener.said(host, Figures({f"{name}-0": {"rows_total": run}}, {"host_cpu_s_total": 0.5 * run}))
+        host.figures = ({f"{name}-0": {"rows_total": run}}, {"host_cpu_s_total": 0.5 * run})
     assert bench.supervisor.figures() == {
         "a-0": {"rows_total": 1, "host_cpu_s_total": 0.5, "host_memory_bytes": 1000.0},
         "b-0": {"rows_total": 2, "host_cpu_s_total": 1.0, "host_memory_bytes": 2000.0},

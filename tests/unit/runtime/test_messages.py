@@ -7,6 +7,7 @@ from connect.runtime.task.messages import (
     Call,
     CallResult,
     Figures,
+    Heartbeat,
     HostReady,
     LoggersKnown,
     SetLogLevel,
@@ -14,6 +15,7 @@ from connect.runtime.task.messages import (
     StartTask,
     StopTask,
     TaskState,
+    TellFigures,
     TopicsUsed,
     decode,
     encode,
@@ -37,7 +39,10 @@ from connect.runtime.task.state import State  # fmt: skip
         TopicsUsed("c", 0, ["t"]),
         CallResult(1, value=[{"a": "b"}]),
         CallResult(2, problems=(ConfigProblem("k", "bad"),), error="e", trace="t"),
-        Figures({"c-0": {"rows_total": 1.5}}, {"pid": 1.0}),
+        Figures({"c-0": {"rows_total": 1.5}}, {"pid": 1.0}, 7),
+        Figures({"c-0": {"own_gauge": float("inf")}}),
+        TellFigures(7),
+        Heartbeat(),
     ],
 )
 def test_every_message_survives_the_wire(message):

@@ -21,8 +21,8 @@ def test_values_count_for_one_window_at_least_and_for_two_at_most():
 
 
 def test_a_rate_is_of_the_last_one_to_two_windows():
-    rate = RecentRate()
-    assert rate.at(1000.0, 0.0) == 0.0
-    assert rate.at(1010.0, 10.0) == 1.0
-    assert rate.at(1010.0, WINDOW_S) == 10 / WINDOW_S
-    assert rate.at(1310.0, 2 * WINDOW_S) == 300 / WINDOW_S, "of what was before nothing is left"
+    rate = RecentRate(0.0)
+    assert rate.at(0.0, 0.0) == 0.0
+    assert rate.at(10.0, 10.0) == 1.0
+    assert rate.at(10.0, WINDOW_S) == 10 / WINDOW_S
+    assert rate.at(310.0, 2 * WINDOW_S) == 300 / WINDOW_S, "of what was before nothing is left"
