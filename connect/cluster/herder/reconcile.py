@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from connect.cluster.herder.quiet_looks import QuietLooks
 from connect.cluster.herder.task_runs import TaskRuns
 from connect.cluster.hosts.host_pool import HostLimits, Launch
 from connect.cluster.hosts.host_watch import MIB, TICK_S
@@ -47,7 +48,7 @@ from connect.runtime.task.messages import AsksToWrite, TaskBuilt, TaskCondition,
 from connect.runtime.task.task_id import TaskId
 
 LOOK_S: Final = 1.0
-"""How often everything is reconciled without a cause: moving tasks waits for time to pass, not for a word."""
+"""How often it is seen whether everything is to be reconciled without a word from anybody (see QuietLooks)."""
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
 _REQUEST_MAX_BYTES: Final = 1_048_576
 _ROOM_BYTES: Final = 4096
@@ -95,6 +96,7 @@ class Reconciler:
         self.overdue = OverdueTasks(self.parts, worker.task_overdue_ms / 1000, around.clock_s)
         self._placer = TaskPlacer(self.parts.configs, self.parts.statuses, around.clock_s)
         self._present = PresentWorkers(self.parts.statuses, around.clock_s)
+        self._looks = QuietLooks(self.parts, around.clock_s)
 
     def _build(self, worker: WorkerConfig) -> HerderParts:
         around = self._around
@@ -135,7 +137,7 @@ class Reconciler:
         """Join the group and begin, with the topics that `read` has read."""
         self.parts.worker_id = worker_id
         self.parts.loop.every(TICK_S, "looking after task hosts", self._tick)
-        self.parts.loop.every(LOOK_S, "looking again", lambda: self.parts.loop.post("looking again", _noted))
+        self.parts.loop.every(LOOK_S, "looking again", self._looks.look)
         self.parts.loop.start()
         self.parts.membership.start(url, worker_id, self)
 
@@ -231,6 +233,7 @@ class Reconciler:
         self.parts.cleanup_calls.tick()
 
     def _reconcile(self) -> None:
+        self._looks.looked()
         snapshot = self.parts.configs.snapshot
         if snapshot.connectors and not self._leaving.is_set():
             self.expect_work()

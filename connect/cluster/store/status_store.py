@@ -75,6 +75,8 @@ class StatusStore:
         """Tasks of whose statuses the last one in the topic does not count."""
         self._history = StateHistory()
         self._told_alerts: dict[str, Mapping[str, Any]] = {}
+        self.changes = 0
+        """How many records were read: as long as it is the same, so are all statuses."""
         self._skipped = SkippedRecords("status")
         self._opened = OpenedLog("status", make_log, self._on_record)
 
@@ -221,6 +223,7 @@ class StatusStore:
             return
         with self._lock:
             self._apply(record)
+            self.changes += 1
 
     def _apply(self, record: StatusRecord) -> None:
         match record:

@@ -5,11 +5,12 @@ from collections import Counter
 import pytest
 from many_workers import ManyWorkers
 
+from connect.cluster.herder.quiet_looks import QUIET_S
 from connect.runtime.task.state import State
 
 WORKERS, CONNECTORS, TASKS = 100, 5000, 2
 SETTLE_S = 60
-IDLE_S = 5
+IDLE_S = 10
 
 pytestmark = pytest.mark.thorough
 
@@ -39,6 +40,8 @@ def created(connectors):
 
 
 def idle_cpu_s(many):
+    for _ in range(round(QUIET_S)):
+        many._turn()
     began_s = many.leader_cpu_s
     for _ in range(IDLE_S):
         many._turn()
