@@ -15,6 +15,7 @@ number.
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -27,9 +28,10 @@ from connectors.bigquery.spending.spending import UNBOUNDED, Spending
 from connectors.bigquery.tables.key_changes import require_keys
 from connectors.bigquery.tables.mode_changes import require_merged
 from connectors.bigquery.warehouse.job_facts import Changed, Ended, Metering
-from connectors.bigquery.warehouse.table_facts import NewTable
+from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
+_log = logging.getLogger(__name__)
 _NUMBER_LABEL: Final = "kafka-connect-merge-number"
 _COLUMNS: Final = (ColumnSchema("nothing", ColumnType.INTEGER),)
 """The one column of such a table, as a table needs one."""
@@ -98,9 +100,10 @@ class MergeLine:
 
         A process that did not see the label finds its number taken, and looks again.
         """
-        if self._warehouse.table(merges_table(target)) is None:  # it is made before anybody looks at the label
-            return
         line = _line_of(target)
+        # A process that merges makes this table before it looks at the label; somebody may have dropped it since.
+        if self._warehouse.table(merges_table(target)) is None and not self._was_merged(target, line):
+            return
         doing, number = f"ending the merges of table {target}", self._number(target, line)
         self._next[target] = self._warehouse.run("SELECT 1 AS ended", line, doing, first_attempt=number).attempt + 1
 
@@ -125,23 +128,50 @@ class MergeLine:
         number = self._next.get(target)
         if number is not None and self._now_s() - self._noted_at_s[target] < _NOTE_EVERY_S:
             return number
-        noted = self._noted(target)
+        noted = self._noted(target, line)
         if number is None:
             free = noted + first_free(lambda count: self._warehouse.has_attempt(line, noted + count))
             # The last one may still run: who asks for its number waits for its end.
             number = max(noted, free - 1)
+        elif number < noted:  # a process whose line began anew, or that merged nothing for long
+            number = noted
+            self._with_own.discard(target)
         if number > noted:
-            self._warehouse.label(merges_table(target), {_NUMBER_LABEL: str(number)})
+            self._note(target, number)
         self._next[target], self._noted_at_s[target] = number, self._now_s()
         return number
 
-    def _noted(self, target: str) -> int:
+    def _noted(self, target: str, line: str) -> int:
         """Return the number that was noted last: it was free at most an hour before the table's last merge."""
         found = self._warehouse.table(merges_table(target))
-        if found is None:
-            self._warehouse.create(NewTable(merges_table(target), _COLUMNS))
-            return 0
-        return int(found.labels.get(_NUMBER_LABEL, 0))
+        if found is not None:
+            return _number_in(found)
+        number = _number_in(self._warehouse.table(target))
+        if number or self._warehouse.has_attempt(line, 0):
+            _log.warning(
+                "Table %s is gone, and is made again. It notes how far the line of merges into table %s is: do not "
+                "drop it while a process may merge.", merges_table(target), target,
+            )  # fmt: skip
+        self._warehouse.create(NewTable(merges_table(target), _COLUMNS))
+        if number:
+            self._warehouse.label(merges_table(target), {_NUMBER_LABEL: str(number)})
+        return number
+
+    def _note(self, target: str, number: int) -> None:
+        """Note a number, in the table itself, too, as somebody may drop the one that is made for it."""
+        labels = {_NUMBER_LABEL: str(number)}
+        self._warehouse.label(merges_table(target), labels)
+        if self._warehouse.table(target) is not None:
+            self._warehouse.label(target, labels)
+
+    def _was_merged(self, target: str, line: str) -> bool:
+        """Return True if rows were merged into a table, as far as BigQuery remembers its first job, or its label."""
+        return self._warehouse.has_attempt(line, 0) or _number_in(self._warehouse.table(target)) > 0
+
+
+def _number_in(table: TableFacts | None) -> int:
+    """Return the number that a label of a table notes."""
+    return 0 if table is None else int(table.labels.get(_NUMBER_LABEL, 0))
 
 
 class _LabelledMetering:

@@ -225,3 +225,60 @@ def test_a_note_never_goes_back():
     run(zombie, "late")
     assert google.labels["kafka-connect-merge-number"] == noted
     assert max(google.jobs) == 10
+
+
+def test_a_line_is_ended_though_somebody_has_dropped_the_table_that_notes_it():
+    google = Google()
+    google.tables["orders"] = table = bigquery.Table("p.d.orders")
+    zombie = life(google)
+    run(zombie, "first")
+    del google.tables[merges_table("orders")]
+    table.labels = {MODE_LABEL: "view"}
+    life(google).end("orders")
+    with pytest.raises(ConfigError, match=r"one of dedup\.mode=view"):
+        run(zombie, "late")
+    assert [job.sql for job in google.jobs.values()] == ["first", "SELECT 1 AS ended"]
+
+
+def test_the_line_of_a_table_into_which_nobody_merged_needs_no_end():
+    google = Google()
+    google.tables["orders"] = bigquery.Table("p.d.orders")
+    life(google).end("orders")
+    assert google.jobs == {}
+    assert list(google.tables) == ["orders"]
+
+
+def test_a_line_goes_on_where_it_was_though_its_table_was_dropped_and_its_first_jobs_are_forgotten(caplog):
+    google, now_s = Google(), [0.0]
+    google.tables["orders"] = bigquery.Table("p.d.orders")
+    line = life(google, now_s)
+    for number in range(50):
+        now_s[0] += HOUR_S / 4
+        run(line, f"statement {number}")
+    for number in range(40):
+        del google.jobs[number]
+    del google.tables[merges_table("orders")]
+    run(life(google), "of a later life")
+    assert max(google.jobs) == 50
+    assert google.jobs[50].sql == "of a later life"
+    assert "_orders_merges is gone" in caplog.text
+    assert int(google.labels["kafka-connect-merge-number"]) == 49
+
+
+def test_a_process_whose_line_began_anew_joins_the_one_that_others_note():
+    google, now_s = Google(), [0.0]
+    google.tables["orders"] = table = bigquery.Table("p.d.orders")
+    line = life(google, now_s)
+    for number in range(9):
+        now_s[0] += HOUR_S
+        run(line, f"statement {number}")
+    google.jobs = {8: google.jobs[8]}
+    del google.tables[merges_table("orders")]
+    table.labels = {}
+    lost = life(google, now_s)
+    run(lost, "beside the line")
+    now_s[0] += HOUR_S
+    run(line, "in line")
+    now_s[0] += HOUR_S
+    run(lost, "in line again")
+    assert [google.jobs[number].sql for number in sorted(google.jobs)][-2:] == ["in line", "in line again"]
