@@ -10,6 +10,7 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -213,6 +214,15 @@ class FakeOffsets:
 Rebalance = Callable[["FakeConsumer"], None]
 
 
+class NoRemarks:
+    """What a group keeps beside its offsets where no row was ever missed."""
+
+    own: Mapping[TopicPartition, str] = MappingProxyType({})
+
+    def committed(self, _partitions: Iterable[TopicPartition], _deadline: Deadline) -> dict[TopicPartition, str]:
+        return {}
+
+
 class FakeConsumer:
     """A `BatchConsumer` whose group has this member alone. What it reads begins behind what is committed.
 
@@ -236,6 +246,7 @@ class FakeConsumer:
         self._next: dict[TopicPartition, int] = {}
         self._paused: set[TopicPartition] = set()
         self._is_subscribed = False
+        self.remarks = NoRemarks()
 
     def subscribe(
         self,

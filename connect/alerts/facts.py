@@ -196,8 +196,8 @@ def _missed(name: str, status: Mapping[str, Any], facts: Facts) -> Alert | None:
         f"{rows:,.0f} rows were not read since its tasks began, as Kafka no longer had them or auto.offset.reset "
         "passed them over; `connect connectors why` says which."
         if rows
-        else "An offset that it was to read was not in its topic, which was made anew or cut, or the offset was set "
-        "too far. Rows may have been lost, and others come twice; `connect connectors why` says where."
+        else "An offset that it was to read was not in its topic: rows were deleted before they were read, the topic "
+        "was made anew or cut, or the offset was set too far. `connect connectors why` says where, and what is missing."
     )
     return Alert(Subject(Kind.MISSED_ROWS, name), text, at_ms)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
+from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
@@ -16,16 +17,24 @@ from connect.kafka.client.librdkafka import commit_offsets
 from connect.lib.deadline import Deadline
 
 
-def commit(consumer: Consumer, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
+def commit(
+    consumer: Consumer,
+    offsets: Mapping[TopicPartition, int],
+    deadline: Deadline,
+    remarks: Mapping[TopicPartition, str] = MappingProxyType({}),
+) -> None:
     """Commit and wait for the answer. KafkaException with _TIMED_OUT when there is none in time.
 
-    confluent_kafka's own commit takes no timeout: without a coordinator it blocks for session.timeout.ms and longer.
+    `remarks` are the offsets' metadata. confluent_kafka's own commit takes no timeout: without a coordinator it blocks
+    for session.timeout.ms and longer.
     """
     client = client_of(consumer)
-    if client is not None:
+    if client is not None and offsets.keys().isdisjoint(remarks):
         commit_offsets(client, offsets, deadline)
     else:
-        _commit_apart(consumer, [KafkaPartition(*tp, offset) for tp, offset in offsets.items()], deadline)
+        # A thread for each commit: remarks are rare.
+        wanted = [KafkaPartition(*tp, offset, metadata=remarks.get(tp, "")) for tp, offset in offsets.items()]
+        _commit_apart(consumer, wanted, deadline)
 
 
 def _commit_apart(consumer: Consumer, wanted: list[KafkaPartition], deadline: Deadline) -> None:

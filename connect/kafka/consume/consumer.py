@@ -26,6 +26,7 @@ from connect.kafka.consume.gaps import Gap
 from connect.kafka.consume.offset_resets import OffsetResets
 from connect.kafka.consume.partition_ends import PartitionEnds
 from connect.kafka.consume.reads import PlainReads, Reads
+from connect.kafka.consume.remarks import Remarks
 from connect.kafka.consume.reset_policy import ResetPolicy
 from connect.kafka.consume.subscription import Subscription
 from connect.kafka.raw import RawBatch
@@ -101,6 +102,7 @@ class BatchConsumer:
             )
             refresh_s = int(settings.get("topic.metadata.refresh.interval.ms", _REFRESH_MS)) / 1000
             self._subscription = Subscription(self._consumer, refresh_s=refresh_s)
+            self.remarks = Remarks(self._consumer, self._needs)
             unless_made.pop_all()
 
     def subscribe(
@@ -157,7 +159,7 @@ class BatchConsumer:
                 f"Offsets of {names_of(foreign)} were not committed: this consumer does not own them now."
             )
         with translated(f"committing offsets of {names_of(sorted(offsets))}", self._needs()):
-            commit(self._consumer, offsets, deadline)
+            commit(self._consumer, offsets, deadline, self.remarks.own)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
         """Stop reading these; prefetched records are thrown away and read again on resume."""

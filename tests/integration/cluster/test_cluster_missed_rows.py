@@ -82,3 +82,16 @@ def test_rows_deleted_while_a_sink_is_paused_are_told_everywhere(start_worker, k
         lambda: [(one["event"], one["state"], one["connector"]) for one in alerts] == [("missed_rows", "firing", "c")]
     )
     assert "7 rows were not read" in str(alerts[0]["reason"])
+
+    # A restart forgets nothing that the group has committed, and is no news to the receiver.
+    assert worker.call("POST", "/connectors/c/restart?includeTasks=true").status_code == 202
+    eventually(
+        lambda: 'kafka_connect_task_missed_rows_total{connector="c",task="0"} 0' in worker.call("GET", "/metrics").text
+    )
+    eventually(lambda: any(said in note for note in worker.get("/connectors/c/status").get("notes", ())))
+    assert [one["name"] for one in worker.get("/doctor")["findings"] if one["name"] == "rows-missed"] == ["rows-missed"]
+    second = start_worker(**{"alerts.webhook.url": address}).ready()
+    worker.stop()
+    eventually(lambda: second.states("c") == ("RUNNING", ["RUNNING"]))
+    eventually(lambda: any(said in note for note in second.get("/connectors/c/status").get("notes", ())))
+    assert [one["state"] for one in alerts] == ["firing"]

@@ -140,6 +140,20 @@ def test_committed_offsets_are_where_the_next_member_starts(clients, topic_name,
     assert second.values == [b"%d" % i for i in range(4, 10)]
 
 
+def test_a_remark_stays_beside_the_offsets_of_its_partition(clients, topic_name, unique):
+    topic = clients.topic(topic_name, 2)
+    first, second = tps(topic, 0, 1)
+    member = Member(clients.consumer(unique), [topic])
+    member.until(lambda: member.consumer.assignment() == {first, second})
+    member.consumer.remarks.own[second] = "ä remark"
+    member.consumer.commit({first: 3, second: 4}, in_s(60))
+    assert member.consumer.remarks.committed([first, second], in_s(60)) == {second: "ä remark"}
+    del member.consumer.remarks.own[second]
+    member.consumer.commit({second: 5}, in_s(60))
+    assert member.consumer.remarks.committed([first, second], in_s(60)) == {}
+    assert member.consumer.committed([first, second], in_s(60)) == {first: 3, second: 5}
+
+
 def test_offsets_of_partitions_that_are_not_owned_are_not_committed(clients, topic_name, unique):
     topic = clients.topic(topic_name, 2)
     member = Member(clients.consumer(unique), [topic])

@@ -100,6 +100,18 @@ def test_known_rows_that_were_polled_together_with_new_ones_give_these_no_column
     assert [list(row) for row in objects(store)[1][0]] == [["n"]]
 
 
+@pytest.mark.parametrize("format_name", ["parquet", "csv"])
+def test_known_rows_that_were_polled_together_with_new_ones_have_no_say_in_later_types(store, format_name):
+    first = TaskRun(store, format_class=FORMATS[format_name], flush_size="9")
+    first.put(batch([{"n": 0, "m": "x"}]))
+    first.written()
+    again = TaskRun(store, format_class=FORMATS[format_name], flush_size="9")
+    again.put(batch([{"n": 0, "m": "x"}, {"n": 1}]))
+    again.put(batch([{"n": 2, "m": 5}], first=2))
+    again.written()
+    assert [len(rows) for rows, _ in objects(store)] == [1, 2], "the new rows are one file"
+
+
 @pytest.mark.parametrize(
     ("mode", "format_name"),
     [*product(["BACKWARD", "FULL", "FORWARD"], ["parquet", "avro"]), ("MERGE", "parquet")],
