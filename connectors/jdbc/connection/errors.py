@@ -22,7 +22,8 @@ _PASSING_NUMBERS = {
     2055, 3024,
 }  # fmt: skip
 _PASSING_SQLITE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_INTERRUPT", "SQLITE_FULL")
-_PASSING_NAMES = {"OperationalError", "InterfaceError"}
+# DuckDB: a file that another process has open, and one that is open here with other settings.
+_PASSING_NAMES = {"OperationalError", "InterfaceError", "IOException", "ConnectionException"}
 _UNREADABLE = (struct.error, ValueError, TypeError, LookupError, AttributeError, AssertionError)
 """What drivers and SQLAlchemy run into where an answer is none of the protocol's."""
 _LONGEST_CHARS = 4000

@@ -25,7 +25,7 @@ DIALECTS: Final = {
     "mssql": f"{_HERE}.partly_known.dialect:MsSql",
     "sqlserver": f"{_HERE}.partly_known.dialect:MsSql",
     "jtds": f"{_HERE}.partly_known.dialect:MsSql",
-    "duckdb": f"{_HERE}.partly_known.dialect:DuckDb",
+    "duckdb": f"{_HERE}.duckdb.dialect:DuckDb",
     "db2": f"{_HERE}.partly_known.dialect:Db2",
     "ibm": f"{_HERE}.partly_known.dialect:Db2",
     "hana": f"{_HERE}.partly_known.dialect:SapHana",

@@ -7,15 +7,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import duckdb
 import pytest
 from sqlalchemy.dialects import registry
 
-from connect.api.allowed_paths import AllowedPaths
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext
 from connectors.jdbc.dialects.known import dialect_of, dialects
-from connectors.jdbc.dialects.partly_known.duckdb import DuckDbSessions
 from connectors.jdbc.settings.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.source.check import check
 from connectors.jdbc.source.task import JdbcSourceTask
@@ -79,17 +76,3 @@ def test_a_database_that_is_not_known_says_what_is_not_promised(
     finally:
         task.close()
     assert note in caplog.text
-
-
-def test_duckdb_opens_no_file_of_a_closed_folder(tmp_path: Path) -> None:
-    (tmp_path / "closed").mkdir()
-    (tmp_path / "beside").mkdir()
-    allowed = AllowedPaths([str(tmp_path), f"!{tmp_path}/closed"])
-    with duckdb.connect() as session:
-        for statement in DuckDbSessions().closed(allowed):
-            session.execute(statement)
-        session.execute(f"COPY (SELECT 1) TO '{tmp_path}/beside/x.csv'")
-        for place in ("closed", "beside/../closed", "."):
-            with pytest.raises(duckdb.PermissionException):
-                session.execute(f"COPY (SELECT 1) TO '{tmp_path}/{place}/x.csv'")
-    assert list((tmp_path / "closed").iterdir()) == []

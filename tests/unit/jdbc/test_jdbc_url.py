@@ -201,7 +201,8 @@ def test_parameters_of_mysqls_driver_keep_their_meaning(parameters, wanted):
         ("jdbc:sqlite::resource:org/x.db", "Java archive"),
         ("jdbc:snowflake://a.example/?db=shop&password=s3cret", "any SQLAlchemy URL"),
         ("jdbc:sqlserver://db;integratedSecurity=true;password=s3cret", "integratedSecurity"),
-        ("jdbc:duckdb:/data/x.duckdb", "duckdb:////"),
+        ("jdbc:duckdb:", "name a file"),
+        ("jdbc:duckdb:md:shop", "files of this machine"),
     ],
 )
 def test_what_is_refused_says_what_to_write_instead(url, told):

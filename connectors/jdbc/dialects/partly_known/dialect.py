@@ -35,15 +35,6 @@ class MsSql(Generic):
     cursors = part("partly_known.mssql:MsSqlCursors")
 
 
-class DuckDb(Generic):
-    """Describes DuckDB."""
-
-    title = "DuckDB"
-
-    url = UrlPart("partly_known.duckdb:DuckDbUrl")
-    sessions = part("partly_known.duckdb:DuckDbSessions")
-
-
 class Db2(Generic):
     """Describes Db2."""
 

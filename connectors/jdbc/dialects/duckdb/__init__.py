@@ -1,0 +1,1 @@
+"""Describes DuckDB to the JDBC connectors."""
