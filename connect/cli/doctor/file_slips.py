@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.cluster.validation.client_settings import policy_name
+from connect.cluster.validation.client_settings import may_override, policy_name
 from connect.cluster.validation.plugins import CONVERTERS
 from connect.kafka.client.own_login import LOGIN_ADDRESSES
 from connect.kafka.client.security_names import translate_security
@@ -32,6 +32,7 @@ _DRIVER: Final = re.compile(r"\w+(\+\w+)?")
 _ORIGIN: Final = re.compile(r"\*|.*://.*")
 _CLAIM: Final = re.compile(r"[\w./:-]+")
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+_PROTOCOL: Final = "security.protocol"
 _FOLDERS: Final = ("allowed.paths", "file.stream.paths", "s3.local.folders")
 _FAMILIES: Final = {"alerts.": WEBHOOK_URL, "rest.oidc.": "rest.oidc.issuer"}
 _STORAGES: Final = ("config.storage.", "offset.storage.", "status.storage.")
@@ -142,13 +143,15 @@ def _security(worker: WorkerConfig, given: Mapping[str, str]) -> Iterator[tuple[
     protocols = {value.upper() for key, value in given.items() if key.endswith("security.protocol")} or {"PLAINTEXT"}
     own = {key: value for key, value in given.items() if key.startswith(("ssl.", "sasl."))}
     known = translate_security(own).consumed
+    # The file alone does not tell which connectors there will be.
+    others = "; only connectors that override security.protocol use it" if may_override(worker, _PROTOCOL) else ""
     for key in own:
         if key not in known:
             yield key, f"no client knows it{_meant(key, _known_security())}"
         elif key.startswith("sasl.") and not any("SASL" in protocol for protocol in protocols):
-            yield key, "security.protocol is not SASL_SSL or SASL_PLAINTEXT"
+            yield key, f"security.protocol is not SASL_SSL or SASL_PLAINTEXT{others}"
         elif key.startswith("ssl.") and not any("SSL" in protocol for protocol in protocols) and not _has_https(worker):
-            yield key, "security.protocol is not SSL or SASL_SSL, and listeners has no https address"
+            yield key, f"security.protocol is not SSL or SASL_SSL, and listeners has no https address{others}"
     tls = {key.removeprefix(LISTENERS): key for key in given if key.startswith(LISTENERS)}
     known = translate_security({name: given[key] for name, key in tls.items()}).consumed
     for name, key in tls.items():

@@ -71,14 +71,13 @@ def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
 
     OverrideValueError: a value cannot be read.
     """
-    policy = worker.connector_client_config_override_policy
     for prefix in _prefixes_in_use(kind, given, worker):
         wanted = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
         found = all_override_problems(worker.originals, prefix.removesuffix("override."), wanted)
         for setting in sorted(wanted):
             key = prefix + setting
-            refused = not _allowed(policy, setting, worker.connector_client_config_override_allowlist)
-            errors: tuple[str, ...] = (REFUSED.format(policy_name(policy), setting),) if refused else ()
+            policy = policy_name(worker.connector_client_config_override_policy)
+            errors: tuple[str, ...] = () if may_override(worker, setting) else (REFUSED.format(policy, setting),)
             errors += tuple(problem.message for problem in found if problem.key == key)
             if setting in WORKERS_ALONE:
                 errors = (f"{key} loads a library: only the worker's own file may set {setting}.",)
@@ -117,6 +116,12 @@ def _prefixes_in_use(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
 
 def policy_name(policy: str) -> str:
     return policy.rpartition(".")[2].removesuffix("ConnectorClientConfigOverridePolicy")
+
+
+def may_override(worker: WorkerConfig, setting: str) -> bool:
+    """Tell if the worker lets connectors override this setting of their clients."""
+    allowlist = worker.connector_client_config_override_allowlist
+    return _allowed(worker.connector_client_config_override_policy, setting, allowlist)
 
 
 def _allowed(policy: str, setting: str, allowlist: Collection[str]) -> bool:

@@ -49,6 +49,16 @@ def check_latest(history: History, **dedup: str) -> None:
     assert len({row["id"] for row in rows}) == len(rows)
 
 
+def late(partition: int, text: str | None, before: str | None) -> History:
+    """A record, and one merge later one of another partition that is older than it."""
+    return [[[Message(0, 0, 7, 20, text=before)]], [[Message(partition, 0, 7, 10, text=text)]]]
+
+
+@pytest.mark.parametrize("history", [late(1, None, "x"), late(1, "x", None), late(1, "y", "x"), late(1, None, None)])
+def test_an_older_record_that_comes_later_changes_nothing(history):
+    check_latest(history)
+
+
 @settings(max_examples=10, **SLOW)
 @given(histories())
 def test_the_latest_record_of_a_key_stays(history):

@@ -99,6 +99,24 @@ def test_what_cannot_be_used_and_what_contradicts_is_found(key, more, why, catal
     assert any(key in text and why in text for text in found), found
 
 
+@pytest.mark.parametrize(
+    ("policy", "allowlist", "may"),
+    [
+        ("All", "", True),
+        ("Principal", "", True),
+        ("None", "", False),
+        ("Allowlist", "security.protocol", True),
+        ("Allowlist", "acks", False),
+    ],
+)
+@pytest.mark.parametrize("key", ["ssl.truststore.location", "sasl.mechanism"])
+def test_settings_of_a_protocol_that_only_connectors_may_speak_are_theirs(key, policy, allowlist, may, catalog):
+    override = "connector.client.config.override."
+    given = {**SOUND, key: "PLAIN", f"{override}policy": policy, f"{override}allowlist": allowlist}
+    (text,) = (text for text in told(given, catalog) if key in text and "protocol" in text)
+    assert ("only connectors that override security.protocol use it" in text) is may
+
+
 def test_a_file_that_may_not_be_written_is_found(catalog, tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda *_: False)
     (text,) = told({**SOUND, "rest.audit.log.file": str(tmp_path / "a.log")}, catalog)
