@@ -31,6 +31,9 @@ class RecordLog(Protocol):
     def read_to_end(self, deadline: Deadline) -> None:
         """Return when every record that was in the topic before the call was given to the callback."""
 
+    def read_back(self, deadline: Deadline) -> None:
+        """Return when what was written here, but for transactions, and all before it was given to the callback."""
+
     def close(self) -> None:
         """Write out what is queued and let go of the clients."""
 

@@ -198,16 +198,17 @@ class ConfigStore:
         as_leader = self._fenced and not all(isinstance(record, _ANYONES) for record in records)
         try:
             if as_leader:
-                self._log_of_leader().put_all(encoded, transactional=True).result(deadline.remaining_s)
+                log, read_back = self._log_of_leader(), self._opened.log.read_to_end
             else:
-                self._opened.log.put_all(encoded).result(deadline.remaining_s)
+                log, read_back = self._opened.log, self._opened.log.read_back
+            log.put_all(encoded, transactional=as_leader).result(deadline.remaining_s)
         except TimeoutError as error:
             took = f"the brokers did not take it within {WRITE_TIMEOUT_S:g} s."
             raise RetriableError(f"{NOT_WRITTEN}: {took}") from error
         except FencedError as error:
             self._claim = Claim.LOST
             raise ConnectError(f"{NOT_WRITTEN}: {error}") from error
-        self._opened.log.read_to_end(deadline)
+        read_back(deadline)
 
     def _refuse_unread(self, records: Sequence[KeyedBytes]) -> None:
         """Raise ConnectError where something would be written over a configuration that this worker cannot read."""

@@ -76,6 +76,8 @@ class KeyValueLog:
         self._transactions = TransactionWriter(topic, transactional) if transactional is not None else None
         self._consumer: Consumer | None = None
         self._positions: dict[int, int] = {}
+        self._written: dict[int, int] = {}
+        """Holds the offset behind what `put` wrote last into each partition."""
         self._moved = threading.Condition()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._read, name=f"kv-log-{topic}", daemon=True)
@@ -100,7 +102,7 @@ class KeyValueLog:
         """Write a record (None: a tombstone); the future ends when every in-sync replica has it."""
         if self._writer is None:
             raise ConnectError(f"The log of topic {self.topic} was opened for reading only.")
-        return self._writer.put(key, value)
+        return self._writer.put(key, value, self._wrote)
 
     def put_all(self, records: Sequence[KeyValue], transactional: bool = False) -> Future[None]:
         """Write records in order; `transactional`: all or nothing, after `claim`. FencedError: claimed by another."""
@@ -122,7 +124,18 @@ class KeyValueLog:
         A transaction that is open at that time is waited for, also by a reader of committed records: its commit may be
         acknowledged before its records can be read. `committed_only` stops where the first open one begins.
         """
-        ends = self._ends(deadline, committed_only)
+        self._read_until(self._ends(deadline, committed_only), deadline)
+
+    def read_back(self, deadline: Deadline) -> None:
+        """Return once each record that `put` has written, and all before it, was given to `on_record`.
+
+        Unlike `read_to_end` it asks no broker for the end. What transactions write is not among it.
+        """
+        with self._moved:
+            written = dict(self._written)
+        self._read_until(written, deadline)
+
+    def _read_until(self, ends: Mapping[int, int], deadline: Deadline) -> None:
         with self._moved:
             while not self._reached(ends):
                 if self._stop.is_set():
@@ -195,6 +208,10 @@ class KeyValueLog:
         wanted = [TopicPartition(self.topic, p) for p in self._positions]
         ends = self._admin.end_offsets(wanted, deadline, committed_only=committed_only)
         return {tp.partition: end for tp, end in ends.items()}
+
+    def _wrote(self, partition: int, offset: int) -> None:
+        with self._moved:
+            self._written[partition] = offset + 1
 
     def _reached(self, ends: Mapping[int, int]) -> bool:
         return all(self._positions[p] >= end for p, end in ends.items())

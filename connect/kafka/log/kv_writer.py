@@ -6,7 +6,7 @@ For data see `producer`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
@@ -36,13 +36,18 @@ class RecordWriter:
         self._producer = producer if isinstance(producer, SharedProducer) else SharedProducer(producer)
         self._needs = self._producer.needs._replace(topics=[topic])
 
-    def put(self, key: bytes, value: bytes | None) -> Future[None]:
-        """Write one record; the future ends when every in-sync replica has it."""
+    def put(self, key: bytes, value: bytes | None, written: Callable[[int, int], None] | None = None) -> Future[None]:
+        """Write one record; the future ends when every in-sync replica has it.
+
+        `written` hears its partition and offset just before, on the producer's thread.
+        """
         done: Future[None] = Future()
         done.set_running_or_notify_cancel()
 
-        def delivered(error: KafkaError | None, _: Message) -> None:
+        def delivered(error: KafkaError | None, message: Message) -> None:
             if error is None:
+                if written is not None:
+                    written(message.partition() or 0, message.offset() or 0)
                 done.set_result(None)
             else:
                 done.set_exception(translate(error, f"writing to topic {self._topic}", self._needs))

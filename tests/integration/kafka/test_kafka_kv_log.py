@@ -54,6 +54,16 @@ def test_reading_to_the_end_is_quick(clients, topic_name, open_log):
     assert started.remaining_s > 5
 
 
+def test_who_has_written_reads_it_back(clients, topic_name, open_log):
+    topic = clients.topic(topic_name, 5, cleanup_policy="compact")
+    log, table = open_log(clients, topic)
+
+    for i in range(20):
+        log.put_all([(b"k%d" % n, b"%d" % i) for n in range(5)]).result(60)
+        log.read_back(in_s(60))
+        assert table.now == {b"k%d" % n: b"%d" % i for n in range(5)}
+
+
 def test_transactions_are_read_whole_and_their_markers_are_no_obstacle(clients, topic_name, open_log, unique):
     topic = clients.topic(topic_name, cleanup_policy="compact")
     log, table = open_log(clients, topic, transactional_id=unique)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from connect.api.errors import RetriableError
 from connect.kafka.log.kv_log import KeyValueLog
+from connect.lib.deadline import Deadline
 
 
 class Read:
@@ -44,3 +47,24 @@ def test_a_record_is_taken_in_although_the_next_call_fails():
     log._read()
     assert taken == [(b"k", b"v", 0, 7, 1000)]
     assert len(told) == 1
+
+
+def test_what_was_written_is_read_back_without_a_question_to_the_brokers():
+    log = KeyValueLog("t", {}, on_record=lambda *_: None)
+    log._admin = None
+    log._positions = {0: 7}
+    log.read_back(Deadline.after(0))
+    log._wrote(0, 7)
+    with pytest.raises(RetriableError, match="partition 0 at offset 7 of 8"):
+        log.read_back(Deadline.after(0.01))
+    log._take([Read()])
+    log.read_back(Deadline.after(0))
+
+
+def test_a_topic_made_anew_is_read_back_by_what_was_written_into_it():
+    log = KeyValueLog("t", {}, on_record=lambda *_: None)
+    log._positions = {0: 0}
+    log._wrote(0, 4711)
+    log._wrote(0, 7)
+    log._take([Read()])
+    log.read_back(Deadline.after(0))
