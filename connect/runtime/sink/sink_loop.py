@@ -19,6 +19,7 @@ from connect.runtime.sink.partitions import SinkPartitions, place_of
 from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.task.condition import Step
 from connect.runtime.task.control import Control
+from connect.runtime.task.idle_memory import IdleMemory
 from connect.runtime.task.task_reports import TaskReports
 
 POLL_TIMEOUT_S = 0.5
@@ -42,6 +43,7 @@ class SinkLoop:
         self._gaps = SinkGaps(consumer, path.task, self._partitions, self.commits, reports)
         self._began_s = time.monotonic()
         self._ended = False
+        self._memory = IdleMemory()
 
     def run(self, control: Control, on_paused: Callable[[bool], None], subscription: Sequence[str] | str) -> None:
         """Consume until stopped, then flush and commit. Any error but RetriableError ends the task.
@@ -89,6 +91,7 @@ class SinkLoop:
         if self.commits.is_due:
             self.commits.flush()
         self.commits.tell_lag_if_due()
+        self._memory.polled(has_rows=bool(batches))
 
     def _tell_of(self, batches: Sequence[RawBatch]) -> None:
         """Tell of rows that were read before the sink is called with them: it may not return for a long time."""

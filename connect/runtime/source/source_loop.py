@@ -23,6 +23,7 @@ from connect.runtime.settings.loop_limits import LoopLimits
 from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.task.condition import Step
 from connect.runtime.task.control import Control
+from connect.runtime.task.idle_memory import IdleMemory
 from connect.runtime.task.task_reports import TaskReports
 from connect.runtime.topics.source_topics import state_records
 from connect.runtime.topics.topic_creation import Topics
@@ -107,6 +108,7 @@ class SourceLoop:
         self._encoded: list[Encoded] = []
         """Holds what the first of `_pending` became."""
         self._next_flush_s = 0.0
+        self._memory = IdleMemory()
 
     def run(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         """Poll until stopped, then store what is safe. Any error but RetriableError ends the task.
@@ -160,6 +162,7 @@ class SourceLoop:
                 self._deliver(unit, control.stop)
             self._pending, self._encoded = (), []
         self._flush_if_due(polled=bool(unit))
+        self._memory.polled(has_rows=bool(unit))
 
     def _flush_if_due(self, *, polled: bool) -> None:
         if self._delivery.due(polled=polled, interval_over=time.monotonic() >= self._next_flush_s):

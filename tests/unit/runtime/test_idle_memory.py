@@ -1,0 +1,122 @@
+"""A task without rows gives back what its thread keeps of freed memory: once, and not while rows come."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from fake_kafka import FakeKafka
+from test_sink_loop_requests import AskingTask, loop_of
+
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.settings.loop_limits import LoopLimits
+from connect.runtime.source.record_path import SourceRecordPath
+from connect.runtime.source.source_loop import SourceLoop
+from connect.runtime.task.control import Control
+from connect.runtime.task.idle_memory import POLLS, IdleMemory
+from connect.runtime.task.task_reports import TaskReports
+
+MEASURE = """
+import threading
+import psutil
+import pyarrow as pa
+from connect.runtime.task.idle_memory import POLLS, IdleMemory
+
+THREADS = 100
+step = threading.Barrier(THREADS + 1)
+
+def work():
+    table = pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"], "c": [{"q": 1}] * 3})
+    table.take([0]).to_pylist(), pa.array([b"y" * 50] * 100), pa.compute.cast(table["a"], pa.string())
+
+def task():
+    memory = IdleMemory()
+    work()
+    memory.polled(has_rows=True)
+    step.wait()
+    step.wait()
+    for _ in range(POLLS):
+        memory.polled(has_rows=False)
+    step.wait()
+    step.wait()
+
+def private_bytes():
+    return psutil.Process().memory_full_info().uss
+
+import pyarrow.compute
+work()
+start = private_bytes()
+for _ in range(THREADS):
+    threading.Thread(target=task, daemon=True).start()
+step.wait()
+busy = private_bytes() - start
+step.wait()
+step.wait()
+print(busy, private_bytes() - start, flush=True)
+step.wait()
+"""
+
+
+def polls(*has_rows):
+    """Return after which polls memory was given back."""
+    given_back = []
+    memory = IdleMemory(lambda: given_back.append(number))
+    for number, found in enumerate(has_rows):  # noqa: B007 - the lambda reads it
+        memory.polled(has_rows=found)
+    return given_back
+
+
+def test_memory_is_given_back_once_when_rows_have_ended():
+    assert polls(True, *[False] * 20) == [POLLS]
+    assert polls(True, False, True, False, True, *[False] * 20) == [4 + POLLS]
+    assert polls(*[False] * 20) == [], "a task that had no rows has nothing to give back"
+    assert polls(*[True] * 20) == []
+
+
+def test_idle_threads_keep_much_less_than_busy_ones():
+    measured = subprocess.run([sys.executable, "-c", MEASURE], check=True, capture_output=True, text=True, timeout=120)
+    busy, idle = map(int, measured.stdout.split())
+    assert idle < 0.75 * busy, f"{busy // 1024} KiB of 100 busy threads, {idle // 1024} KiB of them idle"
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What the loops tell of their polls."""
+    found = []
+    monkeypatch.setattr(IdleMemory, "polled", lambda _, *, has_rows: found.append(has_rows))
+    return found
+
+
+def test_a_sink_tells_each_poll(told):
+    task = AskingTask(Control())
+    task.loop = loop_of(task, FakeKafka())
+    task.loop.run(task.control, lambda _: None, ["t"])
+    assert told[:3] == [True, False, False]
+
+
+def test_a_source_tells_each_poll(told):
+    class Idle:
+        polls = 0
+
+        def poll(self, deadline):
+            self.polls += 1
+            if self.polls == 3:
+                control.ask_to_stop()
+
+    class Delivery:
+        held_up, outstanding, expects_more = None, 0, False
+
+        def due(self, *, polled, interval_over):
+            return False
+
+        def drain(self, deadline, *, pending):
+            return []
+
+        def check(self):
+            pass
+
+    control, reports = Control(), TaskReports()
+    path = SourceRecordPath(Idle(), "Source", None, None, RetryBudget(0), reports.figures)
+    SourceLoop(path, Delivery(), None, LoopLimits(60, 1, 1), reports).run(control, lambda _: None)
+    assert told == [False, False, False]
