@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
+from connect.api.errors import ConnectError
 from connect.backfill.job.chunk import Signal
 from connect.backfill.job.job import Job
 from connect.backfill.job.job_store import JobStore
@@ -18,14 +22,21 @@ _TRY_S: Final = 10.0
 """This is how long a job waits before its lanes try again."""
 _LOOK_S: Final = 1.0
 """This is how often it looks meanwhile for what its owner wants."""
+_MARKERS_S: Final = 5.0
+"""This is how often it looks whether its lanes, which try again, write chunks."""
 
 
 class AwaitedRight:
-    """Lets a job rest while a right is denied. Owned by the driver's thread."""
+    """Lets a job rest while a right is denied. Owned by the driver's thread.
+
+    What it told stays in the job's record until a chunk is written again: lanes that try in vain need some time for it,
+    and meanwhile whoever looks has to see what to grant.
+    """
 
     def __init__(self, store: JobStore, ownership: JobOwnership) -> None:
         self._store = store
         self._ownership = ownership
+        self._told: str | None = None
 
     def was_there(self) -> bool:
         """Return True if the job has written rows before, so that the right was taken away, and not just forgotten."""
@@ -40,13 +51,48 @@ class AwaitedRight:
         The job stays RUNNING, and its record says why nothing moves. ConnectError: the record cannot be written.
         """
         _log.warning("Backfill %s waits for a right, and tries again every %.0f s: %s", job.name, _TRY_S, denial)
-        self._ownership.say_waiting(job, denial)
+        if denial != self._told:
+            self._ownership.say_waiting(job, denial)
+            self._told = denial
         rest = Deadline.after(_TRY_S)
         while (signal := self._signal(job)) is Signal.GO_ON and rest.wait(_LOOK_S):
             pass
-        if signal is Signal.GO_ON:
-            self._ownership.say(job, JobState.RUNNING)
         return signal
+
+    @contextmanager
+    def trying(self, job: Job) -> Iterator[None]:
+        """Take back what was told as soon as the lanes, which run inside, have written a chunk."""
+        if self._told is None:
+            yield
+            return
+        ended = threading.Event()
+        watching = threading.Thread(target=self._take_back, args=(job, self._count(), ended), name="awaited-right")
+        watching.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watching.join()
+
+    def _take_back(self, job: Job, before: int | None, ended: threading.Event) -> None:
+        while self._told is not None and not ended.wait(_MARKERS_S):
+            now = self._count()
+            if now is None or now == before:
+                before = now if before is None else before
+                continue
+            try:
+                self._ownership.say(job, JobState.RUNNING)
+            except ConnectError as error:  # The driver meets it itself, and its last word replaces this one.
+                _log.warning("Backfill %s runs again, which its record does not say: %s", job.name, error)
+            self._told = None
+
+    def _count(self) -> int | None:
+        """Return how many chunks' markers there are; None: nobody can tell now."""
+        try:
+            return len(self._store.all_markers(Deadline.after(KAFKA_S)))
+        except ConnectError as error:
+            _log.debug("The markers cannot be read now: %s", error)
+            return None
 
     def _signal(self, job: Job) -> Signal:
         try:

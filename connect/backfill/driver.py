@@ -128,7 +128,8 @@ class Driver:
         """Run the lanes to their ends, anew when a right is back that was taken away meanwhile."""
         while True:
             try:
-                reports = self._rounds.run(engine, self._splits, job.run)
+                with self._right.trying(job):
+                    reports = self._rounds.run(engine, self._splits, job.run)
             except DeniedError as error:
                 if not self._right.was_there():
                     raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -60,7 +61,7 @@ class Rounds:
         answer = next(self._answers)
         if isinstance(answer, DeniedError):
             raise answer
-        return answer
+        return answer() if callable(answer) else answer
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +77,42 @@ def run_lanes(store, *answers):
 
 def test_a_right_that_is_taken_away_is_told_and_waited_for():
     for lost in ([DENIED, DONE], DeniedError("Grant WRITE")):
-        assert run_lanes(Store(), lost, [DONE]) == ([DONE], ["Grant WRITE", JobState.RUNNING])
+        assert run_lanes(Store(), lost, [DONE]) == ([DONE], ["Grant WRITE"])
+
+
+def test_what_is_told_stays_while_lanes_try_in_vain():
+    other = LaneReport(0, Signal.GO_ON, error="Grant CREATE", is_denied=True)
+    assert run_lanes(Store(), [DENIED], [DENIED], [other], [other], [DONE]) == ([DONE], ["Grant WRITE", "Grant CREATE"])
+
+
+def test_what_is_told_is_taken_back_when_a_chunk_is_written_again(monkeypatch):
+    monkeypatch.setattr(awaited_right, "_MARKERS_S", 0.001)
+    store, told = Store(), threading.Event()
+
+    class Told(Ownership):
+        def say(self, job, state):
+            super().say(job, state)
+            told.set()
+
+    def writes():
+        looked = threading.Event()
+        counted = AwaitedRight._count
+
+        def count(right):
+            looked.set()
+            return counted(right)
+
+        monkeypatch.setattr(AwaitedRight, "_count", count)
+        assert looked.wait(60)
+        assert ownership.said == ["Grant WRITE"], "nothing was written yet"
+        store.markers = ("m", "n")
+        assert told.wait(60)
+        return [DONE]
+
+    ownership = Told()
+    runs = SimpleNamespace(_rounds=Rounds([DENIED], writes, [DONE]), _right=AwaitedRight(store, ownership), _splits=())
+    assert Driver._run_lanes(runs, None, JOB) == [DONE]
+    assert ownership.said == ["Grant WRITE", JobState.RUNNING]
 
 
 def test_a_right_that_was_never_there_fails_the_job():
