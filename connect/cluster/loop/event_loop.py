@@ -19,7 +19,7 @@ from connect.cluster.model.statuses import Stage
 RETRY_S: Final = 1.0
 """Wait before the reconciling step is tried again after an error."""
 
-REST_SHARE: Final = 3.0
+REST_SHARE: Final = 7.0
 """After reconciling steps are done for so many times the CPU time that it took, before everything is reconciled again.
 
 It takes longer the more connectors there are, and each of them brings several reasons for it when it is created.
