@@ -15,6 +15,7 @@ from connect.api.plugin import Plugin, PluginKind
 from connect.cluster.model.request_errors import BadRequestError, FailedRequestError
 from connect.cluster.model.validation_infos import ConfigInfos, Info
 from connect.cluster.validation.client_settings import OverrideValueError, client_notes, client_overrides
+from connect.cluster.validation.converter_notes import converter_notes
 from connect.cluster.validation.definitions import framework_config, framework_definitions, plugin_definitions
 from connect.cluster.validation.notes import missing_providers, notes
 from connect.cluster.validation.plugins import (
@@ -119,6 +120,7 @@ class Validator:
         groups = tuple(dict.fromkeys((*groups, *transforms, *predicates, *own_groups)))
         told = (
             *notes(plugin, given, (info.value.name for info in infos), self._former_of_embedded(given)),
+            *converter_notes(self.catalog, given),
             *missing_providers(raw, self.worker.config_providers),
             *client_notes(plugin.kind, given, self.worker),
         )

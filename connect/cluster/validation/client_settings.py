@@ -15,10 +15,10 @@ from connect.api.allowed import ConfigType
 from connect.api.config import Boolean, Double, Int, Long, Short
 from connect.api.plugin import PluginKind
 from connect.cluster.model.validation_infos import Definition, Info, Value
-from connect.cluster.validation.notes import FAIL_UNTIL
+from connect.cluster.validation.notes import FAIL_UNTIL, NO_EFFECT
 from connect.cluster.validation.rules import DLQ
 from connect.kafka.client.settings import WORKERS_ALONE, all_override_problems
-from connect.kafka.client.trial import refused_overrides
+from connect.kafka.client.trial import refused_overrides, unknown_overrides
 from connect.lib.secrets import HIDDEN
 from connect.runtime.settings.config_providers import placeholders
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -85,14 +85,17 @@ def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
 
 
 def client_notes(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> Iterator[str]:
-    """Yield a sentence for each overridden setting with which a client cannot be made.
+    """Yield a sentence for each overridden setting that a client does not have, or with which it cannot be made.
 
-    As in Kafka Connect the configuration is taken, and its tasks fail.
+    As in Kafka Connect the configuration is taken. With the latter its tasks fail.
     """
     in_transactions = kind is PluginKind.SOURCE and worker.exactly_once_source_support.lower() == "enabled"
     for prefix in _prefixes_in_use(kind, given, worker):
         wanted = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
         own = prefix.removesuffix("override.")
+        for name, meant in unknown_overrides(own, wanted).items():
+            hint = f" Is {prefix}{meant} meant?" if meant else ""
+            yield f"{prefix}{name}: the client has no such setting, so it has {NO_EFFECT}.{hint}"
         if not wanted or any(True for value in wanted.values() for _ in placeholders(value)):
             continue  # what a config provider has is known to the task alone
         if all_override_problems(worker.originals, own, wanted) or WORKERS_ALONE & wanted.keys():

@@ -118,6 +118,11 @@ def translate_names(given: Mapping[str, str], client: Client) -> Translation:
     return Translation(properties, sorted(unknown))
 
 
+def names_of(client: Client) -> frozenset[str]:
+    """Return the names of a client's settings, as Java or librdkafka has them; those of its security are left out."""
+    return _SAME[client] | _NEEDLESS | _RENAMED.keys() | _SPECIAL.keys()
+
+
 def known_names(given: Mapping[str, str], client: Client) -> Mapping[str, str]:
     """Return what is given without the keys that change nothing of a client."""
     security = translate_security(given).consumed

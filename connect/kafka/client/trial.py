@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.kafka.client.java_names import Client, known_names
+from connect.kafka.client.java_names import Client, known_names, names_of, translate_names
 from connect.kafka.client.settings import (
     ClientSettings,
     admin_settings,
@@ -21,8 +21,11 @@ from connect.kafka.client.settings import (
     is_secret,
     producer_settings,
 )
+from connect.lib.nearest import nearest
 
 _ID: Final = "connect-settings-trial"
+_UNKNOWN_MAX: Final = 50
+"""So many settings that a client does not have are named."""
 _OURS: Final = frozenset({"producer.path", "consumer.path"})
 
 
@@ -76,6 +79,19 @@ def refused_overrides(
         ConfigProblem(problem.key, "librdkafka refuses its value.") if is_secret(problem.key) else problem
         for problem in found
     ]
+
+
+def unknown_overrides(prefix: str, overrides: Mapping[str, str]) -> Mapping[str, str | None]:
+    """Return those of a connector's overrides that the client does not have, each with the name that may be meant.
+
+    `prefix`: that of the client in a worker's file. Nothing, where one of them cannot be read: an error says so.
+    """
+    kind = _CLIENTS[prefix].kind
+    try:
+        unknown = translate_names(overrides, kind).unknown
+    except ConfigError:
+        return {}
+    return {key: nearest(key, names_of(kind)) for key in unknown[:_UNKNOWN_MAX]}
 
 
 def unknown_client_keys(worker: Mapping[str, str]) -> list[str]:
