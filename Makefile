@@ -141,5 +141,6 @@ $(VENV)/demo.installed: $(VENV)/bin/python $(PACKAGE_FILES)
 
 $(VENV)/dev.installed: $(VENV)/bin/python $(PACKAGE_FILES)
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
-	$(PIP) install --constraint constraints.txt --no-deps sqlalchemy-firebird firebird-driver firebird-base
+	$(PIP) install --constraint constraints.txt --no-deps sqlalchemy-firebird firebird-driver firebird-base \
+		clickhouse-connect ibm-db-sa sqlalchemy-cockroachdb sqlalchemy-redshift
 	@touch $@ $(VENV)/demo.installed

@@ -28,6 +28,13 @@ DIALECTS: Final = {
     "duckdb": f"{_HERE}.duckdb.dialect:DuckDb",
     "db2": f"{_HERE}.partly_known.dialect:Db2",
     "ibm": f"{_HERE}.partly_known.dialect:Db2",
+    "sap": f"{_HERE}.partly_known.dialect:SapHana",
+    "redshift": f"{_HERE}.partly_known.dialect:Redshift",
+    "snowflake": f"{_HERE}.partly_known.dialect:Snowflake",
+    "clickhouse": f"{_HERE}.partly_known.dialect:ClickHouse",
+    "ch": f"{_HERE}.partly_known.dialect:ClickHouse",
+    "clickhousedb": f"{_HERE}.partly_known.dialect:ClickHouse",
+    "cockroachdb": f"{_HERE}.partly_known.dialect:Cockroach",
     "hana": f"{_HERE}.partly_known.dialect:SapHana",
     "vertica": f"{_HERE}.partly_known.dialect:Vertica",
 }

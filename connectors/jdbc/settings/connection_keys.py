@@ -40,8 +40,9 @@ class ConnectionKeys(ConnectorConfig):
         display_name="JDBC URL", width="long",
         reach=URL_REACH, bounds=URL_BOUNDS,
         doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, "
-        "jdbc:oracle:thin:, jdbc:sqlserver:, jdbc:jtds:sqlserver:, jdbc:db2:, jdbc:firebirdsql:, jdbc:duckdb:) or any "
-        "SQLAlchemy URL. Keep the password in connection.password.",
+        "jdbc:oracle:thin:, jdbc:sqlserver:, jdbc:jtds:sqlserver:, jdbc:db2:, jdbc:firebirdsql:, jdbc:duckdb:, "
+        "jdbc:redshift:, jdbc:snowflake:, jdbc:sap:, jdbc:clickhouse:) or any SQLAlchemy URL. Keep the password in "
+        "connection.password.",
     )  # fmt: skip
     sqlalchemy_drivers: ListOf = key(
         KEY, (), from_worker=True, group=DATABASE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connectors.jdbc.dialects.known import dialect_of, dialects
 from connectors.jdbc.settings.url_hosts import Address
@@ -20,6 +20,16 @@ OTHER_SERVERS = "other_servers"
 """The parameter that tells `tls.connect` where to go when the first server of MySQL or MariaDB is not there."""
 
 
+_BY_SQLALCHEMY: Final[Mapping[str, str]] = {
+    "bigquery": "bigquery://project/dataset (pip install sqlalchemy-bigquery)",
+    "awsathena": "awsathena+rest://:@athena.eu-west-1.amazonaws.com/shop?s3_staging_dir=… (pip install PyAthena)",
+    "databricks": "databricks://token:…@host?http_path=… (pip install databricks-sqlalchemy)",
+    "hive2": "hive://host:10000/shop (pip install 'PyHive[hive]')",
+    "trino": "trino://user@host:8080/catalog (pip install 'trino[sqlalchemy]')",
+    "teradata": "teradatasql://host (pip install teradatasqlalchemy)",
+    "informix": "ibm_db_sa://host:9089/shop (pip install ibm-db-sa)",
+}
+"""Databases whose JDBC URL has no counterpart stand with SQLAlchemy's URL of them."""
 _SQLALCHEMY = re.compile(r"[a-zA-Z][a-zA-Z0-9]*(\+[a-zA-Z0-9_]+)?://")
 
 
@@ -74,6 +84,11 @@ def translate(url: str, properties: Mapping[str, str] | None = None) -> Database
     """Return a JDBC URL's parts for SQLAlchemy; driver properties win. Raise ValueError, which says what is unknown."""
     dialect = dialect_of(url)
     form = dialect.url
+    if dialect.name in _BY_SQLALCHEMY:
+        raise ValueError(
+            f"jdbc:{dialect.name}: is not read. Write it as SQLAlchemy's URL, {_BY_SQLALCHEMY[dialect.name]}, and list "
+            "its driver in the worker's jdbc.sqlalchemy.drivers."
+        )
     if not form.driver:
         known = ", ".join(f"jdbc:{other.name}:" for other in dialects() if other.url.driver)
         raise ValueError(f"Unknown JDBC URL. Known are {known} and any SQLAlchemy URL, as {form.instead}.")

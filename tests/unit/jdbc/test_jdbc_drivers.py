@@ -164,7 +164,8 @@ def test_every_parameter_that_a_jdbc_url_is_translated_to_is_known() -> None:
     forms = [dialect.url for dialect in dialects() if dialect.url.driver]
     assert {form.driver for form in forms} == {
         "postgresql+psycopg", "mysql+pymysql", "mariadb+pymysql", "sqlite", "oracle+oracledb", "mssql+pymssql",
-        "db2+ibm_db", "firebird+firebird", "duckdb",
+        "db2+ibm_db", "firebird+firebird", "duckdb", "redshift+redshift_connector", "snowflake", "hana+hdbcli",
+        "clickhousedb+connect",
     }  # fmt: skip
     for form in forms:
         assert {target for target, _ in form.renamed.values()} - form.drivers[form.driver].names == set()

@@ -16,7 +16,7 @@ from connect.api.errors import ConfigError
 from connectors.jdbc.connection.engine import CONNECT_S, engine_of, url_of
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.settings.config import JdbcSourceConfig
-from connectors.jdbc.settings.url import DatabaseUrl, translate
+from connectors.jdbc.settings.url import DatabaseUrl, parse, translate
 
 ORACLE, MSSQL, DB2 = "oracle+oracledb", "mssql+pymssql", "db2+ibm_db"
 BASE = {"mode": "bulk", "table.whitelist": "a", "topic.prefix": "t"}
@@ -181,10 +181,14 @@ def test_oracle_is_told_of_one_server_whatever_is_written(prefix: str, pieces: l
     [
         ("jdbc:oracle:thin:@db/s", "FETCH FIRST 10 ROWS ONLY", "sys_extract_utc(SYSTIMESTAMP)"),
         ("jdbc:sqlserver://db", "TOP 10", "sysutcdatetime()"),
+        ("jdbc:db2://db:1/s", "LIMIT 10", "CURRENT_TIMESTAMP"),
+        ("jdbc:redshift://db/s", "LIMIT 10", "getdate()"),
+        ("jdbc:clickhouse://db/s", "LIMIT 10", "now64(6, 'UTC')"),
+        ("cockroachdb+psycopg://db/s", "LIMIT 10", "CURRENT_TIMESTAMP"),
     ],
 )
 def test_statements_are_in_the_words_of_the_database(url: str, page: str, clock: str) -> None:
-    dialect = sa.make_url(f"{translate(url).drivername}://").get_dialect()()
+    dialect = sa.make_url(f"{parse(url, {}).drivername}://").get_dialect()()
     rows = sa.table("orders", sa.column("id"))
     query = sa.select(rows.c.id).where(rows.c.id > 5).order_by(rows.c.id).limit(10)
     assert page in str(query.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))

@@ -25,6 +25,17 @@ _SYSTEM_SCHEMAS = {
     "performance_schema",
     "sys",
     "INFORMATION_SCHEMA",
+    "crdb_internal",
+    "pg_extension",
+    # The chunks of hypertables, whose rows come with these.
+    "_timescaledb_internal",
+    "_timescaledb_catalog",
+    "_timescaledb_config",
+    "_timescaledb_cache",
+    "_timescaledb_functions",
+    "_timescaledb_debug",
+    "timescaledb_information",
+    "timescaledb_experimental",
 }
 # What JDBC drivers list under these names, these databases do not have, or have for themselves alone.
 NEVER_LISTED = frozenset({"SYSTEM TABLE", "SYSTEM VIEW", "GLOBAL TEMPORARY", "ALIAS", "SYNONYM"})

@@ -51,6 +51,49 @@ class SapHana(Generic):
     title = "SAP HANA"
     java_name = "SapHana"
 
+    url = UrlPart("partly_known.hana:HanaUrl")
+    connecting = part("partly_known.hana:HanaConnecting")
+    cursors = part("partly_known.hana:HanaCursors")
+
+
+class Redshift(Generic):
+    """Describes Amazon Redshift."""
+
+    title = "Redshift"
+
+    url = UrlPart("partly_known.redshift:RedshiftUrl")
+    connecting = part("partly_known.redshift:RedshiftConnecting")
+    cursors = part("partly_known.redshift:RedshiftCursors")
+
+
+class Snowflake(Generic):
+    """Describes Snowflake."""
+
+    title = "Snowflake"
+
+    url = UrlPart("partly_known.snowflake:SnowflakeUrl")
+    connecting = part("partly_known.snowflake:SnowflakeConnecting")
+    cursors = part("partly_known.snowflake:SnowflakeCursors")
+
+
+class ClickHouse(Generic):
+    """Describes ClickHouse."""
+
+    title = "ClickHouse"
+
+    url = UrlPart("partly_known.clickhouse:ClickHouseUrl")
+    connecting = part("partly_known.clickhouse:ClickHouseConnecting")
+    cursors = part("partly_known.clickhouse:ClickHouseCursors")
+
+
+class Cockroach(Generic):
+    """Describes CockroachDB."""
+
+    title = "CockroachDB"
+
+    url = UrlPart("partly_known.cockroach:CockroachUrl")
+    connecting = part("partly_known.cockroach:CockroachConnecting")
+
 
 class Vertica(Generic):
     """Describes Vertica."""

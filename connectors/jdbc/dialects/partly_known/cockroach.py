@@ -1,0 +1,27 @@
+"""Tells what is particular to CockroachDB, which speaks PostgreSQL's protocol and has other tables of what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from connectors.jdbc.dialects.generic.connecting import Connecting
+from connectors.jdbc.dialects.generic.url import DriverParameters, UrlForm
+from connectors.jdbc.dialects.postgres.url import PostgresUrl
+
+_DRIVER: Final = "cockroachdb+psycopg"
+
+
+class CockroachUrl(UrlForm):
+    """Reads SQLAlchemy's URLs of CockroachDB; those of JDBC begin as PostgreSQL's."""
+
+    drivers: ClassVar[Mapping[str, DriverParameters]] = {_DRIVER: PostgresUrl.drivers["postgresql+psycopg"]}
+    instead = "cockroachdb+psycopg://user@host:26257/name"
+
+
+class CockroachConnecting(Connecting):
+    """Connects to CockroachDB."""
+
+    installed_by: ClassVar[Mapping[str, str]] = {
+        _DRIVER: "pip install 'connect-for-kafka[jdbc-postgres]' sqlalchemy-cockroachdb"
+    }
