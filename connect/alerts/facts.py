@@ -108,6 +108,12 @@ class Facts:
     knows_whole_hour: bool = True
     jobs: Sequence[Mapping[str, Any]] | None = ()
     jobs_since_ms: int = 0
+    stood_ms: Mapping[Subject, int] = field(default_factory=dict)
+    """For how long what stands still has done so, where that was measured; else by the clock of day."""
+
+    def stands_for_ms(self, subject: Subject, since_ms: int) -> int:
+        """Return for how long a subject has stood still that says since when."""
+        return self.stood_ms.get(subject, self.now_ms - since_ms)
 
     def tells_of(self, subject: Subject) -> bool:
         """Return True if a subject without an alert is known to be well, and not just unheard of."""
@@ -136,6 +142,17 @@ class Facts:
         return texts.get(about, "It is no longer there.")
 
 
+def standing(facts: Facts) -> Iterator[tuple[Subject, int]]:
+    """Yield what stands still now, and since when by its worker's clock of day, in epoch milliseconds."""
+    for name, status in facts.statuses.items():
+        parts = () if status is None else ((None, status["connector"]), *((t["id"], t) for t in status["tasks"]))
+        for number, part in parts:
+            if _stands_still(part):
+                yield Subject(Kind.STALLED, name, number), _ms(part.get("since"), facts.now_ms)
+    for overdue in facts.overdue:
+        yield Subject(Kind.STALLED, overdue.task.connector, overdue.task.task), overdue.since_ms
+
+
 def alerts(facts: Facts, thresholds: Thresholds) -> dict[Subject, Alert]:
     """Return what needs a person now."""
     found: dict[Subject, Alert] = {}
@@ -145,7 +162,7 @@ def alerts(facts: Facts, thresholds: Thresholds) -> dict[Subject, Alert]:
                 found[alert.subject] = alert
     for overdue in facts.overdue if thresholds.stalled_ms else ():
         subject = Subject(Kind.STALLED, overdue.task.connector, overdue.task.task)
-        if facts.now_ms - overdue.since_ms >= thresholds.stalled_ms:
+        if facts.stands_for_ms(subject, overdue.since_ms) >= thresholds.stalled_ms:
             found.setdefault(subject, Alert(subject, overdue.reason, overdue.since_ms))
     for job in facts.jobs or ():
         ended = _ended(job, facts.jobs_since_ms)
@@ -160,8 +177,10 @@ def _of_connector(name: str, status: Mapping[str, Any], facts: Facts, thresholds
         since_ms = _ms(part.get("since"), facts.now_ms)
         if part["state"] == "FAILED":
             yield _explained(Alert(Subject(kind, name, number), "", since_ms), facts)
-        elif _stands_still(part) and 0 < thresholds.stalled_ms <= facts.now_ms - since_ms:
-            yield _explained(Alert(Subject(Kind.STALLED, name, number), "", since_ms), facts)
+        elif _stands_still(part):
+            subject = Subject(Kind.STALLED, name, number)
+            if 0 < thresholds.stalled_ms <= facts.stands_for_ms(subject, since_ms):
+                yield _explained(Alert(subject, "", since_ms), facts)
     rows = sum(facts.figures.get(f"{name}-{task['id']}", {}).get("lag_rows", 0.0) for task in status["tasks"])
     if 0 < thresholds.lag_rows < rows:
         text = f"{rows:,.0f} rows are not committed, more than alerts.lag.records={thresholds.lag_rows}."

@@ -19,7 +19,7 @@ class RecentLetters:
         self._grown: defaultdict[str, deque[tuple[int, float]]] = defaultdict(deque)
 
     def look(self, figures: Mapping[str, Mapping[str, float]], now_ms: int, *, heard_all: bool) -> Mapping[str, float]:
-        """Return the count of each connector. `heard_all`: every worker has told its figures.
+        """Return the count of each connector. `heard_all`: every worker has told its figures. `now_ms` never goes back.
 
         A task that is seen first when a worker was silent before may have been there: nothing of it counts as new.
         """

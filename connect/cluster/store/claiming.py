@@ -109,7 +109,8 @@ class Claiming:
         return rivals
 
     def _rival(self, topic: str, seen: SeenClaim, claim: ClusterClaim, error: ConfigError) -> _Rival:
-        starting = self._log.now_ms() - seen.time_ms < STARTING_MS and self._precedes(topic, seen)
+        # A claim of the future was made before a clock was set back: nobody can start for so long.
+        starting = abs(self._log.now_ms() - seen.time_ms) < STARTING_MS and self._precedes(topic, seen)
         workers = self._log.members(claim.group_id)
         settled = workers.count > 0 and not workers.rebalancing
         return _Rival(claim, error, settled, undecided=starting or (workers.count > 0 and workers.rebalancing))

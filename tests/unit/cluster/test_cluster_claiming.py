@@ -136,6 +136,15 @@ def test_a_claim_counts_while_its_cluster_works_or_may_be_starting():
     start(brokers, SAME_TOPICS)
 
 
+def test_a_clock_that_was_set_back_keeps_nobody_waiting_for_a_cluster_that_is_gone():
+    brokers = Brokers()
+    start(brokers, SAME_TOPICS)
+    brokers.workers.clear()
+    brokers.clock_ms -= 3_600_000
+    start(brokers, A)
+    assert [seen.claim for seen in brokers.topics["a-slots"]] == [A]
+
+
 def test_workers_that_have_ended_while_their_group_rebalances_are_waited_for():
     brokers = Brokers()
     start(brokers, A)
