@@ -6,14 +6,16 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from debezium_ours import OurRun
 from debezium_peer import JSON
 from debezium_shop import Shop
+from e2e_worker import WorkerProcess, wait_for
 
 from connect.api.topics import TopicRecords
 from connect.runtime.parts.task_topics import TaskTopics
@@ -23,6 +25,7 @@ from connect.tools.services import KafkaEndpoint
 
 pytestmark = pytest.mark.timeout(300)
 ROWS = 500
+ONE_PARTITION = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"}
 Found = Mapping[str, Sequence[Mapping[str, Any]]]
 Opens = Callable[[str, Mapping[str, str], str], TopicRecords]
 
@@ -109,3 +112,37 @@ def test_a_signal_of_a_topic_is_obeyed_once(shop: Shop, kafka: KafkaEndpoint, to
     assert sorted(ids) == list(range(1, ROWS + 1))
     assert runs > 1
     assert _again(last.found) == []
+
+
+def test_a_worker_reads_a_table_again_when_its_connector_is_told_by_a_topic(
+    kafka: KafkaEndpoint, topic: str, tmp_path: Path
+) -> None:
+    name = f"reading{secrets.token_hex(4)}"
+    worker = WorkerProcess(tmp_path / "worker", kafka.bootstrap_servers, name)
+    looking_on = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": name})
+    with ExitStack() as stack:
+        shop = Shop("postgres", stack)
+        shop.run("INSERT INTO shop.orders SELECT generate_series(2, 250)")
+        stack.callback(looking_on.close)
+        worker.start()
+        stack.callback(worker.stop)
+        answer = worker.create(name, shop.config(name, **_settings(kafka, topic), **ONE_PARTITION))
+        assert answer.status_code == 201, answer.text
+        worker.wait_for_tasks(name, "RUNNING")
+        looking_on.assign([TopicPartition(f"{name}.shop.orders", 0, OFFSET_BEGINNING)])
+        came: dict[str, list[int]] = {}
+
+        def has(kind: str, count: int) -> bool:
+            for record in looking_on.consume(1000, timeout=0.2):
+                if record.error() is None:
+                    payload = json.loads(record.value())["payload"]
+                    came.setdefault(str(payload["source"]["snapshot"]), []).append(payload["after"]["id"])
+            return sum(len(came[one]) for one in came if kind in {one, "any"}) >= count
+
+        wait_for(lambda: has("any", 250), 90, lambda: f"the first read, of {came}", by=worker)
+        shop.run("INSERT INTO shop.orders VALUES (1000)")
+        wait_for(lambda: has("false", 1), 60, lambda: f"the log, of {came}", by=worker)
+        _send(kafka, topic, name)
+        wait_for(lambda: has("incremental", 251), 60, lambda: f"the rows of the signal, of {came}", by=worker)
+    assert sorted(came["incremental"]) == [*range(1, 251), 1000]
+    assert came["false"] == [1000]
