@@ -90,7 +90,7 @@ def test_types_of_the_first_read_and_the_log_are_those_of_the_other_modes(server
     assert empty == {**dict.fromkeys(snapshot), "id": 3}
 
 
-@pytest.mark.parametrize("secured", ["sslMode=DISABLED", "sslMode=REQUIRED", ""])
+@pytest.mark.parametrize("secured", ["sslMode=DISABLED&allowPublicKeyRetrieval=true", "sslMode=REQUIRED", ""])
 def test_a_user_with_a_sha2_password_signs_in_over_tls_and_without(server: Server, secured: str):
     user = f"{server.table}_{len(secured)}"
     server.run(
@@ -119,7 +119,7 @@ def test_a_package_that_is_missing_for_a_password_without_tls_is_named(server: S
     monkeypatch.setattr(sys.modules["pymysql._auth"], "_have_cryptography", False)
     e = server.endpoint
     plain = {
-        "connection__url": f"jdbc:mysql://{e.host}:{e.port}/{e.database}?sslMode=DISABLED",
+        "connection__url": f"jdbc:mysql://{e.host}:{e.port}/{e.database}?sslMode=DISABLED&allowPublicKeyRetrieval=true",
         "connection__user": user,
         "connection__password": "canary-4711",
         "connection__attempts": 1,

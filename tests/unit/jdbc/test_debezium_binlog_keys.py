@@ -121,13 +121,15 @@ def test_the_reader_gets_what_the_keys_say():
     assert (reading.mode, reading.snapshot_mode, reading.max_batch_size) == ("log", "no_data", 100)
     assert reading.connection_password is not None
     assert reading.connection_password.get_secret_value() == "dbz"
+    by_key = {**given, "database.allowPublicKeyRetrieval": "true"}
+    assert reader_config(DebeziumMySqlConfig.parse(by_key)).originals["connection.allowPublicKeyRetrieval"] == "true"
     of_mariadb = {**given, "database.ssl.mode": "trust"}
     assert reader_config(DebeziumMariaDbConfig.parse(of_mariadb)).connection_url.startswith("jdbc:mariadb://")
 
 
 def test_keys_of_javas_clients_are_told_and_misspelt_ones_are_not_taken_for_them():
     given = {
-        "database.allowPublicKeyRetrieval": "true", "schema.history.internal.consumer.security.protocol": "SSL",
+        "database.useInformationSchema": "true", "schema.history.internal.consumer.security.protocol": "SSL",
         "driver.rewriteBatchedStatements": "true", "signal.consumer.client.id": "x", "database.hostnam": "h",
     }  # fmt: skip
     told = {note.key for note in DebeziumMySqlConfig.parse({**PUBLIC, **given}).notes()}

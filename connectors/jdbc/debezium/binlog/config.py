@@ -57,6 +57,10 @@ class ConnectionKeys(ConnectorConfig):
         "database.ssl.keystore", "", group=CONNECTION, reach=Reach.FILE,
         doc="The client's certificate and key, one after the other in a file (PEM).",
     )  # fmt: skip
+    any_public_key: Boolean = key(
+        "database.allowPublicKeyRetrieval", False, group=CONNECTION, former=["driver.allowPublicKeyRetrieval"],
+        doc="A server without TLS may ask for the password by a key of its own.",
+    )  # fmt: skip
     keystore_password: Password = key(
         "database.ssl.keystore.password", SecretStr(""), group=CONNECTION, doc="The password of the client's key.",
         harmless="a password, no file",

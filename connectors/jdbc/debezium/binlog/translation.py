@@ -58,6 +58,7 @@ def chosen_databases(config: DebeziumBinlogConfig) -> Callable[[str], bool]:
 
 def _encryption(config: DebeziumBinlogConfig) -> dict[str, str]:
     return {
+        "allowPublicKeyRetrieval": "true" if config.any_public_key else "",
         "sslMode": config.ssl, "serverSslCert": config.truststore, "keyStore": config.keystore,
         "ssl_key": config.keystore, "ssl_key_password": config.keystore_password.get_secret_value(),
     }  # fmt: skip

@@ -6,12 +6,14 @@ PostgreSQL needs none of this: libpq takes its parameters (sslmode, sslrootcert,
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
 from connect.api.errors import ConfigError
+from connectors.jdbc.dialects.mysql.url import PUBLIC_KEY_RETRIEVAL
 from connectors.jdbc.settings.url import OTHER_SERVERS, other_servers
 
 if TYPE_CHECKING:
@@ -47,17 +49,19 @@ def connect(*arguments: Any, **settings: Any) -> Connection[Any]:
     ConfigError: PyMySQL lacks a package for that, or knows no such character set.
     """
     others = other_servers(str(settings.pop(OTHER_SERVERS, "")))
+    takes_keys = str(settings.pop(PUBLIC_KEY_RETRIEVAL, "")).lower() in _YES
     # A server may ask for a file of its client's; only who listed the driver for the worker can allow that.
     settings = {"local_infile": False, "auth_plugin_map": _ENCRYPTED_ONLY, **settings}
     _require_charset(settings.get("charset"))
     try:
-        return _preferring()(*arguments, **settings)
+        return _connected(arguments, settings, takes_keys=takes_keys)
     except _unreachable() as error:
         if error.args[0] not in _NOBODY_THERE or not others:
             raise
         first, rest = others[0], others[1:]
         given = {**settings, "host": first.host, "port": first.port}
-        return connect(*arguments, **given, **{OTHER_SERVERS: " ".join(f"{at.host} {at.port}" for at in rest)})
+        more = {PUBLIC_KEY_RETRIEVAL: takes_keys, OTHER_SERVERS: " ".join(f"{at.host} {at.port}" for at in rest)}
+        return connect(*arguments, **given, **more)
     except RuntimeError as error:
         if "cryptography" not in str(error):
             raise
@@ -66,6 +70,15 @@ def connect(*arguments: Any, **settings: Any) -> Connection[Any]:
             "or the package cryptography in the worker's environment.",
             key="connection.url",
         ) from None
+
+
+def _connected(arguments: Sequence[Any], settings: Mapping[str, Any], *, takes_keys: bool) -> Connection[Any]:
+    is_deferred = settings.get("defer_connect", False)
+    connection = _preferring()(*arguments, **{**settings, "defer_connect": True})
+    connection.is_any_key_taken = takes_keys
+    if not is_deferred:
+        connection.connect()
+    return connection
 
 
 class _EncryptedOnly:
@@ -88,6 +101,40 @@ class _EncryptedOnly:
 
 
 _ENCRYPTED_ONLY: Final = {b"mysql_clear_password": _EncryptedOnly, b"dialog": _EncryptedOnly}
+
+
+class ServerKeys:
+    """Keeps the key of one server of MySQL, by which it reads a password that is sent without TLS.
+
+    Whoever answers in its place can do so, too, so a person has to allow it. PyMySQL looks here before it asks for it.
+    """
+
+    password: bytes
+    is_any_key_taken = False
+    """True where a person has allowed it."""
+    _server_key: bytes | None = None
+
+    @property
+    def server_public_key(self) -> bytes | None:
+        """Return the key; None: it has yet to come. ConfigError: it may not."""
+        self._require_leave()
+        return self._server_key
+
+    @server_public_key.setter
+    def server_public_key(self, key: bytes | None) -> None:
+        """Keep the key of a server. ConfigError: nobody has allowed that."""
+        if key is not None:
+            self._require_leave()
+        self._server_key = key
+
+    def _require_leave(self) -> None:
+        if self.password and not self.is_any_key_taken:
+            raise ConfigError(
+                "connection.url: the server asks for the password by a key of its own, and the connection has no TLS: "
+                "whoever answers in its place could read it. Add sslMode=REQUIRED to the URL, and TLS to the server; "
+                "or, where nobody else can answer, allowPublicKeyRetrieval=true, as Java's drivers ask for, too.",
+                key="connection.url",
+            )
 
 
 def _require_charset(name: object) -> None:
@@ -113,7 +160,7 @@ def _unreachable() -> type[Exception]:
 def _preferring() -> type[Connection[Any]]:
     from pymysql.connections import Connection
 
-    class Preferring(Connection):  # type: ignore[misc]  # PyMySQL ships no types
+    class Preferring(ServerKeys, Connection):  # type: ignore[misc]  # PyMySQL ships no types
         """Where nothing is said of TLS, PyMySQL tries it with a server of any certificate.
 
         For that it loads every authority that the system trusts, at each connection, in 40 to 240 ms of CPU time.

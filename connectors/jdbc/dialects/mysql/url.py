@@ -17,9 +17,11 @@ from connectors.jdbc.dialects.generic.url import TRUTH, WHOLE, DriverParameters,
 from connectors.jdbc.settings.url import OTHER_SERVERS, DatabaseUrl, Login, values_of
 from connectors.jdbc.settings.url_hosts import ONE_BY_ONE, addresses
 
+PUBLIC_KEY_RETRIEVAL: Final = "public_key_retrieval"
+"""This parameter lets a server without TLS ask for the password by a key of its own."""
 _DROPPED: Final = (
     "zeroDateTimeBehavior serverTimezone connectionTimeZone useCursorFetch defaultFetchSize useUnicode "
-    "rewriteBatchedStatements autoReconnect tinyInt1isBit useLegacyDatetimeCode allowPublicKeyRetrieval "
+    "rewriteBatchedStatements autoReconnect tinyInt1isBit useLegacyDatetimeCode "
     "yearIsDateType useServerPrepStmts cachePrepStmts nullCatalogMeansCurrent nullDatabaseMeansCurrent tcpKeepAlive "
     "tcpNoDelay characterEncoding characterSetResults sendFractionalSeconds timezone permitMysqlScheme "
     "useMysqlMetadata prepStmtCacheSize prepStmtCacheSqlLimit maxReconnects connectionCollation "
@@ -46,9 +48,9 @@ _DROPPED: Final = (
 _PYMYSQL: Final = DriverParameters(
     frozenset("""
         autocommit bind_address charset collation compress connect_timeout database db host init_command
-        max_allowed_packet passwd password port program_name read_timeout sql_mode ssl_check_hostname ssl_disabled
-        ssl_key_password ssl_mode ssl_trust ssl_verify_cert ssl_verify_identity unix_socket use_unicode user
-        write_timeout
+        max_allowed_packet passwd password port program_name public_key_retrieval read_timeout sql_mode
+        ssl_check_hostname ssl_disabled ssl_key_password ssl_mode ssl_trust ssl_verify_cert ssl_verify_identity
+        unix_socket use_unicode user write_timeout
     """.split()),
     frozenset({"ssl_ca", "ssl_cert", "ssl_key"}),
 )  # fmt: skip
@@ -92,7 +94,7 @@ _OF_BOTH: Final[Mapping[str, Rename]] = {
     "serverSslCert": ("ssl_ca", same), "keyStore": ("ssl_cert", same), "unix_socket": ("unix_socket", same),
     "localSocket": ("unix_socket", same), "useSSL": ("ssl_mode", _encrypted),
     "ssl_key": ("ssl_key", same), "sessionVariables": ("init_command", lambda v: f"SET {v}"),
-    "initSql": ("init_command", same),
+    "initSql": ("init_command", same), "allowPublicKeyRetrieval": (PUBLIC_KEY_RETRIEVAL, same),
 }  # fmt: skip
 _MYSQL: Final[Mapping[str, Rename]] = {
     **_OF_BOTH, "requireSSL": ("ssl_mode", _encrypted), "verifyServerCertificate": ("ssl_mode", _by_authority),

@@ -8,8 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from database_server import PASSWORD
-from hostile_mysql import OK, MySqlClient, Script, after_greeting, hostile_mysql, switch
+from hostile_mysql import OK, MySqlClient, Script, after_greeting, error, hostile_mysql, switch
 
 pytestmark = pytest.mark.attacks
 
@@ -72,6 +76,41 @@ def test_a_password_goes_to_no_server_in_the_clear_without_tls(kind: str, plugin
     said, heard = checked("source", kind, switch(plugin, data))
     assert PASSWORD.encode() not in heard
     assert "sslMode" in said
+
+
+NONCE = b"n" * 20
+SERVERS_KEY = rsa.generate_private_key(65537, 2048)
+HANDED_OUT = b"\1" + SERVERS_KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def by_key(plugin: bytes, found: list[bytes]) -> Script:
+    """Ask for the password encrypted by a key of the server's own, and read it."""
+
+    def answer(client: MySqlClient) -> None:
+        client.packet(2, b"\xfe" + plugin + b"\0" + NONCE + b"\0")
+        sequence = 4
+        if plugin == b"caching_sha2_password":
+            client.asked()  # what is enough where the server knows the password
+            client.packet(4, b"\1\4")
+            sequence = 6
+        client.asked()
+        client.packet(sequence, HANDED_OUT)
+        sent = SERVERS_KEY.decrypt(client.asked(), OAEP(MGF1(SHA1()), SHA1(), None))
+        found.append(bytes(byte ^ NONCE[at % len(NONCE)] for at, byte in enumerate(sent)))
+        client.packet(sequence + 2, error("That will do."))
+
+    return after_greeting(answer)
+
+
+@pytest.mark.parametrize("plugin", [b"caching_sha2_password", b"sha256_password"])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_a_password_goes_by_no_key_of_a_server_unless_the_url_allows_it(kind: str, plugin: bytes) -> None:
+    found: list[bytes] = []
+    said, _ = checked("source", kind, by_key(plugin, found))
+    assert found == []
+    assert "allowPublicKeyRetrieval=true" in said
+    checked("source", kind, by_key(plugin, found), **{"connection.allowPublicKeyRetrieval": "true"})
+    assert found == [PASSWORD.encode() + b"\0"]
 
 
 @pytest.mark.parametrize("side", ["source", "sink"])
