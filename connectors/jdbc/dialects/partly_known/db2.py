@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
 
 from connect.api.errors import ConfigError
 from connectors.jdbc.dialects.generic.connecting import Connecting
 from connectors.jdbc.dialects.generic.url import DriverParameters, Query, Rename, same
+from connectors.jdbc.dialects.partly_known import java_stores
 from connectors.jdbc.dialects.partly_known.jdbc_urls import HOST, SemicolonUrl
 from connectors.jdbc.settings.url import DatabaseUrl, Login
 
 _DRIVER: Final = "db2+ibm_db"
 _SERVER: Final = re.compile(rf"//(?P<host>{HOST})(?::(?P<port>\d+))?/(?P<database>[\w$#@-]+)")
-_IBM_DB: Final = DriverParameters(frozenset({"CurrentSchema", "Security"}), frozenset({"SSLServerCertificate"}))
+_IBM_DB: Final = DriverParameters(
+    frozenset({"CurrentSchema", "Security", java_stores.TRUST_PASSWORD}),
+    frozenset({"SSLServerCertificate", java_stores.TRUST}),
+)
 
 
 def _security(value: str) -> str:
@@ -31,9 +35,12 @@ class Db2Url(SemicolonUrl):
 
     renamed: ClassVar[Mapping[str, Rename]] = {
         "sslConnection": ("Security", _security), "currentSchema": ("CurrentSchema", same),
-        "sslCertLocation": ("SSLServerCertificate", same),
+        "sslCertLocation": ("SSLServerCertificate", same), "sslTrustStoreLocation": (java_stores.TRUST, same),
+        "sslTrustStorePassword": (java_stores.TRUST_PASSWORD, same),
     }  # fmt: skip
+    free_texts = frozenset({java_stores.TRUST_PASSWORD})
     dropped = frozenset({
+        "sslTrustStoreType",
         "retrieveMessagesFromServerOnGetMessage", "progressiveStreaming", "fullyMaterializeLobData", "deferPrepares",
         "driverType", "loginTimeout", "blockingReadConnectionTimeout", "queryTimeoutInterruptProcessingMode",
     })  # fmt: skip
@@ -63,6 +70,7 @@ class Db2Url(SemicolonUrl):
 class Db2Connecting(Connecting):
     """Connects to Db2."""
 
+    installed_by: ClassVar[Mapping[str, str]] = {_DRIVER: "pip install ibm-db-sa"}
     ping = "SELECT 1 FROM SYSIBM.SYSDUMMY1"
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
@@ -74,3 +82,12 @@ class Db2Connecting(Connecting):
                 key="connection.password", fix="Give the user another password.",
             )  # fmt: skip
         return url
+
+    def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
+        """Return the URL with a file of the authorities that a store of Java's has."""
+        trusted = java_stores.store_of(url, java_stores.TRUST, java_stores.TRUST_PASSWORD)
+        if trusted is None:
+            return url.difference_update_query([java_stores.TRUST_PASSWORD]), {}
+        made = url.difference_update_query([java_stores.TRUST, java_stores.TRUST_PASSWORD])
+        file = java_stores.authorities_file("".join(trusted.authorities))
+        return made.update_query_dict({"SSLServerCertificate": file}), {}

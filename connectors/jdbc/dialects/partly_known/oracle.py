@@ -13,7 +13,8 @@ import sqlalchemy as sa
 
 from connectors.jdbc.dialects.generic.connecting import Connecting
 from connectors.jdbc.dialects.generic.cursors import Cursors
-from connectors.jdbc.dialects.generic.url import NUMBER, DriverParameters, Query, Rename, ValueForm, same
+from connectors.jdbc.dialects.generic.url import NUMBER, TRUTH, DriverParameters, Query, Rename, ValueForm, same
+from connectors.jdbc.dialects.partly_known import java_stores
 from connectors.jdbc.dialects.partly_known.jdbc_urls import HOST, PlainUrl
 from connectors.jdbc.settings.url import DatabaseUrl, Login, values_of
 
@@ -33,8 +34,13 @@ _MEMBERS: Final = frozenset({
 })  # fmt: skip
 """The members of a descriptor that may be there. Those of one server alone change where it leads."""
 _ORACLEDB: Final = DriverParameters(
-    frozenset({"protocol", "service_name", "tcp_connect_timeout"}), frozenset({"config_dir", "wallet_location"})
+    frozenset({"protocol", "service_name", "tcp_connect_timeout", "ssl_server_dn_match", "externalauth"})
+    | java_stores.PLAIN,
+    frozenset({"config_dir", "wallet_location"}) | java_stores.FILES,
 )
+
+
+_SWITCHES: Final = frozenset({"ssl_server_dn_match", "externalauth"})
 
 
 def _seconds_of_ms(value: str) -> str:
@@ -44,16 +50,31 @@ def _seconds_of_ms(value: str) -> str:
         raise ValueError("must be a whole number of milliseconds") from None
 
 
+def _truth(value: str) -> str:
+    if value.lower() not in {"true", "yes", "on", "false", "no", "off"}:
+        raise ValueError("must be true or false")
+    return "true" if value.lower() in {"true", "yes", "on"} else "false"
+
+
+def _by_certificate(value: str) -> str:
+    """Return true where the certificate alone tells who connects."""
+    return "true" if "TCPS" in value.upper() else ""
+
+
 class OracleUrl(PlainUrl):
     """Reads URLs of Oracle's thin driver."""
+
+    free_texts = java_stores.PLAIN
 
     driver = _DRIVER
     renamed: ClassVar[Mapping[str, Rename]] = {
         "TNS_ADMIN": ("config_dir", same), "oracle.net.tns_admin": ("config_dir", same),
         "oracle.net.wallet_location": ("wallet_location", same),
         "oracle.net.CONNECT_TIMEOUT": ("tcp_connect_timeout", _seconds_of_ms),
+        "oracle.net.ssl_server_dn_match": ("ssl_server_dn_match", _truth),
+        "oracle.net.authentication_services": ("externalauth", _by_certificate), **java_stores.JAVAX,
     }  # fmt: skip
-    dropped = frozenset({
+    dropped = java_stores.JAVAX_TYPES | frozenset({
         "oracle.jdbc.ReadTimeout", "oracle.jdbc.timezoneAsRegion", "oracle.jdbc.defaultRowPrefetch",
         "oracle.jdbc.J2EE13Compliant", "oracle.jdbc.mapDateToTimestamp", "defaultRowPrefetch", "remarksReporting",
         "includeSynonyms", "oracle.jdbc.fanEnabled", "oracle.jdbc.implicitStatementCacheSize",
@@ -61,6 +82,7 @@ class OracleUrl(PlainUrl):
     drivers: ClassVar[Mapping[str, DriverParameters]] = {_DRIVER: _ORACLEDB}
     forms: ClassVar[Mapping[str, ValueForm]] = {
         "tcp_connect_timeout": NUMBER, "protocol": ValueForm(re.compile("(?i)tcps?"), "tcp or tcps"),
+        "ssl_server_dn_match": TRUTH, "externalauth": TRUTH,
     }  # fmt: skip
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
@@ -147,7 +169,13 @@ class OracleConnecting(Connecting):
             named = f"(SERVICE_NAME={service})" if service else f"(SID={url.database})"
             place = f"(PROTOCOL=TCPS)(HOST={url.host})(PORT={url.port or 1521})"
             arguments["dsn"] = f"(DESCRIPTION=(ADDRESS={place})(CONNECT_DATA={named}))"
-        return url.difference_update_query(["tcp_connect_timeout", "protocol"]), arguments
+        for name in _SWITCHES & set(url.query):
+            arguments[name] = str(url.query[name]).strip().lower() in {"true", "yes", "on", "y", "t", "1"}
+        # The driver itself looks at the server's name in its certificate, as ssl_server_dn_match says.
+        if (context := java_stores.context_of(url, checks_host=False)) is not None:
+            arguments["ssl_context"] = context
+        taken = ["tcp_connect_timeout", "protocol", *_SWITCHES, *java_stores.NAMES]
+        return url.difference_update_query(taken), arguments
 
 
 class OracleCursors(Cursors):
