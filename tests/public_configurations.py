@@ -24,6 +24,8 @@ FOLDER: Final = Path(__file__).parent / "fixtures/public"
 PAGE: Final = Path(__file__).parents[1] / "docs/public-configurations.md"
 _START, _END = "<!-- counts:start -->\n", "\n<!-- counts:end -->"
 JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
+INSTEAD: Final = "Use instead:"
+"""A class that is not here, and that something of this product can stand for, is answered so."""
 _JAVA: Final = " Failed to find any class"
 Verdict = Literal["runs", "note", "refused", "no such class"]
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
@@ -84,6 +86,7 @@ def table(found: Sequence[Judged]) -> str:
 def page(found: Sequence[Judged]) -> str:
     """Return the page of the documents with today's counts."""
     counts = Counter(one.here for one in found)
+    others = Counter("instead" if INSTEAD in one.why[0] else "left" for one in found if one.here == "no such class")
     here = len(found) - counts["no such class"]
     taken = here - sum(one.java == "refused" for one in found)
     runs = counts["runs"] + counts["note"]
@@ -91,12 +94,19 @@ def page(found: Sequence[Judged]) -> str:
         f"Of the {here} whose class is here {runs * 100 // here} % run, and {runs * 100 // taken} % of the {taken} "
         "that Java takes"
     )
+    ways = runs + others["instead"]
+    answered = (
+        f"{ways}, {ways * 100 // len(found)} %, run or have another connector here, which is work to move to, and all "
+        f"{len(found)} get an answer."
+    )
     lines = [
         f"| of {len(found)} | |", "| --- | --: |", f"| run as they stand | {counts['runs']} |",
         f"| run, with keys that have no effect (which validation names) | {counts['note']} |",
         f"| are refused at a key | {counts['refused']} |",
-        f"| are of a class that is not here; validation says first what to use | {counts['no such class']} |", "",
-        f"{shares}. What refuses the others:",
+        f"| are of a class for which another connector of this product is told | {others['instead']} |",
+        f"| are of a class that is left to a Java cluster, which validation says first | {others['left']} |", "",
+        f"**Run: {runs} of {len(found)}, {runs * 100 // len(found)} %.** Answered is another figure:", answered,
+        f"{shares}.",
     ]  # fmt: skip
     before, _, behind = PAGE.read_text().partition(_START)
     return f"{before}{_START}{chr(10).join(lines)}{_END}{behind.partition(_END)[2]}"
