@@ -129,11 +129,15 @@ class KeyValueLog:
     def read_back(self, deadline: Deadline) -> None:
         """Return once each record that `put` has written, and all before it, was given to `on_record`.
 
-        Unlike `read_to_end` it asks no broker for the end. What transactions write is not among it.
+        Unlike `read_to_end` it asks no broker for the end, unless one has not told where it put a record, as where it
+        had the record already. What transactions write is not among it.
         """
         with self._moved:
             written = dict(self._written)
-        self._read_until(written, deadline)
+        if all(end > 0 for end in written.values()):
+            self._read_until(written, deadline)
+        else:
+            self.read_to_end(deadline)
 
     def _read_until(self, ends: Mapping[int, int], deadline: Deadline) -> None:
         with self._moved:

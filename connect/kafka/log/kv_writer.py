@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message
 
 from connect.api.errors import ConnectError
 from connect.kafka.client.errors import AbortableError, FatalProducerError, FencedError, translate
@@ -39,7 +39,7 @@ class RecordWriter:
     def put(self, key: bytes, value: bytes | None, written: Callable[[int, int], None] | None = None) -> Future[None]:
         """Write one record; the future ends when every in-sync replica has it.
 
-        `written` hears its partition and offset just before, on the producer's thread.
+        `written` hears its partition and offset just before, on the producer's thread; below 0: none was told.
         """
         done: Future[None] = Future()
         done.set_running_or_notify_cancel()
@@ -47,7 +47,8 @@ class RecordWriter:
         def delivered(error: KafkaError | None, message: Message) -> None:
             if error is None:
                 if written is not None:
-                    written(message.partition() or 0, message.offset() or 0)
+                    offset = message.offset()
+                    written(message.partition() or 0, OFFSET_INVALID if offset is None else offset)
                 done.set_result(None)
             else:
                 done.set_exception(translate(error, f"writing to topic {self._topic}", self._needs))

@@ -118,8 +118,8 @@ class Conditions:
                 self._report(self._shown)
 
     def over(self, *steps: Step) -> None:
-        """Forget the conditions of these steps, as they go on. Costs nothing when they were never held up."""
-        if self._found:
+        """Forget the conditions of these steps, as they go on. Costs nothing when they are not held up."""
+        if not self._found.keys().isdisjoint(steps):
             with self._lock:
                 for step in steps:
                     self._found.pop(step, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 
 from connect.api.errors import RetriableError
 from connect.kafka.log.kv_log import KeyValueLog
@@ -68,3 +68,13 @@ def test_a_topic_made_anew_is_read_back_by_what_was_written_into_it():
     log._wrote(0, 7)
     log._take([Read()])
     log.read_back(Deadline.after(0))
+
+
+def test_a_record_that_no_broker_placed_is_read_back_to_the_end(monkeypatch):
+    log = KeyValueLog("t", {}, on_record=lambda *_: None)
+    asked = []
+    monkeypatch.setattr(log, "read_to_end", asked.append)
+    log._wrote(0, OFFSET_INVALID)
+    deadline = Deadline.after(0)
+    log.read_back(deadline)
+    assert asked == [deadline]

@@ -46,6 +46,15 @@ def test_what_goes_on_is_told_once_and_nothing_is_told_of_a_task_that_was_never_
     assert heard == [Condition("below flush.size", 1_000, "rows"), None]
 
 
+def test_steps_that_go_on_cost_nothing_while_another_one_has_something_to_tell(monkeypatch):
+    heard, conditions = told()
+    conditions.noted(["All rows are made."])
+    shown = []
+    monkeypatch.setattr(conditions, "_show", lambda: shown.append(True))
+    conditions.over(Step.POLL, Step.CONVERT, Step.PUT)
+    assert (shown, len(heard)) == ([], 1)
+
+
 def test_of_several_troubles_the_one_nearest_to_the_rows_is_shown_and_then_the_other():
     heard, conditions = told()
     conditions.retrying(Step.FLUSH, "kafka", RetriableError("no acknowledgement"), 60)
