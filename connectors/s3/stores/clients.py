@@ -7,7 +7,8 @@ Each creates an object under the condition that there is none: S3 and Azure by `
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -76,7 +77,20 @@ def _gcs(config: BucketConfig) -> Any:
         "service_account_key": key or None,
         "base_url": config.store_url or None,
     }
-    return GCSStore(config.bucket, config=_given(settings), **_client(config))
+    name = "gcs.credentials.json" if config.gcs_credentials_json.get_secret_value() else "gcs.credentials.path"
+    with _key_read(name, "it is no key of a service account", "Take the JSON file that Google gave for it, as it is."):
+        return GCSStore(config.bucket, config=_given(settings), **_client(config))
+
+
+@contextmanager
+def _key_read(name: str, what: str, fix: str) -> Iterator[None]:
+    """Turn the client's refusal of a key into one that says none of it: the client's own may repeat the whole key."""
+    from obstore.exceptions import GenericError
+
+    try:
+        yield
+    except GenericError:
+        raise ConfigError(f"Invalid value for configuration {name}: {what}.", key=name, fix=fix) from None
 
 
 def _key_in_file(config: BucketConfig) -> str:
@@ -100,7 +114,8 @@ def _azure(config: BucketConfig) -> Any:
         "endpoint": config.store_url or None,
         "skip_signature": True if config.store_url and not (key or token) else None,
     }
-    return AzureBlobs(AzureStore(config.bucket, config=_given(settings), **_client(config)))
+    with _key_read("azblob.account.key", "it is no key of an account in base64", "Take it from the account's page."):
+        return AzureBlobs(AzureStore(config.bucket, config=_given(settings), **_client(config)))
 
 
 def _hdfs(config: BucketConfig) -> Any:

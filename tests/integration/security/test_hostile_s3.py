@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -14,9 +16,9 @@ from beside import CHECK_S, QUICK_CHECKS, Beside
 from hostile_http import ENDLESS, Answer, Handler, hostile, redirect, say
 from hostile_texts import ANSI
 
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
-from connectors.s3.settings.classes import AZURE_STORAGE
+from connectors.s3.settings.classes import AZURE_STORAGE, GCS_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.stores.store import Bucket, Upload
 
@@ -79,6 +81,39 @@ def test_keys_and_rows_follow_no_redirect(call: str, status: int) -> None:
         assert SECRET not in heard
         assert "authorization" not in heard.lower()
         assert ROWS.decode() not in heard
+
+
+ACCOUNT_KEY = base64.b64encode(b"Kx7-accounts-key-of-32-bytes-9Qz").decode()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_azures_key_and_rows_follow_no_redirect(call: str) -> None:
+    """Signatures of deletes do: each stands in the body, beside the object that it deletes."""
+    with hostile(say(b"")) as other, hostile(redirect(f"{other.url}/x", 307)) as server:
+        with bucket(server.url, **AZURE, **{"azblob.account.key": ACCOUNT_KEY}) as opened:
+            attempt(lambda: CALLS[call](opened))
+        heard = str(other.asked)
+        assert server.asked
+    assert ACCOUNT_KEY not in heard
+    assert ROWS.decode() not in heard
+    assert ("authorization" in heard.lower()) == (call == "delete")
+
+
+IN_QUOTES = json.dumps(json.dumps({"private_key": SECRET}))
+KEYS = [
+    ({"storage.class": GCS_STORAGE, "gcs.credentials.json": IN_QUOTES}, "gcs.credentials.json"),
+    ({"storage.class": GCS_STORAGE, "gcs.credentials.json": json.dumps({"disable_oauth": SECRET})},
+     "gcs.credentials.json"),
+    ({"storage.class": AZURE_STORAGE, "azblob.account.name": "shop", "azblob.account.key": f"{SECRET}~"},
+     "azblob.account.key"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("more", "key"), KEYS)
+def test_a_key_that_is_none_is_named_and_not_repeated(more: dict[str, str], key: str) -> None:
+    with pytest.raises(ConfigError, match=key) as refused, bucket("http://127.0.0.1:1", **more):
+        pass
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
 
 
 AZURE = {"storage.class": AZURE_STORAGE, "azblob.account.name": "shop", "s3.bucket.name": "lake"}
