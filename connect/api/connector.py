@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from connect.api.codec import AvroValues
 from connect.api.records import Batch, SourcePosition, TopicPartition
@@ -79,6 +79,9 @@ class SourceContext(TaskContext, Protocol):
 
         Integers come back as int.
         """
+
+    def stored_positions(self) -> Sequence[SourcePosition]:
+        """Return all that was stored of this connector when the task began, also what other tasks of it have stored."""
 
     def topics(self) -> SourceTopics:
         """Return Kafka's topics, for a source that reads them."""
@@ -218,11 +221,22 @@ class Connector(Protocol):
         """Return a task of one of `task_configs`, not yet open."""
 
 
+class AlteredOffsets(NamedTuple):
+    """A connector's answer to offsets that a person gives.
+
+    `is_whole`: nothing is left to be done by hand. `notes`: sentences without secrets for whoever gave them, as that
+    one of them has no effect.
+    """
+
+    is_whole: bool
+    notes: Sequence[str] = ()
+
+
 @runtime_checkable
 class OffsetsConnector(Protocol):
     """A source connector that has a say when a person alters its offsets by REST. Optional."""
 
-    def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
+    def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool | AlteredOffsets:
         """Check the wanted positions, and alter what is kept outside the framework. `offset` None: reset the partition.
 
         True: nothing is left to be done by hand. ConfigError: the request is wrong, and answered by 400

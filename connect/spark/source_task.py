@@ -62,6 +62,10 @@ class FrameContext:
         text = self.positions.get(partition_key(partition))
         return None if text is None else dict(json.loads(text))
 
+    def stored_positions(self) -> Sequence[SourcePosition]:
+        """Return none: Spark's checkpoint has what the frame's own connector has read, and nobody sets it."""
+        return ()
+
     def topics(self) -> SourceTopics:
         """Refuse: a frame is read without a worker's Kafka. ConnectError."""
         raise ConnectError(

@@ -134,6 +134,10 @@ class FakeSourceContext(FakeTaskContext):
         """Return the offset last stored for this partition."""
         return self.store.stored_offset(partition)
 
+    def stored_positions(self) -> Sequence[SourcePosition]:
+        """Return all that is stored."""
+        return self.store.positions()
+
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Keep the rows and their reasons."""
         self.rejected.extend(rejected_of(batch, rows))

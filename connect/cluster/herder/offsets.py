@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future
 
+from connect.api.connector import AlteredOffsets
 from connect.cluster.herder.requests import Requests
 from connect.cluster.model.connector_values import PartitionOffset
 from connect.cluster.offsets.connector_offsets import ConnectorOffsets
@@ -21,7 +22,7 @@ class HerderOffsets:
         """Return where a connector stands."""
         return self._offsets.read(name)
 
-    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[AlteredOffsets]:
         """Set or forget offsets of a stopped connector."""
         self._requests.require_leader()
         return self._offsets.alter(name, offsets)

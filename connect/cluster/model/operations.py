@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from connect.api.connector import AlteredOffsets
 from connect.cluster.model.connector_values import Checked, ConnectorInfo, PartitionOffset, Saved, TargetState, TaskPlan
 from connect.cluster.model.history import ConfigVersion, Rebalance, StateChange
 from connect.cluster.model.statuses import ConnectorStatus, OverdueTask, Stage
@@ -158,7 +159,7 @@ class Offsets(Protocol):
     def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
         """Return where a connector stands. NotFoundError "Connector X not found"."""
 
-    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[AlteredOffsets]:
         """Set these partitions' offsets, None forgets one. True: the connector keeps no offsets elsewhere.
 
         BadRequestError: not STOPPED, or an offset of a wrong shape. NotFoundError.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
+from connect.api.connector import AlteredOffsets
 from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition, TopicPartition
 from connect.cluster.loop.connector_calls import Positions
@@ -60,7 +61,7 @@ class ConnectorOffsets:
         """Return where a connector stands, without what config providers gave. NotFoundError."""
         return self._threads.submit(self._read, name)
 
-    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[AlteredOffsets]:
         """Set or forget offsets; whether these are all the connector has. RequestError, NotFoundError.
 
         A partition may be given as `read` shows it.
@@ -122,7 +123,7 @@ class ConnectorOffsets:
             raise BadRequestError(str(error)) from error
         return [PartitionOffset(partition, offset) for partition, offset in found]
 
-    def _alter(self, name: str, offsets: Sequence[PartitionOffset]) -> bool:
+    def _alter(self, name: str, offsets: Sequence[PartitionOffset]) -> AlteredOffsets:
         config = self._stopped(name)
         if not offsets:
             raise BadRequestError("Partitions / offsets need to be provided for an alter offsets request")
@@ -132,7 +133,7 @@ class ConnectorOffsets:
         if self._catalog.kind(config) == "sink":
             with _TellMembers(name):
                 self._group(name, config).alter(sink_offsets.parsed(offsets), deadline.sooner(20))
-            return self._catalog.keeps_no_offsets(config)
+            return AlteredOffsets(self._catalog.keeps_no_offsets(config))
         return self._alter_source(name, config, [SourcePosition(o.partition, o.offset) for o in offsets], deadline)
 
     def _reset(self, name: str) -> bool:
@@ -144,15 +145,15 @@ class ConnectorOffsets:
                 self._group(name, config).delete(deadline.sooner(10))
             return self._catalog.keeps_no_offsets(config)
         gone = [SourcePosition(p.partition, None) for p in self._sources.read(name, config, deadline)]
-        return self._alter_source(name, config, gone, deadline)
+        return self._alter_source(name, config, gone, deadline).is_whole
 
     def _alter_source(
         self, name: str, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline
-    ) -> bool:
+    ) -> AlteredOffsets:
         self._sources.shut_out(name, config, deadline)
-        whole = self._approved(config, wanted, deadline, refused=FailedRequestError)
+        said = self._approved(config, wanted, deadline, refused=FailedRequestError)
         self._sources.write(name, config, wanted, deadline)
-        return whole
+        return said
 
     def _approved(
         self,
@@ -161,7 +162,7 @@ class ConnectorOffsets:
         deadline: Deadline,
         *,
         refused: type[BadRequestError | FailedRequestError],
-    ) -> bool:
+    ) -> AlteredOffsets:
         """Let the connector have its say before anything is written.
 
         BadRequestError: it names what is wrong; `refused`: it refuses as Java's connectors do, by a text alone.
@@ -170,7 +171,8 @@ class ConnectorOffsets:
         said = asked.result(deadline.remaining_s)
         if said.error is not None:
             raise BadRequestError(said.error) if said.problems else refused(said.error)
-        return bool(said.value) or self._catalog.keeps_no_offsets(config)
+        is_whole, notes = said.value
+        return AlteredOffsets(is_whole or self._catalog.keeps_no_offsets(config), notes)
 
     def _replace(self, name: str, config: Mapping[str, str], offsets: Sequence[PartitionOffset]) -> bool:
         deadline = Deadline.after(TIMEOUT_S)
@@ -178,13 +180,13 @@ class ConnectorOffsets:
             self._replace_group(name, config, sink_offsets.parsed(offsets), deadline)
             return self._catalog.keeps_no_offsets(config)
         wanted = [SourcePosition(o.partition, o.offset) for o in offsets]
-        whole = self._approved(config, wanted, deadline, refused=BadRequestError)
+        said = self._approved(config, wanted, deadline, refused=BadRequestError)
         self._sources.shut_out(name, config, deadline)
         given = {partition_key(position.partition) for position in wanted}
         stored = self._sources.read(name, config, deadline)
         gone = [SourcePosition(p.partition, None) for p in stored if partition_key(p.partition) not in given]
         self._sources.write(name, config, [*gone, *wanted], deadline)
-        return whole
+        return said.is_whole
 
     def _replace_group(
         self, name: str, config: Mapping[str, str], wanted: Mapping[TopicPartition, int | None], deadline: Deadline

@@ -49,8 +49,8 @@ async def alter_offsets(request: web.Request) -> web.Response:
     offsets = sink_offsets(given) if operations.connectors.info(name).type == "sink" else source_offsets(given)
     await tell_offsets(request, name, offsets)
     altering = operations.offsets.alter(name, offsets)
-    whole = await finished(request, altering, f"altering the offsets of connector {name}")
-    return _message(whole, "altered")
+    done = await finished(request, altering, f"altering the offsets of connector {name}")
+    return _message(done.is_whole, "altered", done.notes)
 
 
 async def reset_offsets(request: web.Request) -> web.Response:
@@ -166,8 +166,10 @@ def outcome(*, whole: bool, done: str) -> str:
     return (_WHOLE if whole else _OWN).format(done)
 
 
-def _message(whole: bool, done: str) -> web.Response:
-    return json_answer({"message": outcome(whole=whole, done=done)})
+def _message(whole: bool, done: str, notes: Sequence[str] = ()) -> web.Response:
+    """Answer in Kafka Connect's words, and behind them what the connector says of the offsets that were given."""
+    said = outcome(whole=whole, done=done)
+    return json_answer({"message": " ".join([f"{said.rstrip('.')}.", *notes]) if notes else said})
 
 
 ROUTES = (

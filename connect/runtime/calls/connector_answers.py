@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from connect.api.connector import CleanupConnector, Connector, OffsetsConnector, ResumingConnector
+from connect.api.connector import AlteredOffsets, CleanupConnector, Connector, OffsetsConnector, ResumingConnector
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.costs import SamplingSink, TopicRates
 from connect.api.records import SourcePosition
@@ -48,7 +48,9 @@ def answer_connector_call(
             return [dict(config) for config in configs]
         case "alter_offsets":
             positions = [SourcePosition(partition, offset) for partition, offset in call.positions]
-            return isinstance(connector, OffsetsConnector) and connector.alter_offsets(positions)
+            said = isinstance(connector, OffsetsConnector) and connector.alter_offsets(positions)
+            answer = said if isinstance(said, AlteredOffsets) else AlteredOffsets(said)
+            return [answer.is_whole, [SECRET_TEXTS.shown(note) for note in answer.notes]]
         case "clean_up":
             left = connector.clean_up(deadline) if isinstance(connector, CleanupConnector) else None
             return left and SECRET_TEXTS.shown(left)

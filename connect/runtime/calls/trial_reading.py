@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from connect.api.connector import SourceTask
 from connect.api.errors import ConnectError, RetriableError
-from connect.api.records import Batch, batches_of
+from connect.api.records import Batch, SourcePosition, batches_of
 from connect.api.topics import NoRecords, SourceTopics, TopicRecords
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.connector_settings import ConnectorParts
@@ -41,6 +41,10 @@ class _Context:
 
     def stored_offset(self, partition: Mapping[str, object]) -> None:
         """Return None, as no offset is stored."""
+
+    def stored_positions(self) -> Sequence[SourcePosition]:
+        """Return none, as no offset is stored."""
+        return ()
 
     def topics(self) -> SourceTopics:
         """Refuse: a sample is read without Kafka. ConnectError."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from connect.api.codec import AvroValues
-from connect.api.records import Batch, TopicPartition
+from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.api.schema import Schema
 from connect.api.topics import SourceTopics, TopicRecords
 from connect.lib.deadline import Deadline
@@ -63,6 +63,11 @@ class TaskContext:
         """Return the offset last stored for this source partition."""
         assert self.offsets is not None
         return self.offsets.get(partition)
+
+    def stored_positions(self) -> Sequence[SourcePosition]:
+        """Return all that is stored of this connector."""
+        assert self.offsets is not None
+        return self.offsets.positions()
 
     def topics(self) -> SourceTopics:
         """Return Kafka's topics, for a source."""

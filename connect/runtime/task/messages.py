@@ -103,7 +103,8 @@ class Call:
     """Ask a connector something that may touch the outside world. Answered by CallResult with the same id.
 
     `positions` is for alter_offsets and write_offsets: pairs of source partition and offset (None: reset). The value of
-    alter_offsets is what the connector answered, False also from one that has no say in its offsets; that of
+    alter_offsets is what the connector answered as a list of `is_whole`, False also from one that has no say in its
+    offsets, and notes; that of
     read_offsets are such pairs. `count` is for fence and sample: the producers of so many tasks are shut out, so
     many rows are shown. For alter_group and
     as the value of read_group the pairs are `{"topic", "partition"}` and `{"offset"}`. The value of hide are the given

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from connect.api.config import ConnectorConfig
+from connect.api.connector import AlteredOffsets
 from connect.api.errors import ConfigError
 from connect.api.optional.bulk import (
     BulkPlan,
@@ -25,7 +26,7 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
 from connectors.jdbc.dialects.known import dialect_of
-from connectors.jdbc.follow.given_tables import tell_unread
+from connectors.jdbc.follow.given_tables import unread_given
 from connectors.jdbc.follow.stored_offsets import unusable
 from connectors.jdbc.settings.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.settings.table_choice import parts_to_text, share_out, to_text
@@ -148,14 +149,16 @@ class JdbcSourceConnector:
 
         return LogBulk(self._config)
 
-    def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
-        """Refuse offsets that reading could not go on from. What the server keeps of its log stays as it is."""
+    def alter_offsets(self, positions: Sequence[SourcePosition]) -> AlteredOffsets:
+        """Refuse offsets that reading could not go on from, and note those of tables that are not read.
+
+        What the server keeps of its log stays as it is.
+        """
         if self._config.mode == "log":
             self._log_bulk.require_usable(positions)
         else:
             require_usable(positions, unusable)
-        tell_unread(self._config, positions)
-        return False
+        return AlteredOffsets(is_whole=False, notes=unread_given(self._config, positions))
 
     @property
     def kept_at_source(self) -> str | None:

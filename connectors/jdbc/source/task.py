@@ -21,6 +21,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.follow.failed_tables import left_aside
 from connectors.jdbc.follow.followed_table import FollowedTable, MakePlan, ScheduledRead, StoredOffset
+from connectors.jdbc.follow.given_tables import unread_stored
 from connectors.jdbc.follow.handover import Handover, PartReader, ReaderContext
 from connectors.jdbc.follow.read_plan import QUERY, query_plan, table_plan
 from connectors.jdbc.follow.reading import Connections, ReadingPlan
@@ -163,6 +164,7 @@ class JdbcSourceTask:
                 raise
             except ConnectError as error:
                 self._set_aside(reader, error)
+        self._note("", unread_stored(config, ctx.stored_positions()))
         return readers
 
     def _note(self, label: str, notes: Sequence[str]) -> None:

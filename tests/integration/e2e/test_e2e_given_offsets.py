@@ -84,3 +84,20 @@ def test_a_right_offset_of_a_source_is_written(worker: WorkerProcess, source: st
     assert call(worker, "PATCH", source, body).status_code == 200
     assert call(worker, "GET", source).json() == body
     assert call(worker, "DELETE", source).status_code == 200
+
+
+def test_an_offset_of_a_misspelt_table_is_told_at_once_and_in_the_status(worker: WorkerProcess, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "orders.db") as connection:
+        connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)")
+    name = stop(worker, "misspelt-offset", source_config(tmp_path / "orders.db", "misspelt-"))
+    position = {"partition": TABLE | {"table": "ordres"}, "offset": {"incrementing": 7}}
+    answer = call(worker, "PATCH", name, {"offsets": [position]})
+    said = "An offset was set of table ordres, which this connector does not read: it has no effect. Is orders meant?"
+    assert answer.status_code == 200, answer.text
+    message = answer.json()["message"]
+    assert message.startswith("The offsets for this connector have been altered successfully. An offset was set")
+    assert said in message
+    assert requests.put(f"{worker.url}/connectors/{name}/resume", timeout=60).status_code == 202
+    wait_for(lambda: any(said in note for note in worker.status(name).get("notes", ())), 60, "a note in the status")
+    why = requests.get(f"{worker.url}/connectors/{name}/why", timeout=60).json()
+    assert any(said in reason["text"] for reason in why), why

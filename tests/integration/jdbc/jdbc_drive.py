@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.records import Batch
+from connect.api.records import Batch, SourcePosition
 from connect.api.topics import NoRecords
 from connect.lib.deadline import Deadline
 from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -35,6 +35,9 @@ class OffsetStore:
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         text = self.offsets.get(json.dumps(partition))
         return None if text is None else json.loads(text)
+
+    def stored_positions(self) -> list[SourcePosition]:
+        return [SourcePosition(json.loads(partition), json.loads(offset)) for partition, offset in self.offsets.items()]
 
     def records_of(self, topic: str, client: Mapping[str, str], prefix: str) -> NoRecords:
         return NoRecords()

@@ -207,7 +207,7 @@ class World:
         self.hosts, self.silent_on, self.levels = [], set(), []
         self.pids = itertools.count(100)
         self.calls = []
-        self.alter_offsets = lambda call: CallResult(call.id, False)
+        self.alter_offsets = lambda call: CallResult(call.id, [False, []])
         self.answer_later = None
         self.fence = lambda call: CallResult(call.id)
         self.hide = lambda call: CallResult(call.id, call.positions)

@@ -39,7 +39,7 @@ def test_a_sources_altered_offset_is_written_under_the_stored_key_bytes(world, h
     create(herder)
     world.offsets.append(b'["c",{"y":1,"x":2}]', b'{"position":42}')
     altered = [PartitionOffset({"x": 2, "y": 1}, {"position": 7}), PartitionOffset({"z": 1}, None)]
-    assert herder.offsets.alter("c", altered).result(60) is True
+    assert herder.offsets.alter("c", altered).result(60).is_whole
     assert world.offsets.records[1:] == [(b'["c",{"y":1,"x":2}]', b'{"position":7}'), (b'["c",{"z":1}]', None)]
     assert herder.offsets.reset("c").result(60) is True
     assert herder.offsets.read("c").result(60) == []
@@ -86,8 +86,9 @@ def test_what_a_source_refuses_is_not_written(world, herder, problems, kind):
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_source_says_whether_its_offsets_are_all_there_is_to_alter(world, herder, whole):
     create(herder, kind="Other")
-    world.alter_offsets = lambda call: CallResult(call.id, whole)
-    assert herder.offsets.alter("c", [PartitionOffset({"file": "a"}, None)]).result(60) is whole
+    world.alter_offsets = lambda call: CallResult(call.id, [whole, ["It is of no file."]])
+    said = herder.offsets.alter("c", [PartitionOffset({"file": "a"}, None)]).result(60)
+    assert (said.is_whole, list(said.notes)) == (whole, ["It is of no file."])
 
 
 def test_a_sinks_offsets_are_its_groups(world, herder):
@@ -99,7 +100,7 @@ def test_a_sinks_offsets_are_its_groups(world, herder):
 def test_a_sinks_offset_can_be_set_and_one_partition_forgotten(world, herder):
     create(herder, "Sink")
     world.groups.committed[GROUP] = {T0: 5, T1: 9}
-    assert herder.offsets.alter("c", [sink("0", "7")]).result(60) is False
+    assert herder.offsets.alter("c", [sink("0", "7")]).result(60).is_whole is False
     assert world.groups.committed[GROUP] == {T0: 7, T1: 9}
     herder.offsets.alter("c", [sink(1, None)]).result(60)
     assert world.groups.committed[GROUP] == {T0: 7}
@@ -183,7 +184,7 @@ def test_nobody_else_takes_the_name_while_initial_offsets_are_set(world, herder)
                 create_again("c", {"connector.class": "Source"}, None).result(60)
             except RequestError as error:
                 refused.append(type(error))
-        return CallResult(call.id, True)
+        return CallResult(call.id, [True, []])
 
     answers = ThreadPoolExecutor(1)
     world.answer_later = lambda host, call: answers.submit(lambda: host.say(alter(call)))

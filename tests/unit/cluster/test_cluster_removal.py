@@ -30,7 +30,7 @@ def test_a_running_source_is_stopped_before_its_offsets_go_and_then_removed(worl
 
     def alter(call):
         stopped_before.append(len(stops(world)))
-        return CallResult(call.id, True)
+        return CallResult(call.id, [True, []])
 
     world.alter_offsets = alter
     herder.connectors.delete_with_offsets("c").result(60)

@@ -12,6 +12,7 @@ from connect.api.allowed_paths import EVERYWHERE
 from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext
+from connectors.jdbc.follow import given_tables
 from connectors.jdbc.follow.given_tables import unread
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
@@ -32,16 +33,19 @@ def connector(tmp_path: Path) -> JdbcSourceConnector:
     return JdbcSourceConnector(JdbcSourceConfig.parse({**given, **EVERYWHERE}))
 
 
-def altered(connector: JdbcSourceConnector, table: str, offset: dict[str, object] | None) -> None:
-    assert connector.alter_offsets([SourcePosition({"protocol": "1", "table": table}, offset)]) is False
+def altered(connector: JdbcSourceConnector, table: str, offset: dict[str, object] | None) -> list[str]:
+    said = connector.alter_offsets([SourcePosition({"protocol": "1", "table": table}, offset)])
+    assert not said.is_whole
+    return list(said.notes)
 
 
 def test_an_offset_of_a_table_that_is_not_read_is_stored_and_said(connector, caplog):
     caplog.set_level(logging.WARNING)
-    altered(connector, "orders", {"incrementing": 2})
-    altered(connector, "ordres", None)
+    assert altered(connector, "orders", {"incrementing": 2}) == []
+    assert altered(connector, "ordres", None) == []
     assert "does not read" not in caplog.text
-    altered(connector, "ordres", {"incrementing": 2})
+    (said,) = altered(connector, "ordres", {"incrementing": 2})
+    assert said in caplog.text
     assert "An offset was set of table ordres, which this connector does not read: it has no effect." in caplog.text
     assert "Is orders meant?" in caplog.text
     altered(connector, "others", {"incrementing": 2})
@@ -68,3 +72,32 @@ def test_the_status_says_that_the_stored_id_is_beyond_all_rows_and_no_longer_whe
         task.poll(Deadline.after(0.1))
     assert context.noted == ()
     task.close()
+
+
+def noted(connector: JdbcSourceConnector, *tables: str) -> tuple[str, ...]:
+    """What a task says that begins where offsets of these tables are stored."""
+    context = FakeSourceContext()
+    for table in tables:
+        context.store.store([SourcePosition({"protocol": "1", "table": table}, {"incrementing": 1})])
+    task = connector.task({**connector.task_configs(1)[0], **EVERYWHERE})
+    task.open(context)
+    task.close()
+    return context.noted
+
+
+def test_the_status_says_that_a_stored_offset_is_of_a_misspelt_table(connector):
+    (said,) = noted(connector, "orders", "ordres")
+    assert said.startswith("An offset was set of table ordres, which this connector does not read: it has no effect.")
+    assert "Is orders meant?" in said
+
+
+def test_offsets_of_tables_that_were_dropped_or_that_are_read_are_not_worth_a_word(connector, monkeypatch):
+    monkeypatch.setattr(given_tables, "_chosen", lambda config: pytest.fail("The database was asked for nothing."))
+    assert noted(connector, "orders", "customers") == ()
+    assert noted(connector) == ()
+
+
+def test_a_table_of_another_task_is_read(connector, monkeypatch):
+    both = [TableName(None, "orders"), TableName(None, "ordres")]
+    monkeypatch.setattr(given_tables, "_chosen", lambda config: both)
+    assert noted(connector, "orders", "ordres") == ()

@@ -20,6 +20,9 @@ class Context:
 
     def stored_offset(self, partition: object) -> None: ...
 
+    def stored_positions(self) -> tuple[()]:
+        return ()
+
     def gauge(self, name: str, value: float | None) -> None: ...
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None: ...

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from sample_plugins import catalog, worker_config
 
+from connect.api.connector import AlteredOffsets
 from connect.cluster.model.connector_values import Checked, ConnectorInfo, PartitionOffset, Saved, TargetState, TaskPlan
 from connect.cluster.model.history import Author, ConfigVersion, Rebalance, StateChange
 from connect.cluster.model.request_errors import (
@@ -287,13 +288,13 @@ class MemoryOffsets:
         self._whole.config(name)
         return self._whole.done(self._whole.cluster.offsets.get(name, []))
 
-    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[AlteredOffsets]:
         self._whole.check_stopped(name)
         kept = [
             o for o in self._whole.cluster.offsets.get(name, []) if all(o.partition != n.partition for n in offsets)
         ]
         self._whole.cluster.offsets[name] = kept + [o for o in offsets if o.offset is not None]
-        return self._whole.done(True)
+        return self._whole.done(AlteredOffsets(is_whole=True))
 
     def reset(self, name: str) -> Future[bool]:
         self._whole.check_stopped(name)

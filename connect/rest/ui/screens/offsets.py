@@ -67,8 +67,8 @@ async def _act(request: web.Request, name: str, do: str, form: Mapping[str, str]
         given = await _given(request, name, form)
         await tell_offsets(request, name, given)
         altering = operations.offsets.alter(name, given)
-        whole = await finished(request, altering, f"altering the offsets of connector {name}")
-        return "altered" if whole else "altered-own"
+        done = await finished(request, altering, f"altering the offsets of connector {name}")
+        return "altered" if done.is_whole else "altered-own"
     if do != "reset":
         raise HttpError(400, "The form asks for neither preview, apply nor reset.")
     if form.get("confirm", "") != name:

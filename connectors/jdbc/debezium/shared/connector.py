@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from connect.api.connector import AlteredOffsets
 from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.debezium.shared.keys import EventKeys, TaskKeys
@@ -43,7 +44,7 @@ class DebeziumConnector(Generic[Settings]):
             (planned,) = self._reader.task_configs(max_tasks)
         return [{**self._config.originals, "tables": planned["tables"]}]
 
-    def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
+    def alter_offsets(self, positions: Sequence[SourcePosition]) -> AlteredOffsets:
         """Refuse offsets that reading the log could not go on from."""
         return self._reader.alter_offsets(positions)
 
