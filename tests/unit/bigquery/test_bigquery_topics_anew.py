@@ -137,6 +137,30 @@ def test_the_id_of_a_topic_is_asked_again_when_its_offsets_go_back(caplog):
     assert "made anew: its id is b, and was a" in caplog.text
 
 
+def test_the_first_records_of_a_partition_may_be_of_a_topic_that_was_made_anew():
+    """The task has read another partition before, and none of this one, whose offsets begin anew behind its back."""
+    told, asked, now_s = {"orders": "a"}, [], [100.0]
+
+    def ask(topic: str, deadline: Deadline) -> str:
+        del deadline
+        asked.append(topic)
+        return told[topic]
+
+    ids = TopicIds(ask, lambda: now_s[0])
+
+    def placed(partition: int, offset: int) -> str | None:
+        consumed = ids.placed(batch_of([Message(partition, offset, 1, 0)]), Deadline.after(1)).consumed
+        assert consumed is not None
+        return consumed.topic_id
+
+    assert [placed(0, 5), placed(1, 7)] == ["a", "a"]
+    assert len(asked) == 1, "partitions that come together are asked for once"
+    now_s[0] += 60
+    told["orders"] = "b"
+    assert placed(2, 0) == "b"
+    assert placed(0, 0) == "b"
+
+
 def notes(found: BigQuerySinkConfig) -> str:
     return " ".join(note.message for note in found.notes())
 
