@@ -121,7 +121,8 @@ def _refused_access(where: str, doing: str, message: str) -> RefusedAccessError:
     if _ROW_ACCESS.search(message):
         fix = (
             "The table has row access policies, and rows are merged by an account that sees all of them: run CREATE "
-            'ROW ACCESS POLICY connect_sink ON the table GRANT TO ("serviceAccount:ACCOUNT") FILTER USING (TRUE).'
+            'ROW ACCESS POLICY connect_sink ON `PROJECT.DATASET.TABLE` GRANT TO ("serviceAccount:ACCOUNT") FILTER '
+            "USING (TRUE)."
         )
     return RefusedAccessError(f"{where} refused access, {doing}: {message}.", key="keyfile", fix=fix)
 
