@@ -1,6 +1,6 @@
 """Make TLS contexts for clients by Java's settings: `truststore.location` and the others, behind a prefix.
 
-Files are PEM files; key stores of Java are refused with the commands that make one of them.
+Files are PEM files, or key stores of Java (JKS, PKCS12), as their first bytes tell.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from typing import Final
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError
+from connect.api.tls.key_stores import KeyStore, read_key_store
 
-_JKS: Final = frozenset({b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"})
-"""Holds the bytes that key stores of Java's own types, JKS and JCEKS, begin with."""
+_JKS: Final = b"\xfe\xed\xfe\xed"
+_JCEKS: Final = b"\xce\xce\xce\xce"
+"""A store of this type begins so, which is not read."""
+_PKCS12: Final = b"\x30"
 
 
 def checks_host(given: Mapping[str, str]) -> bool:
@@ -34,10 +37,19 @@ def client_tls(given: Mapping[str, str], allowed: AllowedPaths, prefix: str, ser
         if certificates := given.get("truststore.certificates"):
             context.load_verify_locations(cadata=certificates)
         if location := given.get("truststore.location"):
-            context.load_verify_locations(cafile=_pem(location, f"{prefix}truststore.location", allowed))
+            trusted = _opened(location, given.get("truststore.password", ""), f"{prefix}truststore.location", allowed)
+            if isinstance(trusted, KeyStore):
+                trusted.trust_in(context)
+            else:
+                context.load_verify_locations(cafile=trusted)
         password = given.get("key.password")
         if location := given.get("keystore.location"):
-            context.load_cert_chain(_pem(location, f"{prefix}keystore.location", allowed), password=password)
+            secret, setting = given.get("keystore.password", ""), f"{prefix}keystore.location"
+            own = _opened(location, secret, setting, allowed, password or "")
+            if isinstance(own, KeyStore):
+                own.show_in(context)
+            else:
+                context.load_cert_chain(own, password=password)
         if (chain := given.get("keystore.certificate.chain")) and (key := given.get("keystore.key")):
             # The ssl module reads certificates from files only.
             with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
@@ -49,18 +61,19 @@ def client_tls(given: Mapping[str, str], allowed: AllowedPaths, prefix: str, ser
     return context
 
 
-def _pem(location: str, key: str, allowed: AllowedPaths) -> Path:
-    real = allowed.require(key, location)
+def _opened(
+    location: str, password: str, setting: str, allowed: AllowedPaths, key_password: str = ""
+) -> Path | KeyStore:
+    """Return what a store of Java's has, or the path of another file. ConfigError: it may not or cannot be read."""
+    real = allowed.require(setting, location)
     with real.open("rb") as file:
         start = file.read(4)
-    is_jks = start[:4] in _JKS
-    if is_jks or start[:1] == b"\x30":
+    if start == _JCEKS:
         raise ConfigError(
-            f"{key} names a Java key store ({'JKS' if is_jks else 'PKCS12'}), and only PEM files are read.",
-            key=key,
-            fix="Make a PEM file of it and name that: "
-            + ("keytool -importkeystore -srckeystore store.jks -destkeystore store.p12 -deststoretype PKCS12, then "
-               if is_jks else "")
-            + "openssl pkcs12 -in store.p12 -nodes -out store.pem.",
+            f"{setting} names a Java key store of type JCEKS, and those of JKS and PKCS12 are read.", key=setting,
+            fix="Make one of these of it: keytool -importkeystore -srckeystore store.jks -destkeystore store.p12 "
+            "-deststoretype PKCS12.",
         )  # fmt: skip
+    if start == _JKS or start[:1] == _PKCS12:
+        return read_key_store(real, password, setting, key_password)
     return real

@@ -163,7 +163,7 @@ class RegistryConfig(Config):
     )  # fmt: skip
     truststore: String = key(
         "schema.registry.ssl.truststore.location", "", group=SECRET_GROUP, internal=True, reach=Reach.FILE,
-        doc="PEM file of the authorities to trust; empty: those the system trusts.",
+        doc="PEM file, or store of Java's, of the authorities to trust; empty: those the system trusts.",
     )  # fmt: skip
     truststore_short: String = key(
         "ssl.truststore.location", "", group=SECRET_GROUP, internal=True, reach=Reach.FILE,
@@ -171,7 +171,7 @@ class RegistryConfig(Config):
     )  # fmt: skip
     keystore: String = key(
         "schema.registry.ssl.keystore.location", "", group=SECRET_GROUP, internal=True, reach=Reach.FILE,
-        doc="PEM file of this client's certificate and key, where the registry asks for one.",
+        doc="PEM file, or store of Java's, of this client's certificate and key, where the registry asks for one.",
     )  # fmt: skip
     keystore_short: String = key(
         "ssl.keystore.location", "", group=SECRET_GROUP, internal=True, reach=Reach.FILE,

@@ -104,13 +104,43 @@ class HttpSinkConfig(ConnectorConfig):
     )
     truststore: String | None = key(
         f"{_SSL}truststore.location", None, group=CONNECTION, reach=Reach.FILE,
-        doc="A PEM file of the authorities that the server's certificate is of.",
+        doc="A PEM file or a store of Java's with the authorities that the server's certificate is of.",
     )  # fmt: skip
     keystore: String | None = key(
         f"{_SSL}keystore.location", None, group=CONNECTION, reach=Reach.FILE,
-        doc="A PEM file of the client's key and certificate.",
+        doc="A PEM file or a store of Java's with the client's key and certificate.",
     )  # fmt: skip
     key_password: Password | None = key(f"{_SSL}key.password", None, group=CONNECTION, doc="The key's password.")
+    truststore_password: Password | None = key(
+        f"{_SSL}truststore.password",
+        None,
+        group=CONNECTION,
+        harmless="a password",
+        doc="The password of a trust store of Java's.",
+    )
+    keystore_password: Password | None = key(
+        f"{_SSL}keystore.password",
+        None,
+        group=CONNECTION,
+        harmless="a password",
+        doc="The password of a key store of Java's.",
+    )
+    truststore_type: String = key(
+        f"{_SSL}truststore.type",
+        "",
+        group=CONNECTION,
+        importance="low",
+        harmless="a name",
+        doc="Nothing depends on it: the file tells its type.",
+    )
+    keystore_type: String = key(
+        f"{_SSL}keystore.type",
+        "",
+        group=CONNECTION,
+        importance="low",
+        harmless="a name",
+        doc="Nothing depends on it: the file tells its type.",
+    )
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield what cannot be sent."""

@@ -130,10 +130,42 @@ class SearchSinkConfig(ConnectorConfig):
         doc="SSL: the keys elastic.https.ssl.* count. Whether TLS is spoken is said by the URLs.",
     )  # fmt: skip
     truststore: String | None = _ssl_file(
-        "truststore", "A PEM file of the authorities that the servers' certificates are of."
+        "truststore", "A PEM file or a store of Java's with the authorities that the servers' certificates are of."
     )
-    keystore: String | None = _ssl_file("keystore", "A PEM file of the client's key and certificate.")
+    keystore: String | None = _ssl_file(
+        "keystore", "A PEM file or a store of Java's with the client's key and certificate."
+    )
     key_password: Password | None = key(f"{_SSL}key.password", None, group=SECURITY, doc="The key's password.")
+    truststore_password: Password | None = key(
+        f"{_SSL}truststore.password",
+        None,
+        group=SECURITY,
+        harmless="a password",
+        doc="The password of a trust store of Java's.",
+    )
+    keystore_password: Password | None = key(
+        f"{_SSL}keystore.password",
+        None,
+        group=SECURITY,
+        harmless="a password",
+        doc="The password of a key store of Java's.",
+    )
+    truststore_type: String = key(
+        f"{_SSL}truststore.type",
+        "",
+        group=SECURITY,
+        importance="low",
+        harmless="a name",
+        doc="Nothing depends on it: the file tells its type.",
+    )
+    keystore_type: String = key(
+        f"{_SSL}keystore.type",
+        "",
+        group=SECURITY,
+        importance="low",
+        harmless="a name",
+        doc="Nothing depends on it: the file tells its type.",
+    )
     kerberos: String = key(
         "kerberos.keytab.path", "", group=SECURITY, importance="low", doc="No Kerberos is spoken here.",
         harmless="it is refused",

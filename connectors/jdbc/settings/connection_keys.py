@@ -26,7 +26,7 @@ OptionalPassword = Annotated[SecretStr | None, *Password.__metadata__]
 DATABASE = "Database"
 URL_REACH = (Reach.URL, Reach.HOST, Reach.FILE, Reach.CLASS)
 URL_BOUNDS = (
-    "drivers and parameters of fixed lists, others by `jdbc.sqlalchemy.drivers` of the worker's file; SQLite, "
+    "drivers and parameters of fixed lists, others by `jdbc.sqlalchemy.drivers` of the worker's file; SQLite, DuckDB, "
     "certificates and keys as any file"
 )
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError
+from connect.api.tls.client_tls import client_tls
 from connect.api.tls.key_stores import read_key_store
 from connectors.jdbc.connection.engine import url_of
 from connectors.jdbc.dialects.known import dialect_of
@@ -74,6 +76,22 @@ def test_oracle_connects_with_the_stores_of_java(stores: tuple[Path, Path]) -> N
     read_key_store(own, PASSWORD, "own").show_in(server)
     read_key_store(trusted, PASSWORD, "trusted").trust_in(server)
     assert handshake(server, arguments["ssl_context"])["subject"] == ((("commonName", "localhost"),),)
+
+
+def test_a_client_by_http_takes_the_same_stores(stores: tuple[Path, Path]) -> None:
+    own, trusted = stores
+    given = {
+        "truststore.location": str(trusted), "truststore.password": PASSWORD,
+        "keystore.location": str(own), "keystore.password": PASSWORD, "key.password": PASSWORD,
+    }  # fmt: skip
+    context = client_tls(given, AllowedPaths([str(own.parent)]), "https.ssl.", "the server")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.verify_mode = ssl.CERT_REQUIRED
+    read_key_store(own, PASSWORD, "own").show_in(server)
+    read_key_store(trusted, PASSWORD, "trusted").trust_in(server)
+    assert handshake(server, context)["subject"] == ((("commonName", "localhost"),),)
+    with pytest.raises(ConfigError, match=r"https\.ssl\.keystore\.location: the key store cannot be read"):
+        client_tls({**given, "keystore.password": "x"}, AllowedPaths([str(own.parent)]), "https.ssl.", "the server")
 
 
 def test_db2_gets_a_file_of_the_authorities(stores: tuple[Path, Path]) -> None:

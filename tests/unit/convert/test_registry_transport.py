@@ -301,10 +301,14 @@ def test_a_client_certificate_is_shown(serve: MakeServer, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("start", "said"), [(b"\xfe\xed\xfe\xed", r"\(JKS\).*keytool -importkeystore .*openssl pkcs12"),
-                        (b"\x30\x82\x01\x02", r"\(PKCS12\).*that: openssl pkcs12")],
-)  # fmt: skip
-def test_a_java_key_store_is_refused_with_the_command_that_helps(tmp_path: Path, start: bytes, said: str) -> None:
+    ("start", "said"),
+    [
+        (b"\xce\xce\xce\xce", "JCEKS.*keytool -importkeystore"),
+        (b"\xfe\xed\xfe\xed", "cannot be read.*its password"),
+        (b"\x30\x82\x01\x02", "cannot be read.*its password"),
+    ],
+)
+def test_a_java_key_store_that_cannot_be_read_is_told(tmp_path: Path, start: bytes, said: str) -> None:
     store = tmp_path / "store.jks"
     store.write_bytes(start + b"\x00")
     with pytest.raises(ConfigError, match=said):
