@@ -20,6 +20,7 @@ from connect.kafka.client.errors import is_of_unjoined_group, is_retriable, tran
 from connect.kafka.client.rights import Needs
 from connect.kafka.client.settings import admin_part
 from connect.kafka.log.kv_writer import KeyValue, RecordWriter, TransactionWriter
+from connect.kafka.log.shared_answer import SharedAnswer
 from connect.kafka.produce.shared_producer import SharedProducer
 from connect.lib.deadline import Deadline
 
@@ -75,6 +76,7 @@ class KeyValueLog:
         self._writer = RecordWriter(topic, producer) if producer is not None else None
         self._transactions = TransactionWriter(topic, transactional) if transactional is not None else None
         self._consumer: Consumer | None = None
+        self._shared_ends = SharedAnswer(lambda deadline: self._ends(deadline, committed_only=False))
         self._positions: dict[int, int] = {}
         self._written: dict[int, int] = {}
         """Holds the offset behind what `put` wrote last into each partition."""
@@ -124,7 +126,8 @@ class KeyValueLog:
         A transaction that is open at that time is waited for, also by a reader of committed records: its commit may be
         acknowledged before its records can be read. `committed_only` stops where the first open one begins.
         """
-        self._read_until(self._ends(deadline, committed_only), deadline)
+        ends = self._ends(deadline, committed_only) if committed_only else self._shared_ends.get(deadline)
+        self._read_until(ends, deadline)
 
     def read_back(self, deadline: Deadline) -> None:
         """Return once each record that `put` has written, and all before it, was given to `on_record`.
