@@ -23,7 +23,7 @@ _PARTS: Final = {
     "partitioner.class": "io.confluent.connect.storage.partitioner.TimeBasedPartitioner", "locale": "en",
     "timezone": "UTC", "partition.duration.ms": "1000", "path.format": "yyyy/MM/dd/" * 8000,
 }  # fmt: skip
-_SEARCHED: Final = ("u:p@h,", "password=x;", "http://u:pa5s-w0rd@h/,")
+_SEARCHED: Final = ("u:p@h,", "password=x;", "http://u:pa5s-w0rd@h/,", "password=%25%25")
 _TOKEN: Final = "t" * 43
 
 
