@@ -1,4 +1,4 @@
-"""One question to a server for all who ask at the same time. Nobody gets an answer that is older than the call.
+"""Shares one question to a server among all who ask it at the same time. No answer is older than its caller's call.
 
 Hundreds of tasks that start together all ask where the offsets topic ends.
 """
