@@ -10,7 +10,7 @@ from connect.api.errors import ConfigError
 from connect.api.records import Column, Header
 from connectors.samples.datagen.avro_schema import values_of
 from connectors.samples.datagen.quick_starts import QuickStart, quick_starts
-from connectors.samples.datagen.values import BLOCK_ROWS, Place
+from connectors.samples.datagen.values import BLOCK_ROWS, Choice, Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,12 +46,13 @@ class MadeRows:
     def __init__(self, rows: QuickStart, seed: int) -> None:
         self._rows, self._seed = rows, seed
         self._block: tuple[int, pa.StructArray] | None = None
+        self._pools: dict[str, Choice] = {}
 
     def columns(self, first: int, most: int) -> tuple[Column | None, Column]:
         """Return keys, if rows have any, and values of at most so many rows, as many as the block has."""
         number, start = divmod(first, BLOCK_ROWS)
         if self._block is None or self._block[0] != number:
-            place = Place(str(self._seed), number * BLOCK_ROWS, BLOCK_ROWS)
+            place = Place(str(self._seed), number * BLOCK_ROWS, BLOCK_ROWS, self._pools)
             self._block = (number, self._rows.rows.column(place))
         values = self._block[1].slice(start, most)
         schema = self._rows.rows.schema

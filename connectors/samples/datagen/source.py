@@ -72,10 +72,10 @@ class DatagenTask:
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """Return the rows whose time has come, or wait for it."""
-        assert self._rows is not None
         config = self._config
         left = config.iterations - self._iteration if config.iterations > 0 else None
         if left is not None and left <= 0:
+            self._rows = None  # what is made of a block beside its rows is memory that nobody needs any more
             self._ctx.explain(f"All {config.iterations} rows of iterations are made.")
             deadline.wait(60.0)
             return None
@@ -86,6 +86,7 @@ class DatagenTask:
             if due < 1:
                 deadline.wait(pause_s)
                 return None
+        assert self._rows is not None
         keys, values = self._rows.columns(self._iteration, due if left is None else min(due, left))
         headers = headers_of(self._generation, self._number, self._iteration, len(values))
         self._made += len(values)

@@ -9,7 +9,7 @@ import hashlib
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -32,10 +32,16 @@ class Place:
     seed: str
     first: int
     count: int
+    pools: dict[str, Choice] = field(default_factory=dict, compare=False)
+    """Holds the texts that are made once, by seed and path. It belongs to who has the seed, and goes with it."""
 
-    def of(self, field: str) -> Place:
+    def of(self, member: str) -> Place:
         """Return the place of a member of the field."""
-        return Place(f"{self.seed}.{field}", self.first, self.count)
+        return Place(f"{self.seed}.{member}", self.first, self.count, self.pools)
+
+    def items(self, count: int) -> Place:
+        """Return the place of so many items of the field's lists or maps."""
+        return Place(f"{self.seed}.item", self.first, count, self.pools)
 
     def uniform(self) -> pa.Array:
         """Return numbers from 0 up to but not including 1."""
@@ -82,16 +88,15 @@ class MadeTexts(Values):
     def __init__(self, schema: s.Schema, make: Any) -> None:
         super().__init__(schema)
         self._make = make
-        self._options: dict[str, Choice] = {}
 
     def column(self, place: Place) -> pa.Array:
         """Return drawn values; those of one seed are the same in all blocks."""
-        if place.seed not in self._options:
+        if place.seed not in place.pools:
             dice = random.Random(place.seed)
             texts = [self._make(dice) for _ in range(_POOL_TEXTS)]
             is_text = self.schema.type is s.Type.STRING
-            self._options[place.seed] = Choice(self.schema, texts if is_text else [text.encode() for text in texts])
-        return self._options[place.seed].column(place)
+            place.pools[place.seed] = Choice(self.schema, texts if is_text else [text.encode() for text in texts])
+        return place.pools[place.seed].column(place)
 
 
 class Numbers(Values):
@@ -158,7 +163,7 @@ class Lists(Values):
     def column(self, place: Place) -> pa.Array:
         """Return lists."""
         offsets, total = _offsets(place.of("length"), self._least, self._width)
-        items = self._items.column(Place(f"{place.seed}.item", place.first, total))
+        items = self._items.column(place.items(total))
         return pa.ListArray.from_arrays(offsets, items, type=self.type)
 
 
@@ -172,7 +177,7 @@ class Maps(Values):
     def column(self, place: Place) -> pa.Array:
         """Return maps."""
         offsets, total = _offsets(place.of("length"), self._least, self._width)
-        inner = Place(f"{place.seed}.item", place.first, total)
+        inner = place.items(total)
         keys, items = self._keys.column(inner.of("key")), self._items.column(inner.of("value"))
         offsets, kept = _first_of_each(offsets, keys)
         return pa.MapArray.from_arrays(offsets, keys.take(kept), items.take(kept), type=self.type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -23,7 +24,7 @@ from connectors.samples.datagen.config import DatagenConfig
 from connectors.samples.datagen.patterns import Pattern
 from connectors.samples.datagen.quick_starts import quick_starts
 from connectors.samples.datagen.source import DatagenConnector, DatagenTask
-from connectors.samples.datagen.values import BLOCK_ROWS
+from connectors.samples.datagen.values import BLOCK_ROWS, Choice
 
 SCHEMA = {
     "type": "record", "name": "visit", "namespace": "shop",
@@ -239,3 +240,27 @@ def test_no_key_comes_twice_in_a_map() -> None:
     schema = {"type": "record", "name": "r", "fields": [{"name": "more", "type": few}]}
     batch = poll(task(schema_string=json.dumps(schema), iterations="50"))
     assert {len(row["more"]) for row in batch.values.rows()} <= {1, 2}
+
+
+def kept() -> int:
+    """Return how many pools of texts there are."""
+    gc.collect()
+    return sum(isinstance(one, Choice) for one in gc.get_objects())
+
+
+def test_tasks_that_have_ended_leave_no_texts_behind() -> None:
+    poll(task(quickstart="users", iterations="2"))
+    before = kept()
+    for _ in range(10):
+        poll(task(quickstart="users", iterations="2"))
+    assert kept() == before
+
+
+def test_a_task_that_has_made_all_its_rows_keeps_no_block_of_them() -> None:
+    one = task(quickstart="users", iterations="2", random_seed="7")
+    made = poll(one)
+    during = kept()
+    for _ in range(2):
+        assert one.poll(Deadline.after(0)) is None
+    assert kept() < during
+    assert len(made) == 2
