@@ -147,6 +147,16 @@ def test_changes_carry_what_they_do_and_their_order():
     assert not sent.rows[0].HasField("_kafka_topic") or sent.rows[0]._kafka_topic == "orders"
 
 
+def test_changes_are_ordered_by_the_chosen_field_before_their_time():
+    run = [Message(3, 0, 1, 900, version=-2), Message(3, 1, 1, 5, version=7), Message(3, 2, 1, 1, version=8)]
+    table, sent = SqlTable(config(mode="cdc", order_by="version")), Sent()
+    batch = sealed(table, run)
+    assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]  # Capture stands in for the storage writer
+    orders = [tuple(int(part, 16) for part in getattr(row, SEQUENCE).split("/")) for row in sent.rows]
+    assert orders == sorted(orders)
+    assert len({order[0] for order in orders}) == len(run)
+
+
 def test_times_that_no_clock_shows_have_a_place_in_the_order_of_changes():
     far_s = 9_000_000_000  # in the year 2311, beyond the bits of a time
     run = [
