@@ -15,8 +15,8 @@ SHELL = {
     "transforms": "a", "transforms.a.type": "connect.transforms.PythonFunction$Value",
     "transforms.a.function": "os:system",
 }  # fmt: skip
-DUCKDB = {
-    "connector.class": "JdbcSource", "name": "k", "connection.url": "duckdb:////data/a.db", "mode": "bulk",
+OTHER_DRIVER = {
+    "connector.class": "JdbcSource", "name": "k", "connection.url": "postgresql+pg8000://h/d", "mode": "bulk",
     "table.whitelist": "a", "topic.prefix": "t",
 }  # fmt: skip
 
@@ -25,7 +25,7 @@ DUCKDB = {
     ("config", "broken", "leave"),
     [
         (SOURCE | SHELL, "transforms.a.function", {"python.function.modules": "os"}),
-        (DUCKDB, "connection.url", {"jdbc.sqlalchemy.drivers": "duckdb"}),
+        (OTHER_DRIVER, "connection.url", {"jdbc.sqlalchemy.drivers": "postgresql+pg8000"}),
         (SOURCE, "file", {"allowed.paths": "/data"}),
     ],
     ids=["function", "driver", "file"],
