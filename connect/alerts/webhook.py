@@ -21,7 +21,6 @@ from connect.telemetry.secret_texts import SECRET_TEXTS
 TIMESTAMP: Final = "X-Connect-Timestamp"
 SIGNATURE: Final = "X-Connect-Signature"
 _TIMEOUT_S: Final = 10.0
-_ANSWER_BYTES: Final = 1 << 20
 _REASON_CHARS: Final = 1000
 _REFUSALS: Final = frozenset({400, 413, 422})
 """A receiver that answers so will never take this alert; whatever else it answers may be mended."""
@@ -98,7 +97,8 @@ class Webhook:
         self._form = FORMS[form]
         self._secret = secret
         self._origin = origin
-        self._client = HttpClient(timeout_s=_TIMEOUT_S, proxy=environment_proxy(url), limit_bytes=_ANSWER_BYTES)
+        # What has a status was taken or refused: a body that is cut or too long must not have it sent again.
+        self._client = HttpClient(timeout_s=_TIMEOUT_S, proxy=environment_proxy(url), head_only=True)
 
     def deliver(self, event: Event) -> None:
         """Return when the receiver has taken the event. UndeliveredError."""

@@ -30,10 +30,14 @@ class UnboundedAnswerError(ProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one answer may take: seconds from the request's end to the answer's, and bytes, packed and unpacked."""
+    """What one answer may take: seconds from the request's end to the answer's, and bytes, packed and unpacked.
+
+    `head_only`: of answers that have a body nobody reads it, so that it cannot fail; their connections are not kept.
+    """
 
     whole_s: float
     answer_bytes: int
+    head_only: bool = False
 
 
 def bound(manager: PoolManager, limits: Limits) -> None:
@@ -78,7 +82,10 @@ class _WholeAnswer(http.client.HTTPResponse):
         try:
             super().begin()
             # The answer to HEAD, and one without a body, tell in their headers of a body that does not come.
-            if self.length != 0:
+            if self.length != 0 and self.limits.head_only:
+                self.will_close = True
+                self._take(b"")
+            elif self.length != 0:
                 self._take(self._unpacked(self._received()))
         except (OSError, http.client.HTTPException):
             if not self._is_late:

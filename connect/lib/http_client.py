@@ -67,8 +67,9 @@ class HttpClient:
         connections: int = 1,
         limit_bytes: int = LIMIT_BYTES,
         whole_s: float | None = None,
+        head_only: bool = False,
     ) -> None:
-        """Take the limits. `connections` are kept to each server.
+        """Take the limits. `connections` are kept to each server. `head_only`: bodies of answers are not read.
 
         `timeout_s` bounds each wait for the server, and how long a whole answer may take, for which `whole_s` gives
         more. `limit_bytes` bounds an answer's body. Without `tls` the authorities count that the system trusts.
@@ -81,7 +82,7 @@ class HttpClient:
             "maxsize": connections,
         }
         self._pool = urllib3.ProxyManager(proxy, **settings) if proxy else urllib3.PoolManager(**settings)
-        bound(self._pool, Limits(timeout_s if whole_s is None else whole_s, limit_bytes))
+        bound(self._pool, Limits(timeout_s if whole_s is None else whole_s, limit_bytes, head_only))
 
     def __enter__(self) -> Self:
         """Return this client."""
