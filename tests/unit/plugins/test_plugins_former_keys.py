@@ -13,7 +13,13 @@ from connect.plugins.catalog import Catalog
 SOURCE, AGENT = (f"connect.cassandra.{name}" for name in ("CassandraSourceConnector", "CassandraCdcAgent"))
 REDIS = "com.redis.kafka.connect.RedisSinkConnector"
 REPLACE_FIELD = "org.apache.kafka.connect.transforms.ReplaceField"
+BINLOGS = ("io.debezium.connector.mysql.MySqlConnector", "io.debezium.connector.mariadb.MariaDbConnector")
+_SHOP = {
+    "database.hostname": "db", "database.user": "u", "database.password": "p", "database.server.id": "7",
+    "topic.prefix": "shop",
+}  # fmt: skip
 OTHERS = {
+    **dict.fromkeys(BINLOGS, _SHOP),
     SOURCE: {"contact.points": "127.0.0.1", "keyspace": "shop"},
     AGENT: {"cdc.raw.folder": "/cdc", "allowed.paths": "/cdc"},
     REDIS: {},
@@ -24,8 +30,9 @@ OTHERS = {
 VALUES = {
     "fetch.size": ("17", "23"), "max.batch.size": ("17", "23"), "redis.type": ("SET", "LPUSH"),
     "blacklist": ("card", "card,pin"), "whitelist": ("id", "id,name"),
+    "driver.allowPublicKeyRetrieval": ("true", "false"),
 }  # fmt: skip
-"""Two values that are not the default."""
+"""A value that is not the default, and another one."""
 ANY_TEXT = {"blacklist", "whitelist"}
 """Keys that take every text, so that no value of theirs is broken."""
 RENAMED = [
@@ -62,7 +69,7 @@ def test_a_broken_value_is_told_of_the_name_that_was_written(plugin: Plugin, old
 
 def test_the_keys_of_rows_per_batch_have_one_name() -> None:
     renamed = (case.values for case in RENAMED)
-    others = (REDIS, REPLACE_FIELD)
+    others = (REDIS, REPLACE_FIELD, *BINLOGS)
     assert {(plugin.name, old): new for plugin, old, new in renamed if not plugin.name.startswith(others)} == {
         (SOURCE, "fetch.size"): "batch.max.rows",
         (AGENT, "max.batch.size"): "batch.max.rows",
