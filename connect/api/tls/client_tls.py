@@ -9,11 +9,13 @@ import ssl
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError
-from connect.api.tls.key_stores import KeyStore, read_key_store
+
+if TYPE_CHECKING:
+    from connect.api.tls.key_stores import KeyStore
 
 _JKS: Final = b"\xfe\xed\xfe\xed"
 _JCEKS: Final = b"\xce\xce\xce\xce"
@@ -38,18 +40,18 @@ def client_tls(given: Mapping[str, str], allowed: AllowedPaths, prefix: str, ser
             context.load_verify_locations(cadata=certificates)
         if location := given.get("truststore.location"):
             trusted = _opened(location, given.get("truststore.password", ""), f"{prefix}truststore.location", allowed)
-            if isinstance(trusted, KeyStore):
-                trusted.trust_in(context)
-            else:
+            if isinstance(trusted, Path):
                 context.load_verify_locations(cafile=trusted)
+            else:
+                trusted.trust_in(context)
         password = given.get("key.password")
         if location := given.get("keystore.location"):
             secret, setting = given.get("keystore.password", ""), f"{prefix}keystore.location"
             own = _opened(location, secret, setting, allowed, password or "")
-            if isinstance(own, KeyStore):
-                own.show_in(context)
-            else:
+            if isinstance(own, Path):
                 context.load_cert_chain(own, password=password)
+            else:
+                own.show_in(context)
         if (chain := given.get("keystore.certificate.chain")) and (key := given.get("keystore.key")):
             # The ssl module reads certificates from files only.
             with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
@@ -75,5 +77,8 @@ def _opened(
             "-deststoretype PKCS12.",
         )  # fmt: skip
     if start == _JKS or start[:1] == _PKCS12:
+        # A worker, which knows this module, has no need of what reads such stores: five megabytes.
+        from connect.api.tls.key_stores import read_key_store
+
         return read_key_store(real, password, setting, key_password)
     return real
