@@ -97,10 +97,12 @@ class TaskRun:
         self._reports = TaskReports(self.figures, UsedTopics(), Conditions(self._states.say_condition))
         self._told_opening = ""
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
+        self._has_begun = False
 
     def start(self) -> None:
         """Begin on the task's own thread."""
         self._thread.start()
+        self._has_begun = True
 
     def stop(self) -> None:
         """Ask the task to end; it reports `state=None` when it has."""
@@ -141,8 +143,11 @@ class TaskRun:
 
     @property
     def alive(self) -> bool:
-        """Return True if the thread has not ended."""
-        return self._thread.is_alive()
+        """Return True if the thread has not ended, and also before it has begun.
+
+        A host that forgot a run that has yet to begin would leave the run without the worker's words.
+        """
+        return not self._has_begun or self._thread.is_alive()
 
     def _say(self, state: State | None, error: BaseException | None = None) -> None:
         if state in {None, State.FAILED}:

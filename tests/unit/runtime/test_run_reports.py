@@ -8,7 +8,8 @@ import pytest
 
 from connect.runtime.host import run_reports
 from connect.runtime.host.run_reports import MARK_S, RunReports
-from connect.runtime.task.messages import Figures, Heartbeat, LoggersKnown, TellFigures, encode
+from connect.runtime.host.task_run import TaskRun
+from connect.runtime.task.messages import Figures, Heartbeat, LoggersKnown, StartTask, TellFigures, encode
 from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
 
@@ -93,6 +94,15 @@ def test_a_run_that_has_ended_is_forgotten_and_its_memory_given_back(told, monke
     host.pass_seconds(2)
     assert list(host.runs) == [TaskId("idle-1", 0)]
     assert given_back == [True]
+
+
+def test_a_run_that_has_yet_to_begin_is_kept(told):
+    host, figures = told(0), TaskFigures()
+    clients = SimpleNamespace(tracing=SimpleNamespace(figures=lambda *_: figures))
+    run = TaskRun(StartTask("late", 0, 1, "source", {}, {}), clients, host.sent.append)
+    host.runs[run.id] = run
+    host.pass_seconds(3)
+    assert list(host.runs) == [run.id]
 
 
 def test_rates_are_marked_though_nobody_asks(told, monkeypatch):
