@@ -12,7 +12,7 @@ from connect.cluster.loop.herder_parts import HerderParts
 from connect.lib.deadline import Deadline
 
 TIMEOUT_S: Final = 60.0
-"""Time for the whole, beyond what tasks may take to stop; a killed sink stays in its group for up to 45 s."""
+"""A request has this time beside what its tasks may take to stop. A killed sink stays in its group for up to 45 s."""
 LOOK_S: Final = 0.1
 _THREADS: Final = 4
 
@@ -24,14 +24,14 @@ class Background:
     """Carries out slow requests on threads of its own. Any thread may ask."""
 
     def __init__(self, parts: HerderParts, has_runs: Callable[[str], bool]) -> None:
-        """`has_runs`: tasks of a connector run, or have yet to end."""
+        """Take the herder's parts. `has_runs` tells if tasks of a connector run or have not ended yet."""
         self._parts = parts
         self._has_runs = has_runs
         self._closing = threading.Event()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="request")
 
     def submit(self, request: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Work on a request; the future tells the outcome."""
+        """Carry out a request on one of the threads; the future tells the outcome."""
         return self._threads.submit(request, *args, **kwargs)
 
     def deadline(self) -> Deadline:
@@ -39,13 +39,13 @@ class Background:
         return Deadline.after(TIMEOUT_S + self._stop_s, self._closing)
 
     def await_stopped(self, name: str, deadline: Deadline) -> None:
-        """Return when no task of the connector runs any more: what does not stop in time is killed."""
+        """Return when no task of the connector runs any more; tasks that do not stop in time are killed meanwhile."""
         stopped_by = deadline.sooner(self._stop_s)
         while self._has_runs(name) and stopped_by.wait(LOOK_S):
             pass
 
     def close(self) -> None:
-        """Begin nothing more, and wait for nothing more."""
+        """Begin no more requests, and do not wait for those that are begun."""
         self._closing.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
 

@@ -1,4 +1,4 @@
-"""One process in which connectors are asked, and the calls that it is at work on."""
+"""Has connectors answer the worker's questions in one process, and keeps the calls that it works on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Holds a call, who asked it, and the future of its answer. Times are of the clock of its owner, in seconds."""
+    """Holds a call, the name of its asker, and the future of its answer. Times are seconds of its owner's clock."""
 
     call: Call
     answer: Future[CallResult]
@@ -41,7 +41,7 @@ class CallsListener(Protocol):
     """Hears what becomes of calls whose host has died, on the herder's thread."""
 
     def calls_lost(self, overdue: Sequence[Asked], others: Sequence[Asked], host: Host, reason: str) -> None:
-        """Take back the calls of a host that is gone: those for which it was ended, and those that it had beside."""
+        """Take back the calls of a host that is gone: it was ended for those of `overdue`; `others` are the rest."""
 
 
 class CallHostSettings(NamedTuple):
@@ -56,7 +56,7 @@ class CallHostSettings(NamedTuple):
 
 
 def memory_limit(worker: WorkerConfig) -> MemoryLimit:
-    """Return what a call host may hold: the lower one of what a worker's file says of hosts and of checks."""
+    """Return the memory that a call host may hold: the lower of the worker's limits for task hosts and for checks."""
     known = (
         MemoryLimit(worker.check_host_memory_limit_mb * MIB, "check.host.memory.limit"),
         MemoryLimit(worker.task_host_memory_limit_mb * MIB),
@@ -65,7 +65,7 @@ def memory_limit(worker: WorkerConfig) -> MemoryLimit:
 
 
 class CallHost:
-    """Asks connectors in one process. Owned by the herder's thread; futures are completed there."""
+    """Keeps one process that asks connectors. Owned by the herder's thread; futures are completed there."""
 
     def __init__(self, name: str, settings: CallHostSettings, listener: CallsListener) -> None:
         self._name = name
@@ -82,27 +82,27 @@ class CallHost:
         return tuple(self._asked.values())
 
     def send(self, asked: Asked) -> None:
-        """Ask the process, and start it first if it does not run."""
+        """Send a call to the process, and start it first if it does not run."""
         self._asked[asked.call.id] = asked
         self.make_ready()
         assert self._host is not None
         self._host.send(asked.call)
 
     def take_back(self, wanted: Callable[[Asked], bool]) -> Sequence[Asked]:
-        """Return open calls whose answers are no longer heard from here."""
+        """Return and forget the open calls that `wanted` selects; answers to them that still come are ignored."""
         taken = [asked for asked in self._asked.values() if wanted(asked)]
         for asked in taken:
             del self._asked[asked.call.id]
         return taken
 
     def make_ready(self) -> None:
-        """Have the process there before the first question."""
+        """Start the process if it does not run."""
         if self._host is None:
             self._idle_since_s = self._settings.clock_s()
             self._host = self._settings.launch(self._name, self)
 
     def tick(self) -> None:
-        """End the process when a call hangs, it holds too much memory, or there is nothing to ask for a while."""
+        """End the process if a call hangs, if it holds too much memory, or if it was asked nothing for a while."""
         if self._host is None:
             return
         now_s = self._settings.clock_s()

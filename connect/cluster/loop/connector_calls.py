@@ -1,8 +1,8 @@
-"""Questions to connectors, asked in processes of their own: one that hangs there stops no task and no herder.
+"""Asks connectors in processes of their own, so that one that hangs there stops no task and no herder.
 
-All questions share a process, until one of them takes long or costs the process: then whoever asked it is a suspect for
-a while, and asks in a process apart. One that takes long is left alone in its process, and the others are asked in a
-new one. So nobody waits for the time that another one's question takes, nor behind its questions again and again.
+All questions share a process until one of them takes long or ends the process. Its asker is then a suspect for a while,
+and the suspect's questions get another process. A question that takes long stays alone in its process, and the others
+move to a new one. So nobody waits for another asker's slow question, nor again and again behind that asker.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from connect.cluster.loop.call_host import Asked, CallHost, CallHostSettings
 from connect.runtime.task.messages import Call, CallResult, Method
 
 TRIES: Final = 2
-"""A call whose host died of something else is asked once more."""
+"""A call is tried so often at most where its host died by itself. A host that another call cost does not count."""
 APART_MAX: Final = 4
-"""Suspects have so many hosts beside the one of everybody; where there are more suspects, some share one."""
+"""Suspects have so many hosts beside the shared one; where there are more suspects, some of them share a host."""
 SLOW_S: Final = 10.0
-"""Whoever asks what takes longer is a suspect, as a check that computes leaves others little time in its process."""
+"""The asker of a question that takes longer is a suspect: it may leave the others little time in their process."""
 
 MOVED: Final[frozenset[Method]] = frozenset({"check", "validate", "sample"})
-"""What these ask changes nothing: it may go on being asked where its answer is no longer heard."""
+"""These calls change nothing. So they may be sent to another host while the first one still works on them."""
 
 Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
-"""What `Call.positions` says."""
+"""Holds pairs of a source partition and its offset, see `Call.positions`."""
 
 
 class ConnectorCalls:
     """Asks connectors in a few task hosts. Owned by the herder's thread; futures are completed there."""
 
     def __init__(self, name: str, settings: CallHostSettings) -> None:
-        """`name`: that of the host of everybody; those of suspects have a number behind it."""
+        """Plan the hosts. `name` is the shared one's; those of suspects are named by it and a number."""
         self._clock_s = settings.clock_s
         self._shared_host = partial(CallHost, name, settings, self)
         names = (f"{name}-apart-{number}" for number in range(1, APART_MAX + 1))
@@ -60,7 +60,7 @@ class ConnectorCalls:
     ) -> Future[CallResult]:
         """Ask a connector. The future always gets an answer; a connector that dies or hangs gives one with `error`.
 
-        `asker`: who wants to know, as far as others have to be kept from waiting behind it; empty: the connector.
+        `asker` names who becomes a suspect if the call takes long; empty: the connector.
         """
         call = Call(next(self._ids), method, config, timeout_s, positions, count)
         now_s = self._clock_s()
@@ -70,11 +70,11 @@ class ConnectorCalls:
         return asked.answer
 
     def make_ready(self) -> None:
-        """Have the host of everybody there before the first question."""
+        """Start the shared host before the first question."""
         self._hosts[0].make_ready()
 
     def tick(self) -> None:
-        """Look after the hosts, and suspect those who asked what takes long."""
+        """End hosts that hang or idle, and make suspects of those whose questions take long."""
         slow_s = self._clock_s() - SLOW_S
         for host in self._all():
             slow = {asked.asker for asked in host.asked if asked.begun_s <= slow_s}

@@ -1,4 +1,4 @@
-"""What the herder asks about connectors' plug-ins, answered from the installed plug-ins' declarations."""
+"""Answers the herder's questions about connectors from the declarations of the installed plug-ins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from connect.plugins.asked_addresses import asked_addresses
 from connect.plugins.catalog import CONNECTORS, Catalog
 
 _KNOWN_CLASSES: Final = 1000
-"""The herder asks of each connector each second: so many classes are found once. Others are looked up each time."""
+"""So many classes are remembered once they are found, as the herder asks about each connector each second."""
 
 
 class InstalledConnectors:
@@ -42,11 +42,11 @@ class InstalledConnectors:
         return None if plugin is None else f"{plugin.name.removesuffix('Connector')}Task"
 
     def keeps_no_offsets(self, config: Mapping[str, str]) -> bool:
-        """Return True if the plug-in declares that altering the framework's offsets is enough."""
+        """Return True if the plug-in declares that it keeps no offsets of its own beside the framework's."""
         return self._declares(config, Capability.OFFSETS_ALTERABLE)
 
     def cleans_up(self, config: Mapping[str, str]) -> bool:
-        """Return True if the plug-in declares that it keeps something outside."""
+        """Return True if the plug-in declares that it has to clean up elsewhere when its connector is deleted."""
         return self._declares(config, Capability.CLEANUP)
 
     def asked_addresses(self, config: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The herder's thread: does one thing after the other, on time, and says which. Knows nothing of connectors."""
+"""Keeps the herder's thread, which runs one step after the other, timed ones on time. It knows no connectors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from connect.cluster.loop.futures import follow
 from connect.cluster.model.statuses import Stage
 
 RETRY_S: Final = 1.0
-"""Wait before the reconciling step is tried again after an error."""
+"""After an error, `reconcile` is called again so much later."""
 
 REST_SHARE: Final = 7.0
-"""After reconciling steps are done for so many times the CPU time that it took, before everything is reconciled again.
+"""After `reconcile` the loop is kept to steps for so many times the CPU time that `reconcile` took.
 
-It takes longer the more connectors there are, and each of them brings several reasons for it when it is created.
+It takes longer the more connectors there are, and each new connector is the reason for several calls of it.
 """
 REST_MOST_S: Final = 1.0
 
@@ -39,9 +39,9 @@ class _Step(NamedTuple):
 
 
 class EventLoop:
-    """Steps posted by any thread run here one by one; after each lot of them, or of several, comes `reconcile`.
+    """Runs the steps that any thread posts, one by one; after those that wait together `reconcile` is called once.
 
-    Steps must not wait for anything but Kafka.
+    Steps may wait for Kafka and for nothing else.
     """
 
     def __init__(self, name: str, reconcile: Callable[[], None]) -> None:
@@ -57,19 +57,19 @@ class EventLoop:
 
     @property
     def stage(self) -> Stage:
-        """Return what the thread does, or did last."""
+        """Return the step that the thread is at, or was at last."""
         return self._stage
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def post(self, description: str, step: Callable[[], None]) -> None:
-        """Do this as soon as possible. From any thread."""
+        """Run a step as soon as possible. From any thread."""
         self._steps.put(_Step(description, step))
 
     def submit(self, description: str, call: Callable[[], _T]) -> Future[_T]:
-        """Do this as soon as possible; the future tells the outcome. From any thread."""
+        """Run a call as soon as possible; the future tells the outcome. From any thread."""
         future: Future[_T] = Future()
         if self._stopping.is_set():
             future.set_exception(RuntimeError("Worker is shutting down"))
@@ -89,7 +89,7 @@ class EventLoop:
         return future
 
     def begin(self, description: str, call: Callable[[], Future[_T]]) -> Future[_T]:
-        """Begin this as soon as possible; the future ends as the one that `call` gives. From any thread."""
+        """Run a call as soon as possible; the future ends as the future does that `call` returns. From any thread."""
         done: Future[_T] = Future()
 
         def refuse(begun: Future[None]) -> None:
@@ -102,11 +102,11 @@ class EventLoop:
         return done
 
     def later(self, delay_s: float, description: str, step: Callable[[], None]) -> None:
-        """Do this after a while. From the loop's own thread."""
+        """Run a step after `delay_s` seconds. From the loop's own thread."""
         self._arm(delay_s, _Step(description, step))
 
     def every(self, interval_s: float, description: str, step: Callable[[], None]) -> None:
-        """Do this again and again; no reconciling follows. From the loop's own thread, or before it starts."""
+        """Run a step each `interval_s` seconds, without `reconcile` after it. From its own thread or before `start`."""
 
         def again() -> None:
             self._arm(interval_s, _Step(description, again, reconciles=False))
@@ -115,7 +115,7 @@ class EventLoop:
         self._arm(interval_s, _Step(description, again, reconciles=False))
 
     def stop(self, timeout_s: float) -> bool:
-        """End after the steps posted so far; False when the thread is still busy after the time-out."""
+        """End the thread after the steps posted so far; return False if it is still busy after `timeout_s`."""
         self._stopping.set()
         self._steps.put(None)
         if self._thread.is_alive():

@@ -1,4 +1,4 @@
-"""Futures that end as other futures do."""
+"""Makes futures end as other futures do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Made = TypeVar("_Made")
 
 
 def follow(answer: Future[_Given], done: Future[_Made], make: Callable[[_Given], _Made]) -> None:
-    """Let `done` end as `answer` does: with what `make` makes of its result, or with its error, or that of `make`."""
+    """End `done` when `answer` ends: with what `make` makes of the result, or with the error of `answer` or `make`."""
 
     def finish(finished: Future[_Given]) -> None:
         error = finished.exception()
@@ -29,7 +29,7 @@ def follow(answer: Future[_Given], done: Future[_Made], make: Callable[[_Given],
 
 
 def mapped(answer: Future[_Given], make: Callable[[_Given], _Made]) -> Future[_Made]:
-    """Return the future of what `make` makes of the answer."""
+    """Return a future that ends when `answer` does, with what `make` makes of the result."""
     done: Future[_Made] = Future()
     follow(answer, done, make)
     return done

@@ -26,7 +26,7 @@ Kind = Literal["source", "sink", "unknown"]
 
 
 class ConnectorCatalog(Protocol):
-    """What the herder asks about plug-ins; answers from declarations, loads no connector."""
+    """Answers the herder's questions about plug-ins from their declarations, without loading a connector."""
 
     def kind(self, config: Mapping[str, str]) -> Kind:
         """Return the kind of the connector that a configuration names."""
@@ -38,10 +38,10 @@ class ConnectorCatalog(Protocol):
         """Return the `task.class` that Kafka Connect would write; None for an unknown class."""
 
     def keeps_no_offsets(self, config: Mapping[str, str]) -> bool:
-        """Return True if the offsets kept by the framework are all the connector has."""
+        """Return True if the connector keeps no offsets of its own beside those that the framework keeps."""
 
     def cleans_up(self, config: Mapping[str, str]) -> bool:
-        """Return True if the connector wants to know when it is deleted."""
+        """Return True if the connector has to be called when it is deleted, to clean up."""
 
     def asked_addresses(self, config: Mapping[str, str]) -> str:
         """Return the keys and addresses that the connector asks, without secrets; empty: it declares none."""
@@ -49,7 +49,7 @@ class ConnectorCatalog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Times the herder goes by."""
+    """Holds the limits that the herder keeps to: of time, of restarts, and of the size of a record."""
 
     stop_s: float
     plan_tasks_s: float
@@ -69,11 +69,11 @@ class HerderParts:
     supervisor: Supervisor
     calls: ConnectorCalls
     cleanup_calls: ConnectorCalls
-    """Clean-ups have a host apart: one that hangs, and has its host killed, disturbs no other question."""
+    """Clean-ups run in a host of their own: if one hangs and the host is killed, no other question is lost."""
     catalog: ConnectorCatalog
     limits: Limits
     in_transactions: Callable[[Mapping[str, str]], bool]
-    """Rows and offsets of this source go in transactions, says its configuration and the worker's."""
+    """It tells if a source of this configuration writes rows and offsets in transactions on this worker."""
     worker_id: str = ""
 
     def status(
@@ -83,19 +83,19 @@ class HerderParts:
         trace: str | None = None,
         condition: Condition | None = None,
     ) -> Status:
-        """Return a status as this worker reports it now."""
+        """Return a status in the name of this worker, with its generation and the connector's version."""
         generation = self.membership.view.generation
         return Status(state, self.worker_id, trace, generation, self.catalog.version(config), condition)
 
     def awaits_fencing(self, snapshot: ConfigSnapshot, name: str) -> bool:
-        """Return True if the connector's tasks must not start before those of its last configuration are shut out."""
+        """Return True if the connector's tasks must wait until those of its former configuration are fenced."""
         config = snapshot.applied.get(name)
         if config is None or name not in snapshot.unfenced or self.catalog.kind(config) != "source":
             return False
         return self.in_transactions(config)
 
     def info(self, name: str) -> ConnectorInfo:
-        """Return a connector as REST shows it. NotFoundError."""
+        """Return a connector as REST shows it. NotFoundError: there is no such connector."""
         snapshot = self.configs.snapshot
         config = connector_config(snapshot, name)
         tasks = [TaskId(name, number) for number in snapshot.tasks.get(name, {})]
@@ -113,6 +113,9 @@ def connector_config(snapshot: ConfigSnapshot, name: str) -> Mapping[str, str]:
 def with_placeholders(
     task_configs: Sequence[Mapping[str, str]], connector: Mapping[str, str]
 ) -> list[Mapping[str, str]]:
-    """Return task configurations with the connector's `${…}` in place of values of config providers."""
+    """Return task configurations with the connector's own text for each key whose text there has a `${…}`.
+
+    So no value of a config provider is stored.
+    """
     raw = {key: value for key, value in connector.items() if next(placeholder_spans(value), None)}
     return [{k: raw.get(k, v) for k, v in config.items()} for config in task_configs]

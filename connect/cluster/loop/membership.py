@@ -11,9 +11,10 @@ from connect.lib.deadline import Deadline
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The cluster as this worker sees it. Never changes; a new view replaces it.
+    """Holds the cluster as this worker sees it. A view never changes; a new one replaces it.
 
-    `slots` None: all of them, placed or not. `owners`: the worker of each slot, as far as known.
+    `slots` are this worker's; None: it has all tasks, also those without a slot. `owners` names the worker of each
+    slot, as far as known.
     """
 
     generation: int
@@ -29,20 +30,20 @@ class View:
 
 
 NOBODY = View(generation=0, leads=False, leader_url=None, slots=frozenset())
-"""Before the first assignment, and after this worker was put out of the group."""
+"""This is the view before the first assignment, and after the worker was put out of the group."""
 
 
 class MembershipListener(Protocol):
     """Is told of changes of the group, on the membership's thread."""
 
     def view_changed(self) -> None:
-        """Take note that there is another view. Must return at once."""
+        """Hear that there is another view. It must return at once."""
 
     def release(self, slots: frozenset[int], deadline: Deadline) -> None:
-        """Return when no task of these slots runs here any more, at the deadline the latest (then killed)."""
+        """Stop the tasks of these slots, and return when none runs here; those that run at the deadline are killed."""
 
     def lost(self) -> None:
-        """Take note that this worker is out of the group and others may run its tasks already: end all of them now."""
+        """End all tasks now: this worker is out of the group, and others may run its tasks already."""
 
 
 class Membership(Protocol):
@@ -58,14 +59,14 @@ class Membership(Protocol):
 
     @property
     def may_work(self) -> bool:
-        """Return True if tasks may run on this worker now: no other one can have been given its slots unheard."""
+        """Return True if tasks may run on this worker now: no other one can have got its slots unnoticed."""
 
     @property
     def trouble(self) -> str | None:
-        """Return why the brokers were last not reached, in words; None when they are, as far as is known."""
+        """Return in words why the brokers are not reached; None if they are, as far as is known."""
 
     def figures(self) -> Mapping[str, float]:
-        """Return what there is to tell of rebalances, by figures of JAVA_WORKER_METRICS."""
+        """Return the figures of rebalances, by their names in JAVA_WORKER_METRICS."""
 
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Join the group."""

@@ -1,4 +1,4 @@
-"""Encodes default values given in a schema, which a record that lacks a field gets. Pure."""
+"""Encodes the default values of an Avro schema's fields, for records that lack such a field. Pure."""
 
 from __future__ import annotations
 

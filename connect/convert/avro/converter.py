@@ -1,4 +1,4 @@
-"""Builds io.confluent.connect.avro.AvroConverter over columns."""
+"""Converts whole columns from and to Avro, as io.confluent.connect.avro.AvroConverter converts single records."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def avro_header(config: AvroConfig, *, is_key: bool = False) -> ColumnHeaderConv
 class AvroFormat:
     """Provides the `Format` of Avro.
 
-    A schema that is bytes and nothing else is written without a length, as Confluent does.
+    Where the whole schema is bytes, the bytes are written without their length, as Confluent's converter does.
     """
 
     def __init__(self, settings: AvroSettings) -> None:

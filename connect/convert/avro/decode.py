@@ -24,14 +24,14 @@ from connect.convert.plain.columns import NotColumnarError, decimals_of
 from connect.convert.vectors.cursor import Cursor, Mask, Positions, ordered_by_row, spread, text_of
 
 Decoder = Callable[[Cursor], pa.Array]
-"""Reads the next value of every row. Rows that do not hold one are noted in the cursor's failures."""
+"""Reads the next value of every row. Rows that hold no such value are noted in the cursor's failures."""
 
 _LIMITS: Final = {Type.INT8: 2**7, Type.INT16: 2**15, Type.INT32: 2**31}
 _DAY_MS: Final = 86_400_000
 
 
 def decoder(schema: Schema, avro: AvroType, settings: AvroSettings) -> Decoder:
-    """Return a decoder of an Avro type into `arrow_type(schema)`, where `schema` is `connect_of(avro, settings)`."""
+    """Return a decoder of an Avro type that gives arrays of `arrow_type(schema)`; `schema` is `connect_of(avro, …)`."""
     if avro.kind == "union":
         single = nullable_branch(avro)
         if single is not None:
@@ -64,7 +64,7 @@ def _recursive(avro: AvroType, settings: AvroSettings) -> RecursiveTexts:
 
 
 def decode_raw_bytes(schema: Schema) -> Decoder:
-    """Return a decoder that reads all that is left of each row as bytes."""
+    """Return a decoder that gives all bytes that are left of each row, as they are."""
     return _binary(schema, lambda cursor: cursor.take_bytes(cursor.end - cursor.at))
 
 

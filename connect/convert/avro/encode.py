@@ -24,7 +24,7 @@ from connect.convert.plain.columns import unscaled_of
 from connect.convert.vectors import pieces as p
 
 Encoder = Callable[[pa.Array], p.Parts]
-"""Encodes an array of `arrow_type(schema)` to the parts of every row. SchemaError for a value that does not fit."""
+"""Makes the bytes of every row of an array of `arrow_type(schema)`. SchemaError: a value does not fit."""
 
 _TAKES: Final = {
     Type.INT8: ("int", "long", "float", "double"), Type.INT16: ("int", "long", "float", "double"),

@@ -14,12 +14,12 @@ _STRUCTURE: Final = frozenset(
     {"type", "name", "namespace", "fields", "items", "values", "symbols", "size", "doc", "aliases", "default"}
 )
 MISSING: Final = object()
-"""The default of a field that has none; None is the default null."""
+"""A field without a default has this in its place, as None stands for the default null."""
 
 
 @dataclass(slots=True)
 class AvroField:
-    """A field that an Avro record declares."""
+    """Holds a field of an Avro record."""
 
     name: str
     type: AvroType
@@ -30,7 +30,7 @@ class AvroField:
 
 @dataclass(eq=False, slots=True)
 class AvroType:
-    """A type that an Avro schema declares. `kind` is a primitive, record, enum, array, map, fixed or union.
+    """Holds a type of an Avro schema. `kind` is a primitive, record, enum, array, map, fixed or union.
 
     `name` is the full name, `items` the type of an array's items or a map's values, `branches` are the types of a
     union. `default` is the default symbol of an enum.

@@ -27,7 +27,7 @@ RECORD_DOC_PARAMETER, ENUM_DOC_PARAMETER = "connect.record.doc", "connect.enum.d
 PARAMETERS, TYPE = "connect.parameters", "connect.type"
 FIXED_SIZE: Final = "connect.fixed.size"
 DECIMAL_PRECISION_DEFAULT: Final = 64
-"""The precision that the converter writes for a Decimal without one, and does not read into a parameter."""
+"""The converter writes this precision for a Decimal without one; a schema that it reads with it gets no parameter."""
 
 
 def scrubbed(name: str) -> str:

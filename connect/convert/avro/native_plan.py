@@ -1,7 +1,7 @@
-"""Tells which records native code writes and reads as Avro, and how: numbers, texts, bytes and records, null or not.
+"""Makes the plans by which native code writes and reads Avro records of numbers, texts, bytes and records. Pure.
 
-The bytes are those of `encode`, the columns those of `decode`; these two do everything else and name what does not fit.
-Pure.
+Native code makes the same bytes as `encode` and the same columns as `decode`. These two do all other schemas, and name
+the values that do not fit.
 """
 
 from __future__ import annotations

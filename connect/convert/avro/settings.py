@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AvroSettings:
-    """Holds the settings, each named after its key, see `connect.convert.registry.config.AvroConfig`."""
+    """Holds the settings, each named after its key, see `connect.convert.avro.config.AvroConfig`."""
 
     enhanced: bool = False
     meta_data: bool = True

@@ -20,10 +20,10 @@ _SMALL = {"int8": Type.INT8, "int16": Type.INT16}
 
 
 def connect_of(avro: AvroType, settings: AvroSettings, *, version: int | None = None) -> Schema:
-    """Return the Connect schema; `version` is the subject's in the registry, which a `connect.version` overrules.
+    """Return the Connect schema of an Avro type.
 
-    Where a record holds itself it has `schema.recursive`. SchemaError for what Connect has no type for: a union of
-    nothing but null.
+    Its version is the `connect.version` of the Avro schema, or else `version`, the subject's in the registry. A record
+    inside of itself becomes `schema.recursive`. SchemaError: Connect has no such type, as for a union of null alone.
     """
     return _Reader(settings).read(avro, version=version)
 

@@ -1,4 +1,4 @@
-"""How a connector's overrides become the settings of a task's Kafka client."""
+"""Makes settings of a task's Kafka client from the keys by which a connector overrides the worker's."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ log = logging.getLogger(__name__)
 
 
 def overrides(config: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Return a connector's keys under a prefix, without it."""
+    """Return the keys of a connector that begin with a prefix, without the prefix."""
     return {k.removeprefix(prefix): v for k, v in config.items() if k.startswith(prefix)}
 
 
 def known(settings: ClientSettings, task: TaskId) -> Mapping[str, str | int | float | bool]:
-    """Return the properties of settings, and log which of the given ones have no meaning here."""
+    """Return the properties that settings come to, and log those given ones that our client does not know."""
     if settings.unknown:
         log.info("%s: these client settings have no meaning here: %s", task, ", ".join(sorted(settings.unknown)))
     return settings.properties

@@ -1,4 +1,4 @@
-"""What the tasks of one host share, and what gives each its Kafka clients from worker and connector settings."""
+"""Holds what the tasks of one host share: what makes their Kafka clients from worker and connector settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 
 class Clients:
-    """Holds the makers of clients, which are called from task threads; what they return is owned by the caller."""
+    """Holds the makers of Kafka clients. Task threads call them; each caller owns the clients that it gets."""
 
     def __init__(self, worker: WorkerConfig, catalog: Catalog) -> None:
         self.worker = worker

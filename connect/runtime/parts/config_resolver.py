@@ -24,7 +24,7 @@ class ConfigResolver:
         return self.providers.resolve(config)
 
     def resolve_secretly(self, config: Mapping[str, str]) -> dict[str, str]:
-        """Resolve a whole connector configuration: from then on its secrets are in no log, trace or letter."""
+        """Resolve a whole connector configuration, and hide its secrets in logs, traces and letters from then on."""
         # What cannot be resolved has secrets, too.
         SECRET_TEXTS.add(secret_texts(self._catalog, config))
         resolved = self.resolve(config)

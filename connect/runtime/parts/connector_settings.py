@@ -1,4 +1,5 @@
-"""A connector as a value: the worker's and its own configuration, from which any process builds what it needs of it.
+"""Holds a connector as a value, which any process can build the connector's parts from: its configuration and the
+worker's.
 
 Tasks, replays of dead letters and the lanes of a backfill turn rows into records by the parts that are built here, so
 that the same row gives the same bytes wherever it is converted.
@@ -44,13 +45,13 @@ class ConnectorSettings:
         return self.connector["name"]
 
     def open(self) -> ConnectorParts:
-        """Look the placeholders up, in this process. ConfigError names what is broken."""
+        """Return the connector's parts, with placeholders resolved in this process. ConfigError names a broken one."""
         clients = Clients(WorkerConfig.parse(self.worker), Catalog.installed())
         return ConnectorParts(clients, clients.configs.resolve_secretly(self.connector))
 
 
 class ConnectorParts:
-    """What a connector's configuration names, each built when it is first asked for. Owned by one thread."""
+    """Builds what a connector's configuration names: plug-ins, converters, transforms. Owned by one thread."""
 
     def __init__(self, clients: Clients, resolved: Mapping[str, str]) -> None:
         """Take the Kafka clients and, as `resolved`, the configuration without placeholders."""
@@ -62,7 +63,7 @@ class ConnectorParts:
         return build_connector(self.clients.catalog, self.resolved, self.clients.worker_properties)
 
     def task_config(self, config: Mapping[str, str]) -> dict[str, str]:
-        """Return a task's configuration, as its connector made it, with the leave that the worker gives."""
+        """Return a task's configuration, as its connector made it, with what the worker allows plug-ins to reach."""
         plugin = connector_plugin(self.clients.catalog, self.resolved)
         return plugin.config.with_leave(config, self.clients.worker_properties)
 
@@ -73,11 +74,11 @@ class ConnectorParts:
 
     @cached_property
     def source_config(self) -> SourceConnectorConfig:
-        """Return the framework's keys of a source."""
+        """Return the values of the framework's own keys in a source's configuration."""
         return SourceConnectorConfig.parse(self.resolved)
 
     def chain(self, config: CommonConnectorConfig) -> list[Link]:
-        """Return its transforms, each with its predicate."""
+        """Return the connector's transforms, each with its predicate."""
         return build_chain(self.clients.catalog, config, self.clients.worker_properties)
 
     def source_pipeline(
@@ -91,14 +92,14 @@ class ConnectorParts:
     ) -> SourcePipeline:
         """Return what turns rows of a source into records; see `SourcePipeline`.
 
-        `reserved` None: the topics of cluster state are known by their names alone.
+        `reserved` None: topics of cluster state are known by their names alone; Kafka is not asked about others.
         """
         chain = self.chain(self.source_config)
         own = reserved or ReservedTopics(self.clients.worker)
         return SourcePipeline(chain, self.converters, give_up, letters, figures=figures, sizes=sizes, reserved=own)
 
     def reserved_topics(self) -> ReservedTopics:
-        """Return the topics that hold the state of this cluster, or of another one on the brokers written to."""
+        """Return what keeps rows out of the topics in which this cluster, or another on the brokers, has its state."""
         return reserved_topics(self.clients.worker, self.resolved, self.clients.inspectors)
 
     def sink_pipeline(self, give_up: GiveUp, figures: TaskFigures | None = None) -> SinkPipeline:
@@ -108,7 +109,7 @@ class ConnectorParts:
         )
 
     def producer_settings(self, client_id: str, transactional_id: str) -> Mapping[str, str | int | float | bool]:
-        """Return a producer's settings with the connector's own, as its partitioner, and another transactional id."""
+        """Return a producer's settings with this transactional id and the connector's overrides, as its partitioner."""
         overrides = {k.removeprefix(_OVERRIDE): v for k, v in self.resolved.items() if k.startswith(_OVERRIDE)}
         return producer_settings(
             self.clients.worker_properties, overrides, client_id=client_id, transactional_id=transactional_id

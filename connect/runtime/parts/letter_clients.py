@@ -1,4 +1,4 @@
-"""Where the dead letters of a task go, and how they are written."""
+"""Makes what writes the dead letters of tasks, and makes their topic where it is missing."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class LetterClients:
     def of_sink(
         self, task: TaskId, config: SinkConnectorConfig, raw: Mapping[str, str], producer: RowProducer | None = None
     ) -> DeadLetters | None:
-        """Return the writer of dead letters, its topic made; None where no dead-letter topic is set.
+        """Make the dead-letter topic and return what writes letters into it; None where no such topic is set.
 
-        `producer`: where letters go; None: into a producer of their own.
+        `producer` None: the letters get a producer of their own.
         """
         if not config.errors_dlq_topic:
             return None
@@ -61,7 +61,7 @@ class LetterClients:
         headers: HeaderConverter,
         sizes: RecordSizes,
     ) -> SourceDeadLetters | None:
-        """Return the maker of a source's dead letters, their topic made; None where no dead-letter topic is set."""
+        """Make the dead-letter topic and return what makes a source's letters; None where no such topic is set."""
         if not config.errors_dlq_topic:
             return None
         make_dead_letter_topic(self._worker, task, config, raw)

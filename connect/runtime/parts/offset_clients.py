@@ -1,4 +1,4 @@
-"""Where the offsets of sources are: in the worker's topic, or in one of a connector's own."""
+"""Opens the topics in which offsets of sources are: the worker's, or a connector's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from connect.runtime.source.offset_topics import OpenOffsets, connectors_topic, 
 
 
 class OffsetClients:
-    """Opens offsets topics; the worker's is shared by all tasks of the host, which begin on their own threads."""
+    """Opens offsets topics. All tasks of the host share the worker's; they may ask for it from their own threads."""
 
     def __init__(self, worker: WorkerConfig, producers: TaskProducers) -> None:
         self._worker = worker
@@ -30,10 +30,9 @@ class OffsetClients:
         self._opening = threading.Lock()
 
     def of_worker(self, deadline: Deadline) -> OpenOffsets:
-        """Return the worker's offsets topic, begun to be read with the first call.
+        """Return the worker's offsets topic, which the first call begins to read. RetriableError: no broker answers.
 
-        RetriableError: no broker answers in time.
-        A source task waits for its end after it fenced its former owner.
+        It may not be read to its end yet: a source task waits for that once it has fenced its former owner.
         """
         with self._opening:
             if self._workers is None:
@@ -59,9 +58,10 @@ class OffsetClients:
     def of_connector(
         self, connector: str, label: str, config: SourceConnectorConfig, stack: ExitStack, deadline: Deadline
     ) -> SourceOffsets:
-        """Return where the offsets of a source are, read to the end; closed by `stack`. `label` names its clients.
+        """Return the offsets of a source, read to the end. `stack` closes their topic; `label` names its clients.
 
-        An offsets topic of its own is made when it is missing. ConfigError: it is there and not compacted.
+        If the connector has an offsets topic of its own, it is made where it is missing. ConfigError: that topic is not
+        compacted.
         """
         workers = self.of_worker(deadline).store
         transactional = writes_in_transactions(self._worker, config)

@@ -55,7 +55,7 @@ def build_converters(catalog: Catalog, connector: Mapping[str, str], worker: Map
 
 
 def build_chain(catalog: Catalog, config: CommonConnectorConfig, worker: Mapping[str, str]) -> list[Link]:
-    """Return the transforms of a connector in order, each with its predicate, under the leave that the worker gives."""
+    """Return the transforms of a connector in order, each with its predicate. The worker says what they may reach."""
     predicates = {}
     for alias in config.predicates:
         settings = config.with_prefix(f"predicates.{alias}.")

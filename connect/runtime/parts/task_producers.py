@@ -1,4 +1,4 @@
-"""The producers of a host's tasks share a client as long as they send little; those of transactions have their own."""
+"""Makes producers for a host's tasks: they share a client while they send little, those of transactions never do."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ class TaskProducers:
     def transactional(self, task: TaskId, config: Mapping[str, str], open_s: float = 0.0) -> BatchProducer:
         """Return a producer for an exactly-once source; its id is Kafka Connect's `<group.id>-<connector>-<task>`.
 
-        `open_s`: how long a transaction stays open before it is committed. Brokers are told to wait longer, unless
-        somebody has set how long: at 60 s, transactions of an interval of 60 s would be aborted now and then.
+        `open_s` is how long a transaction stays open before it is committed. Where nobody has set
+        transaction.timeout.ms, it becomes 60 s longer than that: with the default of 60 s, brokers would now and then
+        abort a transaction that stays open for 60 s.
         """
         given = overrides(config, "producer.override.")
         if open_s and not {_TRANSACTION_TIMEOUT, f"producer.{_TRANSACTION_TIMEOUT}"} & {
@@ -71,7 +72,7 @@ class TaskProducers:
         return PooledProducer(self._pool, shared.properties, alone)
 
     def record_sizes(self, task: TaskId, raw: Mapping[str, str]) -> RecordSizes:
-        """Return what a source's producer takes, and how to ask for what a topic takes."""
+        """Return what finds too large records: it knows the producer's limit and asks for the topics' limits."""
         settings = producer_settings(self._worker.originals, overrides(raw, "producer.override."), client_id=str(task))
         admin = admin_settings(
             self._worker.originals, overrides(raw, "admin.override."), f"connector-adminclient-{task}"
@@ -87,12 +88,12 @@ class TaskProducers:
         return RecordSizes(int(settings.properties["message.max.bytes"]), topic_limit)
 
     def take_shared(self) -> SharedProducer:
-        """Return the producer that the host's tasks share, for who writes offsets; `give_back` it."""
+        """Return the producer that the host's tasks share, to write offsets with; call `give_back` in the end."""
         settings = producer_settings(self._worker.originals, {}, client_id=self._shared_id)
         return self._pool.take(settings.properties)
 
     def give_back(self, producer: SharedProducer) -> None:
-        """Use a shared producer no more."""
+        """Take back a producer of `take_shared`."""
         self._pool.give_back(producer)
 
     @property

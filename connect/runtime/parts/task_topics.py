@@ -1,4 +1,4 @@
-"""What tasks read from Kafka, and how the topics of sources come to be."""
+"""Makes what tasks read Kafka's topics by, and what creates the topics of sources."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TaskTopics:
         return BatchConsumer(known(settings, task))
 
     def created_by(self, task: TaskId, config: SourceConnectorConfig) -> Topics:
-        """Return who makes the missing topics of a source task. ConfigError: its `topic.creation.*` are broken."""
+        """Return what makes the missing topics of a source task. ConfigError: a key `topic.creation.*` is broken."""
         groups = topic_groups(config) if self._worker.topic_creation_enable else ()
         if not groups:
             return BrokersTopics()
@@ -68,7 +68,7 @@ class TaskTopics:
     def read_by(
         self, task: TaskId, config: SourceConnectorConfig, converters: Converters, refuse: Refuse
     ) -> KafkaTopics:
-        """Return Kafka's topics for a source that reads them."""
+        """Return the reader of Kafka's topics for a source that reads from Kafka itself."""
         worker = self._worker.originals
         reading = consumer_settings(
             worker,
@@ -80,7 +80,7 @@ class TaskTopics:
         return KafkaTopics(reading, admin, converters, refuse, make)
 
     def records_of(self, task: TaskId, topic: str, client: Mapping[str, str], prefix: str) -> KafkaTopicRecords:
-        """Return the records of a topic that tells a source what to do. ConfigError: see `SourceContext`."""
+        """Return the records of a topic whose signals a source obeys. ConfigError: see `SourceContext`."""
         try:
             settings = consumer_settings(
                 self._worker.originals, without_group(client), client_id=f"connector-signals-{task}"
@@ -98,7 +98,7 @@ class TaskTopics:
         return state_topic(self._worker, name, partitions)
 
     def topic_id(self, task: TaskId, config: Mapping[str, str], topic: str, deadline: Deadline) -> str | None:
-        """Return the id of a topic that a sink reads, asked with its consumer's rights; None where it is refused."""
+        """Return the id of a topic that a sink reads, by its consumer's rights; None where Kafka refuses it."""
         settings = consumer_settings(
             self._worker.originals,
             overrides(config, "consumer.override."),

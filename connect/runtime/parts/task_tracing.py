@@ -1,4 +1,4 @@
-"""How the tasks of one host are traced, where tracing is on."""
+"""Traces the tasks of one host where tracing is on."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SEND_SPANS_MS: Final = 1000
 
 
 class TaskTracing:
-    """Makes what counts and traces tasks. Its methods are called from task threads."""
+    """Makes the figures of tasks, which trace them too where tracing is on. Task threads call its methods."""
 
     def __init__(self, worker: WorkerConfig) -> None:
         self._worker = worker
 
     def figures(self, task: TaskId, on_stage: Callable[[str], None] | None) -> TaskFigures:
-        """Return what counts a task, and traces it where tracing is on. ConfigError: its packages are not installed."""
+        """Return the figures of a task, which trace it if tracing is on. ConfigError: its packages are missing."""
         if self._provider is None:
             return TaskFigures(on_stage)
         from connect.runtime.task.traced_metrics import TracedFigures
@@ -33,7 +33,7 @@ class TaskTracing:
         return TracedFigures(on_stage, self._provider.get_tracer("connect"), attributes)
 
     def send_spans(self) -> None:
-        """Send what is traced so far: a host ends without notice."""
+        """Send the spans so far: a host may end without notice."""
         if self._provider is not None:
             self._provider.force_flush(SEND_SPANS_MS)
 

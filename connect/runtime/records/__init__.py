@@ -1,1 +1,1 @@
-"""Batches between connector and Kafka: transforms, converters, bad rows, dead letters."""
+"""Takes batches from connector to Kafka and back: transforms, converters, bad rows, dead letters."""

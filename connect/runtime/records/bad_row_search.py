@@ -1,4 +1,8 @@
-"""Run a step on a batch so that bad rows leave it alone: reject what the step names, else bisect down to the row."""
+"""Runs a step on a batch, and finds the rows that make it fail.
+
+Rows that the step's error names are rejected at once. Where it names none, the batch is halved until the bad row is
+alone; the other rows go through.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from connect.lib.javatext.timed_pattern import PatternTimeoutError
 
 
 class DivisibleRows(Protocol):
-    """What can be cut: a Batch or a RawBatch."""
+    """Stands for rows that can be cut into parts: a Batch or a RawBatch."""
 
     def __len__(self) -> int: ...
     def slice(self, start: int, stop: int) -> Self: ...
@@ -24,8 +28,9 @@ R = TypeVar("R")
 def isolate(batch: B, step: Callable[[B], R], reject: Callable[[B, Mapping[int, Exception]], None]) -> list[R]:
     """Return the step's results over the good rows, in order.
 
-    `reject` gets a batch and its bad rows; its error ends the work. RetriableError and PatternTimeoutError are not
-    about rows and pass through. A step that names no rows runs O(bad x log n) times.
+    `reject` gets a batch and its bad rows, each with its error; what `reject` raises ends the search. RetriableError
+    and PatternTimeoutError say nothing about rows, so they are raised as they are. A step whose errors name no rows
+    runs O(bad x log n) times.
     """
     try:
         return [step(batch)]

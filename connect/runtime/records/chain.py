@@ -1,4 +1,4 @@
-"""Transforms in order, each for the rows its predicate selects. Pure: the caller says what becomes of bad rows."""
+"""Applies transforms in order, each to the rows that its predicate selects. Pure: the caller deals with bad rows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MANY_RUNS = 16
-"""Above so many runs of selected rows it pays to try the transform on all of them at once."""
+"""With more runs of selected rows than this, the transform first gets all of them in one call.
+
+Where it drops them all, as Filter does, that call is enough; otherwise it is called once for each run.
+"""
 Reject = Callable[[str, Batch, Mapping[int, Exception]], None]
-"""Called with the transform's class name, the batch it was given, and the bad rows in it."""
+"""Gets the class name of a transform, the batch that it was given, and the bad rows of that batch."""
 
 
 class NonsenseError(ConnectError):
-    """Says that a transform broke its contract: a defect of its code, not of a row."""
+    """Says that a transform broke its contract, which is a defect of its code and not of a row."""
 
     def __init__(self, name: str, found: str, wanted: str) -> None:
         super().__init__(f"{name} gave {found} where it must give {wanted}.", fix="This is a defect of the transform.")
@@ -30,7 +33,7 @@ class NonsenseError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One transform of a chain; `negate` turns the predicate's answer round."""
+    """Holds one transform of a chain. With `negate` it gets the rows that its predicate does not select."""
 
     name: str
     transform: Transform

@@ -1,4 +1,7 @@
-"""Dead letters: a sink's bad rows as they were read, with Connect's context headers, durable before offsets move."""
+"""Writes dead letters of a sink: bad rows as they were read, with Kafka Connect's headers about the failure.
+
+The letters are durable before the offsets behind them are committed.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ from connect.runtime.task.task_id import TaskId
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 PREFIX: Final = "__connect.errors."
-"""The names of the context headers begin so (org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter), as Kafka
-Connect has them.
+"""This is the beginning of the names of headers about a failure, as in Kafka Connect
+(org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter).
 """
 ReadAgain = Callable[[TopicPartition, int, Deadline], RawBatch]
 """Reads one record from Kafka, by its offset."""
@@ -27,8 +30,8 @@ ReadAgain = Callable[[TopicPartition, int, Deadline], RawBatch]
 class DeadLetters:
     """Sends bad rows to the dead-letter topic. Owned by the task thread.
 
-    `current` is the batch being worked on; the loop sets it, as a bad row is taken from it by its offset. A row that
-    the sink gives up later is read from Kafka again.
+    The loop sets `current` to the batch that it works on; the record of a bad row is taken from there by its offset.
+    The record of a row that the sink gives up later is read from Kafka again.
     """
 
     def __init__(
@@ -64,9 +67,10 @@ class DeadLetters:
             self._send(at_hand, self.current.take([index_of[row.offset] for row in at_hand]))
 
     def flush(self, deadline: Deadline) -> None:
-        """Return when every dead letter is acknowledged. RetriableError when the deadline passes first.
+        """Return when every dead letter is acknowledged. RetriableError: the deadline passed first.
 
-        The producer's error when one was refused: nothing is outstanding then, and yet a letter is missing.
+        Where Kafka refused a letter, the producer's error is raised: no letter is on its way any more, and that one is
+        missing in the topic.
         """
         self._producer.flush(deadline)
 
@@ -102,7 +106,7 @@ class DeadLetters:
 
 
 def context(task: TaskId, row: BadRow) -> list[tuple[str, bytes | None]]:
-    """Return the context headers of a bad row. Partition and offset are left out where the row has none (sources)."""
+    """Return the headers about a bad row's failure. Those of partition and offset are left out for a source's row."""
     texts = {
         "topic": row.topic,
         "partition": None if row.partition is None else str(row.partition),

@@ -1,4 +1,4 @@
-"""How many bad rows a task may set aside before it stops: a count and a share, in a sliding window. Pure but the clock.
+"""Limits the bad rows that a task may set aside: by a count and a share, in a sliding window. Pure but for the clock.
 
 Without a limit a bad deploy drains its topic into the dead-letter topic, one tolerated row after the other.
 """
@@ -11,15 +11,16 @@ from collections.abc import Callable
 from typing import Final
 
 LEAST_ROWS: Final = 100
-"""A share says nothing before the window holds so many rows."""
+"""The limit of the share does not apply before the window holds so many rows."""
 _PARTS: Final = 60
-"""The window moves in steps of a 60th, so that what is kept has a bound."""
+"""The window moves in steps of a 60th of its length, so that only so many counts are kept."""
 
 
 class ErrorLimits:
     """Adds up the rows and bad rows of one task in the last window. Owned by the task thread.
 
-    count: most bad rows in a window, None: any number. ratio: their largest share of all rows, 0 to 1, None: any.
+    count: the most bad rows that a window may have, or None for any number. ratio: the largest share of its rows that
+    may be bad, from 0 to 1, or None for any share.
     """
 
     def __init__(
@@ -34,13 +35,13 @@ class ErrorLimits:
         self._bad = 0.0
 
     def saw(self, rows: int) -> None:
-        """Take note that so many rows were read; call it before `refused` is called about them."""
+        """Count rows that were read; it is called before `refused` counts the bad ones among them."""
         if self._ratio is not None:
             self._rows += rows
             self._part()[1] += rows
 
     def refused(self, rows: int) -> str | None:
-        """Count bad rows. Return the sentence to fail with once they are more than a limit allows."""
+        """Count bad rows. Return the message for the task's failure if they are more than a limit allows, else None."""
         if self._count is None and self._ratio is None:
             return None
         part = self._part()

@@ -1,4 +1,4 @@
-"""Errors as whoever reads dead letters knows them: by the classes of Kafka Connect. Pure."""
+"""Gives each error the name of its class in Java, for the headers of dead letters. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _CLASSES: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 def java_class(error: Exception) -> str:
-    """Return the class by which a Java worker tells of such an error; ConnectException where none is closer.
+    """Return the name of the class that such an error has on a Java worker; ConnectException where none is closer.
 
-    What it is here is in the letter's stack trace.
+    The class in Python stands in the letter's stack trace.
     """
     return next((name for kind, name in _CLASSES if isinstance(error, kind)), f"{_CONNECT}ConnectException")

@@ -1,4 +1,4 @@
-"""Between connector and Kafka: transforms and converters over whole batches, with bad rows set aside one by one."""
+"""Takes whole batches through transforms and converters, between connector and Kafka, and sets bad rows aside."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _StageFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What a polled batch became: rows for their topics, and dead letters of the rows that could not be converted."""
+    """Holds what a polled batch became: rows for their topics, and dead letters of those that cannot be converted."""
 
     rows: list[RawBatch]
     letters: Sequence[RawBatch] = ()
@@ -84,7 +84,7 @@ class _Rejects:
 
 
 class SourcePipeline:
-    """Batch -> transforms -> bytes. Owned by the task thread."""
+    """Makes bytes for Kafka of a source's batches: by transforms, then by converters. Owned by the task thread."""
 
     def __init__(
         self,
@@ -97,9 +97,9 @@ class SourcePipeline:
         sizes: RecordSizes | None = None,
         reserved: ReservedTopics,
     ) -> None:
-        """`letters`: makes the dead letters of what `give_up` tolerates. `sizes`: refuses what is too large.
+        """Take the parts of the path: `letters` makes the dead letters of rows that `give_up` tolerates.
 
-        `reserved`: refuses rows for topics that hold a cluster's state.
+        `sizes` refuses rows that are too large, `reserved` rows for topics that hold a cluster's state.
         """
         self._sizes = sizes
         self._reserved = reserved
@@ -121,7 +121,7 @@ class SourcePipeline:
         return Encoded(made) if not bad else self._set_aside(batch, self._letters)
 
     def reject(self, component: str, batch: Batch, rows: Mapping[int, Exception]) -> list[RawBatch]:
-        """Return the dead letters of rows that the source, `component`, gave up. Raises what `give_up` raises."""
+        """Return the dead letters of rows that the source (class `component`) gave up. Raises what `give_up` raises."""
         bad = bad_rows(Stage.TASK_POLL, component, Origin(batch.topic, polled=list(range(len(batch)))), rows)
         if self._letters is None:
             self._give_up(bad)
@@ -203,7 +203,7 @@ class SourcePipeline:
 
 
 class SinkPipeline:
-    """Bytes -> transforms -> batches. Owned by the task thread."""
+    """Makes batches for a sink of bytes from Kafka: by converters, then by transforms. Owned by the task thread."""
 
     def __init__(
         self, links: Sequence[Link], converters: Converters, give_up: GiveUp, figures: TaskFigures | None = None
@@ -215,11 +215,10 @@ class SinkPipeline:
         self._bad: list[BadRow] = []
 
     def decode(self, raw: RawBatch) -> list[Batch]:
-        """Return the rows as batches of one topic and schema each, in order; at least one batch, which may have no
-        rows.
+        """Return the rows as batches of one topic and schema each, in order. There is one batch at least, maybe empty.
 
-        The last batch carries the offset after everything read, dropped and bad rows included. Bad rows are given up in
-        the end, in the order of their offsets; raises what `give_up` raises for them.
+        The last batch carries the next offset behind all rows of `raw`, those that were dropped or are bad among them.
+        Bad rows are given up at the end, in the order of their offsets. Raises what `give_up` raises for them.
         """
         self._bad = []
         decoded = [part for parts in isolate(raw, self._decode_good, self._reject_convert) for part in parts]
@@ -252,7 +251,7 @@ class SinkPipeline:
 
 
 def bad_sink_rows(stage: Stage, component: str, batch: Batch, rows: Mapping[int, Exception]) -> list[BadRow]:
-    """Return bad rows of a sink batch with the place they were read from, whatever transforms did to the topic."""
+    """Return bad rows of a sink's batch with topic, partition and offset as they were read, before any transform."""
     assert batch.consumed is not None
     topic, partition = batch.consumed.topic_partition
     return bad_rows(stage, component, Origin(topic, partition, batch.consumed.offsets.to_pylist()), rows)

@@ -1,4 +1,4 @@
-"""Records that are too large for the producer are bad rows, told with both limits that count: ours and the topic's."""
+"""Makes bad rows of records that are too large. Their errors name both limits: the producer's and the topic's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RecordTooLargeError(ConnectError):
 class RecordSizes:
     """Finds records that are too large. Owned by the task thread.
 
-    `limit_bytes`: the producer's; `topic_limit` asks for a topic's max.message.bytes.
+    `limit_bytes` is the producer's limit; `topic_limit` asks Kafka for the max.message.bytes of a topic.
     """
 
     def __init__(self, limit_bytes: int, topic_limit: Callable[[str], str | None]) -> None:
@@ -33,7 +33,7 @@ class RecordSizes:
     def check(self, raw: RawBatch) -> None:
         """Raise RejectedRowsError, which names the rows that are too large.
 
-        Batches below the limit as a whole cost nothing.
+        No row is looked at where the whole batch is below the limit.
         """
         self._topics.add(raw.topic)
         whole = raw.values.nbytes + (0 if raw.keys is None else raw.keys.nbytes)
@@ -54,7 +54,7 @@ class RecordSizes:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Raise what is raised inside as `explained` tells it."""
+        """Turn a ConnectError of the block inside into the one that `explained` returns."""
         try:
             yield
         except ConnectError as error:
@@ -64,7 +64,7 @@ class RecordSizes:
             raise explained from error
 
     def explained(self, error: ConnectError) -> ConnectError:
-        """Return a broker's refusal with both limits, of the topics written to; any other error as it is."""
+        """Return an error with both limits if a broker refused a record for its size; any other error as it is."""
         if error.key != SIZE_KEY or isinstance(error, RecordTooLargeError):
             return error
         return RecordTooLargeError(f"{error.message} {self._limits(self._topics)}", key=SIZE_KEY, fix=error.fix)

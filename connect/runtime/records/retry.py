@@ -1,4 +1,4 @@
-"""How long a failing conversion is tried again: `errors.retry.timeout`. The caller does the waiting."""
+"""Says how long a failing conversion is tried again: `errors.retry.timeout`. The caller does the waiting."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from connect.api.errors import ConnectError, RetriableError
 
 
 class RetriesOverError(ConnectError):
-    """Says that something stayed away longer than `errors.retry.timeout`. A restart of the task may find it back."""
+    """Says that a conversion failed for longer than `errors.retry.timeout`, as when a registry is away.
+
+    A restart of the task may find it back.
+    """
 
 
 class RetryBudget:
-    """The time one converter or transform may go on failing with RetriableError. Owned by the task thread.
+    """Counts the time for which a converter or transform goes on to raise RetriableError. Owned by the task thread.
 
-    Rows are never given up for that: what is away now says nothing about them. So the task fails when the time is over,
-    whatever `errors.tolerance` says. `timeout_ms`: 0: no retry, negative: for ever (Kafka Connect's values).
+    Such rows are not bad: a service that is away says nothing about them. So the task fails when the time is over,
+    whatever `errors.tolerance` says. `timeout_ms` is 0 for no retry and negative for no end, as in Kafka Connect.
     """
 
     def __init__(self, timeout_ms: int, clock_s: Callable[[], float] = time.monotonic) -> None:

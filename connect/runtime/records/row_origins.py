@@ -1,4 +1,4 @@
-"""Tells which polled row became which row behind transforms, by a header, in batches with bad rows."""
+"""Finds the polled row of each row behind the transforms, by a header. It is done for batches with bad rows alone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from connect.api.errors import ConnectError
 from connect.api.records import Batch, Header
 
 ORIGIN: Final = "__connect.origin.row"
-"""Transforms keep headers by contract of Kafka Connect; no other member of a row survives all of them."""
+"""This header holds a row's index. Transforms have to keep headers; they may change every other part of a row."""
 
 
 class OriginLostError(ConnectError):
-    """A transform made rows without the headers of those it was given."""
+    """Says that a transform made rows without the headers of the rows that it was given."""
 
 
 def marked(batch: Batch) -> Batch:
@@ -24,7 +24,7 @@ def marked(batch: Batch) -> Batch:
 
 
 def origins(batch: Batch) -> list[int]:
-    """Return the index in the marked batch of each row. Raise OriginLostError when a transform dropped the marks."""
+    """Return for each row its index in the marked batch. Raise OriginLostError when a transform dropped the marks."""
     found: list[int] = []
     for row in batch.headers or [()] * len(batch):
         index = next((header.value for header in row if header.key == ORIGIN), None)
@@ -35,7 +35,7 @@ def origins(batch: Batch) -> list[int]:
 
 
 def unmarked(batch: Batch) -> Batch:
-    """Return the batch as if it had never been marked."""
+    """Return the batch without the marks in its headers."""
     kept: list[Sequence[Header]] = [
         tuple(header for header in row if header.key != ORIGIN) for row in batch.headers or ()
     ]

@@ -1,7 +1,7 @@
-"""Dead letters of sources: a bad row as the connector gave it, as JSON with its schema, so that it can be replayed.
+"""Makes dead letters of sources: each holds a bad row as the connector gave it, as JSON with its schema, for a replay.
 
-They are batches like any other and take the way of the rows: acknowledged before the offset is stored, or in the same
-transaction as the other rows and the offset.
+Letters are sent as rows are: they are acknowledged before the offset is stored, or are in the same transaction as the
+other rows and the offset.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT: Final = PREFIX + "source.format"
-"""Says that the letter is a source's, and how key and value are written."""
+"""This header says that the letter is a source's, and in which `LetterFormat` it is."""
 SOURCE_TOPIC: Final = PREFIX + "source.topic"
-"""Topic that the connector gave the row; `topic` is where it stood when it failed."""
+"""This header names the topic that the connector gave the row; transforms may have changed it before the row failed."""
 SOURCE_PARTITION: Final = PREFIX + "source.partition"
 SOURCE_OFFSET: Final = PREFIX + "source.offset"
-"""Position of the batch the row came in, as JSON: a source resumes behind it."""
+"""This header holds the position of the batch in which the row came, as JSON: a source resumes behind it."""
 
 
 MOST_TEXT: Final = 10_000
-"""Characters of a row that a letter keeps as text."""
+"""A letter in the form TEXT keeps so many characters of a row."""
 
 
 class LetterFormat(StrEnum):
-    """How a source's letter is written."""
+    """Names the forms in which a source's letter is written."""
 
     JSON = "json"
-    """JsonConverter with schemas.enable=true: nothing of the row is lost."""
+    """The letter holds the whole row, as JsonConverter writes it with schemas.enable=true."""
     TEXT = "text"
-    """The row has no JSON form or is too large: its start as people read it. It cannot be replayed."""
+    """The letter holds the beginning of a row that has no form in JSON or is too large. It cannot be replayed."""
 
 
 class SourceDeadLetters:
@@ -139,7 +139,7 @@ class SourceDeadLetters:
 
 
 def letter_converters() -> tuple[Converter, Converter]:
-    """Return what writes and reads keys and values of a source's letters."""
+    """Return the converters for the keys and the values of a source's letters."""
     from connect.convert.json.converter import json as json_converter  # loads what only task hosts need
 
     config = JsonConfig.parse({"schemas.enable": "true", "replace.null.with.default": "false"})

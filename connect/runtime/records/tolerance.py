@@ -1,4 +1,4 @@
-"""What becomes of a bad row: logged, counted, dead-lettered, and then skipped or fatal, as `errors.*` says."""
+"""Decides what becomes of a bad row by the keys `errors.*`: it is logged, counted, dead-lettered, skipped, or fatal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIX: Final = "Mend the record, or set errors.tolerance=all with errors.deadlett
 
 
 class Stage(StrEnum):
-    """Where a row failed, as the dead letter's header says it (org.apache.kafka.connect.runtime.errors.Stage)."""
+    """Says at which step a row failed, as in a dead letter (org.apache.kafka.connect.runtime.errors.Stage)."""
 
     TASK_PUT = "TASK_PUT"
     TASK_POLL = "TASK_POLL"
@@ -34,9 +34,9 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """Describes one bad row: where it failed and, for a sink, its place in the log.
+    """Describes one bad row: the step at which it failed and, for a sink, its partition and offset.
 
-    A source's row has its topic, and as `row` its index in the polled batch where dead letters are kept.
+    A source's row has its topic; where dead letters are kept, `row` is its index in the polled batch.
     """
 
     stage: Stage
@@ -54,9 +54,9 @@ class BadRow:
 
 
 class ToleranceExceededError(ConnectError):
-    """A bad row where `errors.tolerance=none`: the task fails at it. A restart meets the same row again.
+    """Ends the task at a bad row, as `errors.tolerance=none` asks. A restart meets the same row again.
 
-    A row that is bad as the configuration is wrong is not to be set aside: the key and the fix are those of its error.
+    Where a wrong configuration made the row bad, key and fix are those of that error: to skip such rows is no fix.
     """
 
     def __init__(self, row: BadRow) -> None:
@@ -71,7 +71,7 @@ class ToleranceExceededError(ConnectError):
 
 
 class LimitExceededError(ConnectError):
-    """More bad rows than `errors.tolerance.limit.*` allow: something is wrong with more than a few rows."""
+    """Ends the task after more bad rows than `errors.tolerance.limit.*` allow: more is wrong than a few rows."""
 
     def __init__(self, what: str, row: BadRow) -> None:
         super().__init__(
@@ -86,7 +86,7 @@ class LimitExceededError(ConnectError):
 class Tolerance:
     """Decides about bad rows. Owned by the task thread.
 
-    `dead_letter` takes the rows where a dead-letter topic is set; the loop flushes it before offsets move.
+    `dead_letter` takes bad rows where a dead-letter topic is set. The loop flushes the letters before it commits.
     """
 
     def __init__(
@@ -108,9 +108,9 @@ class Tolerance:
         self._limits.saw(rows)
 
     def give_up(self, rows: list[BadRow]) -> None:
-        """Report bad rows. ToleranceExceededError at the first one unless `errors.tolerance=all`.
+        """Log, count and dead-letter bad rows. ToleranceExceededError at the first one unless `errors.tolerance=all`.
 
-        LimitExceededError: too many of late; none of these rows is set aside, and the task must not go on behind them.
+        LimitExceededError: too many rows were bad of late. None of these is set aside, so the task must not go on.
         """
         self._figures.add("errors_total", len(rows))
         self._figures.set("last_error_epoch_s", time.time())
@@ -150,8 +150,8 @@ def _which(row: BadRow) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the rows of a batch come from: one offset per row for a sink; for a source one index in the polled batch,
-    where that is known."""
+    """Says where the rows of a batch come from: for a sink by their offsets, for a source by their indices in the
+    polled batch, where these are known."""
 
     topic: str
     partition: int | None = None

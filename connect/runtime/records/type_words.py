@@ -1,4 +1,4 @@
-"""Tells in words what a type of Connect is. Pure."""
+"""Describes types of Connect in words. Pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Holds the life of a sink task."""
+"""Runs a sink task: it reads from Kafka, puts batches into the connector, flushes and commits."""

@@ -1,4 +1,4 @@
-"""When a sink task flushes, and how it commits exactly what the sink says is durable (invariant 2)."""
+"""Flushes a sink in time, and commits exactly the offsets that the sink says are durable (invariant 2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from connect.runtime.task.task_reports import TaskReports
 log = logging.getLogger(__name__)
 
 LAG_S: Final = 1.0
-"""How often a sink tells how far it is behind."""
+"""The figures that tell how far a sink is behind are set so often, in seconds."""
 
 
 class SinkCommits:
@@ -47,12 +47,12 @@ class SinkCommits:
         self._asked_within_s = math.inf
 
     def begin(self) -> None:
-        """Let the first interval begin now."""
+        """Begin the first flush interval now."""
         self._next_flush_s = time.monotonic() + self._limits.flush_interval_s
 
     @property
     def is_due(self) -> bool:
-        """Return True when the interval is over, or the moment has come that the sink asked for."""
+        """Return True if a flush is due: its interval is over, or the moment is here for which the sink asked."""
         return time.monotonic() >= self._next_flush_s
 
     @property
@@ -126,20 +126,20 @@ class SinkCommits:
         self._figures.set("last_flush_epoch_s", now_s)
 
     def tell_active(self) -> None:
-        """Tell what the sink has taken and not committed."""
+        """Set the figures of what the sink has taken and not committed."""
         lag = self._partitions.lag
         self._figures.level("active_rows", lag.active_rows)
         self._figures.set("active_bytes", lag.active_bytes)
 
     def tell_lag_if_due(self) -> None:
-        """Tell how far the sink is behind, unless that was told within the last second."""
+        """Set the figures of the lag, unless that was done within the last second."""
         if time.monotonic() >= self._next_lag_s:
             self.tell_lag()
 
     def tell_lag(self) -> None:
-        """Tell how many rows are in Kafka and not committed, and how old the oldest of them is.
+        """Set the figures of the lag: how many rows in Kafka are not committed, and how old the oldest of them is.
 
-        Of rows that were not read yet nobody knows the age: they count from when they were first seen.
+        The age of rows that were not read yet is not known: it counts from when their offsets were first seen.
         """
         self._next_lag_s = time.monotonic() + LAG_S
         ends, lag = self._consumer.end_offsets(), self._partitions.lag

@@ -1,4 +1,4 @@
-"""What a sink task does about rows that it will never read: it counts them, and says so for a day."""
+"""Counts rows that a sink task never reads, as they were deleted or passed over, and reports them for a day."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _AGAIN_S: Final = 10.0
 
 
 class SinkGaps:
-    """Tells of gaps. Owned by the task's thread.
+    """Reports gaps: offsets that the task has passed over without reading their rows. Owned by the task's thread.
 
-    They are kept beside the offsets that the group commits, so that a run tells what an earlier one has found.
+    Gaps are kept in the metadata of the offsets that the group commits, so that a later run reports them, too.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class SinkGaps:
         *,
         clock_s: Callable[[], float] = time.time,
     ) -> None:
-        """`clock_s` gives epoch seconds."""
+        """Take the parts of the task. `clock_s` gives epoch seconds."""
         self._consumer = consumer
         self._remarks = consumer.remarks
         self._task = task
@@ -57,7 +57,7 @@ class SinkGaps:
         self._next_ask_s = 0.0
 
     def look(self) -> None:
-        """Count what was found by the last poll, before the sink is given what comes behind it."""
+        """Count the gaps that the last poll found, before the sink gets the rows behind them."""
         told_before = self._of_former_runs() if self._asked != self._partitions.assigned else False
         found = self._consumer.take_gaps()
         for gap in found:

@@ -1,4 +1,4 @@
-"""How a sink takes what was read: converted, put until it is taken, and given up row by row where it cannot be.
+"""Brings what was read into the sink: it is converted, put until the sink takes it, and bad rows are given up.
 
 The consumer is polled from the same thread, also between two tries of a refused put, so the group never loses a live
 task; a put gets a deadline well inside `max.poll.interval.ms`.
@@ -29,7 +29,7 @@ from connect.runtime.task.task_reports import TaskReports
 log = logging.getLogger(__name__)
 
 PAUSED_WAIT_S: Final = 0.2
-"""This is how long a task that takes nothing waits between two words to its group."""
+"""A task that takes nothing polls its consumer so often, in seconds, so that it stays in its group."""
 
 
 class SinkIntake:
@@ -52,10 +52,10 @@ class SinkIntake:
         self._figures = reports.figures
         self._conditions = reports.conditions
         self.rest_if_asked: Callable[[], None] = lambda: None
-        """Between two tries of a refused batch: it rests for as long as somebody has paused the task."""
+        """It is called between two tries of a refused batch, and returns once nobody has paused the task any more."""
 
     def take(self, raw: RawBatch, stop: threading.Event) -> None:
-        """Let the sink take a batch, unless its partition went away or `stop` came first."""
+        """Put a batch until the sink has taken it, the task has lost its partition, or `stop` is set."""
         tp = place_of(raw)
         if not self._partitions.is_current(tp):
             return

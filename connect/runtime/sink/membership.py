@@ -1,4 +1,4 @@
-"""A sink task as a member of its group: it stays one while it takes no rows, and asks if it still is one."""
+"""Keeps a sink task a member of its consumer group while it takes no rows, and asks if it still is one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class SinkMembership:
-    """Holds the consumer's partitions and lets them go on. Owned by the task's thread.
+    """Pauses and resumes the consumer's partitions. Owned by the task's thread.
 
     A silent consumer would be put out of its group, so `serve` has to be called between `hold` and `go_on`.
     """
@@ -24,15 +24,15 @@ class SinkMembership:
         self.partitions = partitions
 
     def hold(self) -> None:
-        """Read no partition any more."""
+        """Pause all partitions."""
         self._consumer.pause(self.partitions.assigned)
 
     def go_on(self) -> None:
-        """Read all partitions again."""
+        """Resume all partitions."""
         self._consumer.resume(self.partitions.assigned)
 
     def serve(self) -> None:
-        """Let the group hear of this member, and this member of the group."""
+        """Poll the consumer, which tells the group that this member lives, and this member of rebalances."""
         stray = self._consumer.poll(0, Deadline.after(0.0))
         for raw in stray:
             # A partition assigned while paused may deliver before it is paused: take it back, read it again later.
@@ -41,9 +41,10 @@ class SinkMembership:
             self._consumer.pause([tp])
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
-        """Ask the group, whose coordinator takes commits from members alone: the same offset is committed again.
+        """Tell if this task still owns a partition, by committing the last offset of it once more.
 
-        RetriableError: it does not answer, or a rebalance is on.
+        The group's coordinator takes commits from members alone. RetriableError: it does not answer, or a rebalance is
+        on.
         """
         if not self.partitions.knows_commit(partition):
             self.partitions.remember_commits(self._consumer.committed([partition], deadline))

@@ -1,4 +1,4 @@
-"""The books of a sink task's partitions say how far each of them was read, taken and committed. No I/O."""
+"""Keeps how far each partition of a sink task was read, taken by the sink, and committed. No I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.runtime.task.committed_lag import CommittedLag, Settled
 
 
 class SinkPartitions:
-    """Keeps the books of a sink task's partitions. Owned by the task's thread."""
+    """Keeps the offsets of a sink task's partitions. Owned by the task's thread."""
 
     def __init__(self) -> None:
         self.assigned: set[TopicPartition] = set()
@@ -20,7 +20,7 @@ class SinkPartitions:
         self._read: dict[TopicPartition, int] = {}
         self._taken: dict[TopicPartition, int] = {}
         self.firsts: dict[TopicPartition, int] = {}
-        """They are the first offsets that were read of the assigned partitions."""
+        """It holds the first offset that was read of each assigned partition."""
         self._commits: dict[TopicPartition, int] = {}
         self._asked: set[TopicPartition] = set()
 
@@ -41,22 +41,22 @@ class SinkPartitions:
             self._asked.discard(tp)
 
     def begin_anew(self, partition: TopicPartition) -> None:
-        """Forget all of a partition that stays this task's, as it is read from an earlier offset on."""
+        """Forget the offsets of a partition that stays this task's, as it is read again from an earlier offset on."""
         self.lag.lost([partition])
         for known in (self._read, self._taken, self.firsts, self._commits):
             known.pop(partition, None)
         self._asked.discard(partition)
 
     def polled(self) -> None:
-        """Begin anew to watch what is revoked; called behind each poll."""
+        """Forget which partitions were revoked; called behind each poll."""
         self._revoked_since_poll.clear()
 
     def was_revoked(self, partition: TopicPartition) -> bool:
-        """Tell if a partition went away since the last poll, also where it came back."""
+        """Tell if a partition was revoked since the last poll, even if it is assigned again."""
         return partition in self._revoked_since_poll
 
     def is_current(self, partition: TopicPartition) -> bool:
-        """Tell if what the last poll gave of a partition may be taken."""
+        """Tell if the sink may take the batches of a partition that the last poll returned."""
         return partition in self.assigned and partition not in self._revoked_since_poll
 
     def read(self, partition: TopicPartition, raw: RawBatch) -> None:
@@ -66,22 +66,22 @@ class SinkPartitions:
         self._read[partition] = raw.next_offset
 
     def took(self, partition: TopicPartition, raw: RawBatch) -> None:
-        """Note that the sink has a batch whole."""
+        """Note that the sink has taken all of a batch."""
         assert raw.next_offset is not None
         self._taken[partition] = raw.next_offset
         self.lag.took(partition, raw)
 
     def durable(self, claimed: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return the offsets that may be committed of those that the sink claims, or none where it claims none.
+        """Return those of the offsets that the sink claims to be durable that may be committed.
 
-        An offset it never claimed may lie in the middle of what it wrote as one. A claim beyond the last batch taken
-        whole waits, as rows of that batch may still be refused.
+        No other offset is: it might lie in the middle of what the sink writes as a unit. A claim beyond the last batch
+        that the sink has taken whole waits, as rows of the next one may still be refused.
         """
         taken = {tp: offset for tp, offset in self._taken.items() if tp in self.assigned}
         return {tp: offset for tp, offset in claimed.items() if offset <= taken.get(tp, -1)}
 
     def taken_ends(self, reached: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return those of the ends that the consumer reached before which the sink has taken every row."""
+        """Return those of the ends that the consumer has reached for which the sink has taken every row before."""
         return {
             tp: end for tp, end in reached.items() if tp in self.assigned and self._read.get(tp) == self._taken.get(tp)
         }
@@ -89,10 +89,10 @@ class SinkPartitions:
     def durable_ends(
         self, reached: Mapping[TopicPartition, int], durable: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """Return those of the ends that the consumer reached that are news to the group, and before which every row is
-        durable.
+        """Return the ends of partitions that may be committed: the consumer has reached them, every row before is
+        durable, and the group has a smaller offset.
 
-        Between the last row and such an end are marks of transactions and rows of aborted ones.
+        Between the last row and such an end are only marks of transactions, and rows of aborted ones.
         """
         commits = {**self._commits, **durable}
         return {
@@ -102,22 +102,22 @@ class SinkPartitions:
         }
 
     def committed(self, offsets: Mapping[TopicPartition, int]) -> list[Settled]:
-        """Note next offsets that are committed; return the batches of which that is news."""
+        """Note offsets that are committed; return the batches that became committed by them."""
         self._commits |= offsets
         return self.lag.committed(offsets)
 
     def unread_without_commit(self, partitions: Collection[TopicPartition]) -> set[TopicPartition]:
-        """Return those of which nothing was read, and whose last commit the group was not asked for."""
+        """Return the partitions of which nothing was read, and for whose last commit the group was not asked."""
         known = {*self.firsts, *self._commits, *self._asked}
         return {tp for tp in partitions if tp in self.assigned and tp not in known}
 
     def remember_commits(self, offsets: Mapping[TopicPartition, int], asked: Collection[TopicPartition] = ()) -> None:
-        """Note next offsets that were committed before this task had the partitions, of those that were asked for."""
+        """Note the offsets that the group had committed before, and for which partitions it was asked."""
         self._commits |= offsets
         self._asked.update(asked)
 
     def knows_commit(self, partition: TopicPartition) -> bool:
-        """Tell if the last commit of a partition is known."""
+        """Tell if the last committed offset of a partition is known."""
         return partition in self._commits
 
     def commit_again(self, partition: TopicPartition) -> int:

@@ -1,4 +1,4 @@
-"""Gaps of the last day are kept beside the offsets that a sink commits: the next owner of a partition tells of them."""
+"""Writes and reads the gaps of the last day in the metadata of committed offsets, for a partition's next owner."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from connect.api.records import TopicPartition
 from connect.kafka.consume.gaps import Gap
 
 RECENT_S: Final = 86_400.0
-"""A gap is told for so long."""
+"""A gap is reported for so many seconds."""
 _MOST: Final = 16
-"""So many gaps of a partition are kept: a broker takes 4096 bytes of metadata (offset.metadata.max.bytes)."""
+"""So many gaps of a partition are kept, as a broker takes 4096 bytes of metadata (offset.metadata.max.bytes)."""
 _KEY: Final = "missed_rows"
 
 
 class RecentGap(NamedTuple):
-    """Names a gap, and when it was found, in epoch seconds."""
+    """Holds a gap and when it was found, in epoch seconds."""
 
     at_s: float
     gap: Gap
 
 
 def remark(recent: Collection[RecentGap], partition: TopicPartition) -> str | None:
-    """Return the text that keeps the newest gaps of a partition; None: it has none."""
+    """Return metadata for a commit that holds the newest gaps of a partition; None if it has no gaps."""
     own = [found for found in recent if found.gap.partition == partition][-_MOST:]
     if not own:
         return None
@@ -32,7 +32,7 @@ def remark(recent: Collection[RecentGap], partition: TopicPartition) -> str | No
 
 
 def gaps_of(partition: TopicPartition, text: str) -> list[RecentGap]:
-    """Return the gaps that a remark keeps. Metadata of others, as of a tool that has set the offsets, has none."""
+    """Return the gaps that a commit's metadata holds. Metadata of others, as of a tool that set offsets, has none."""
     try:
         kept = json.loads(text)[_KEY]
         return list(_gaps(partition, kept))

@@ -15,7 +15,7 @@ from connect.runtime.records.tolerance import Stage, Tolerance
 
 @dataclass(frozen=True, slots=True)
 class SinkRecordPath:
-    """Holds the stations of a sink's records. `task_class` is what dead letters name where the sink gave up rows."""
+    """Holds what a sink's records go through. Dead letters of rows that the sink gave up name its `task_class`."""
 
     task: SinkTask
     task_class: str

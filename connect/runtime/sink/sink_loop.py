@@ -24,7 +24,7 @@ from connect.runtime.task.task_reports import TaskReports
 
 POLL_TIMEOUT_S = 0.5
 UNASSIGNED_S = 15.0
-"""A group that has just been joined needs a while to give out partitions."""
+"""A group gets this time to give out partitions after the task has joined it."""
 
 
 class SinkLoop:
@@ -48,7 +48,7 @@ class SinkLoop:
     def run(self, control: Control, on_paused: Callable[[bool], None], subscription: Sequence[str] | str) -> None:
         """Consume until stopped, then flush and commit. Any error but RetriableError ends the task.
 
-        `on_paused` hears of a pause once nothing more is put, and of its end.
+        `on_paused` is called with True once the paused task puts nothing more, and with False when it goes on.
         """
         self.commits.begin()
         self._intake.rest_if_asked = lambda: self._rest_between_tries(control, on_paused)

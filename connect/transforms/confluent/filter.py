@@ -13,7 +13,7 @@ from connect.transforms.structure.sides import Side
 
 
 class ConfluentFilter:
-    """Looks at one side of each row. Owned by one task thread."""
+    """Looks at the key or the value of each row. Owned by one task thread."""
 
     def __init__(self, side: Side, config: ConfluentFilterConfig) -> None:
         self._side = side
@@ -23,7 +23,7 @@ class ConfluentFilter:
         self._on_missing = config.on_missing
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return the rows that are kept. RejectedRowsError names those that lack what the path names."""
+        """Return the rows that are kept. RejectedRowsError names those that lack a field that the path names."""
         dropped: list[int] = []
         rejected: dict[int, Exception] = {}
         for number, row in enumerate(self._side.of(batch).rows()):

@@ -1,4 +1,4 @@
-"""Asks rows by JSONPath as Jayway's library has it, which Confluent's transforms use. Pure.
+"""Asks if rows match a JSONPath, read as Jayway's library reads it for Confluent's transforms. Pure.
 
 The paths are those of python-jsonpath but for two things: a filter behind an object tests the object itself, and
 regular expressions are those of Java and have a time limit.
@@ -22,11 +22,11 @@ _FLAGS: Final = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 
 
 class JsonPathError(ValueError):
-    """The text is no path."""
+    """Says that a text is no JSONPath."""
 
 
 class MissingError(LookupError):
-    """A row lacks what the path names before its first filter."""
+    """Says that a row lacks a field that the path names before its first filter."""
 
 
 class _Environment(JSONPathEnvironment):

@@ -1,6 +1,6 @@
-"""Routes rows by the time that a field of theirs tells (io.confluent.connect.transforms.MessageTimestampRouter).
+"""Chooses each row's topic by the time in one of its fields (io.confluent.connect.transforms.MessageTimestampRouter).
 
-Source of the rules: Confluent's documentation of the transform, which takes maps alone; structs are taken here, too.
+Source of the rules: Confluent's documentation of the transform. That one takes maps alone; this one takes structs, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MessageTimestampRouter:
-    """Makes one batch of each topic, in the order in which the topics first appear. Owned by one task thread."""
+    """Makes one batch for each topic, in the order in which the topics first appear. Owned by one task thread."""
 
     def __init__(self, config: MessageTimestampRouterConfig) -> None:
         year = datetime.now(UTC).year
@@ -29,7 +29,7 @@ class MessageTimestampRouter:
         self._keys = config.keys
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return the rows under the topics of their times. RejectedRowsError names those without one."""
+        """Return the rows with the topics of their times. RejectedRowsError names those without a time."""
         topics: dict[str, list[int]] = {}
         rejected: dict[int, Exception] = {}
         for number, row in enumerate(batch.values.rows()):

@@ -1,7 +1,7 @@
-"""Make the SQL of tombstones without an order: such a one removes what its partition brought before it under its key.
+"""Makes the SQL for tombstones without a value for dedup.order.by: one removes the older rows of its key and partition.
 
-Where one stands is told by offsets, so it reaches no row of another partition, or of a topic made anew. A row that has
-no place, as one from before dedup, comes before all of them; one without its topic's id counts as of the topic.
+Offsets tell which rows are older, so rows of another partition, or of a topic that was made anew, stay. A row without
+an offset, as one from before dedup, is older than all tombstones; a row without a topic id counts as one of the topic.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from connectors.bigquery.dedup.rules import (
 from connectors.bigquery.rows.quoting import Quote, backticks
 
 _LOG: Final = (KAFKA_TOPIC, KAFKA_TOPIC_ID, KAFKA_PARTITION)
-"""These columns tell topic partitions apart, so they are compared together."""
+"""These columns together tell which topic partition a row is from."""
 _CLEARED_TO: Final = "_dedup_cleared_to"
 _OF_ANY_PLACE: Final = "_dedup_of_any_place"
 _OF_ANY_ID: Final = "_dedup_of_any_id"
@@ -31,8 +31,9 @@ _OF_ANY_ID: Final = "_dedup_of_any_id"
 
 @dataclass(frozen=True, slots=True)
 class Clears:
-    """Makes the statements for such tombstones in some staged tables (quoted). keys: names of columns, `key.id` of a
-    member.
+    """Makes the statements for such tombstones in some staged tables (quoted).
+
+    `keys` are names of columns, or paths such as `key.id` of a record's member.
     """
 
     staged: tuple[str, ...]
@@ -40,7 +41,7 @@ class Clears:
     quote: Quote = backticks
 
     def remember(self, cleared: str, now: str) -> str:
-        """Return the MERGE that notes in the table `cleared` how far each key is cleared. `now`: SQL of the moment."""
+        """Return the MERGE that writes each key's last tombstone into the table `cleared`. `now`: SQL of this time."""
         names = [self.quote(name) for name in dict.fromkeys((*map(flat, self.keys), *_LOG, KAFKA_OFFSET))]
         offset, at = self.quote(KAFKA_OFFSET), self.quote(DELETED_AT)
         return "\n".join([
@@ -53,9 +54,10 @@ class Clears:
         ])  # fmt: skip
 
     def take_out(self, table: str, then: str, *, nested: bool, searched: str = "") -> str:
-        """Return the MERGE that does `then` to the rows of a table that the tombstones remove.
+        """Return the MERGE whose action `then` is done to the rows of a table that the tombstones remove.
 
-        nested: members of records are such in the table, and no columns of their own. `searched` bounds its partitions.
+        With `nested` the table has a record's members in the record, else each as a column of its own. `searched` is a
+        condition that bounds the partitions to search.
         """
         return "\n".join([
             f"MERGE INTO {table} AS T",
@@ -65,11 +67,11 @@ class Clears:
         ])  # fmt: skip
 
     def left(self, table: str, *, nested: bool) -> str:
-        """Return SQL that selects the rows of a table that the tombstones do not remove. nested: as in `take_out`."""
+        """Return SQL that selects the rows of a table that the tombstones do not remove. `nested`: see `take_out`."""
         return f"SELECT T.* FROM {self.with_last(table, nested=nested)} WHERE S.{self.quote(KAFKA_OFFSET)} IS NULL"  # noqa: S608 - names
 
     def with_last(self, table: str, *, nested: bool) -> str:
-        """Return SQL of the rows of a table, T, each beside the tombstone that removes it, S, where there is one."""
+        """Return SQL that joins each row of a table (T) with the tombstone that removes it (S), or with nulls."""
         on = f"{self._same_keys('S', 'T', nested=nested)} AND {self._reached()}"
         return f"{table} AS T LEFT JOIN (\n{self._last()}\n) AS S ON {on}"
 
@@ -115,7 +117,7 @@ class Clears:
 
 
 def same_log(one: str, other: str, quote: Quote) -> str:
-    """Return SQL that is true if two aliases are of the same topic partition."""
+    """Return SQL that is true if the rows of two aliases are from the same topic partition."""
     topic, topic_id, partition = map(quote, _LOG)
     return (
         f"{one}.{topic} = {other}.{topic} AND {one}.{partition} = {other}.{partition} "
@@ -124,7 +126,7 @@ def same_log(one: str, other: str, quote: Quote) -> str:
 
 
 def not_cleared(rows: str, keys: Sequence[str], quote: Quote, *, columns: str = "*") -> str:
-    """Return SQL that selects of rows with the mark CLEARS those behind the last tombstone of key and partition."""
+    """Return SQL that selects, of rows with a column CLEARS, those behind the last such tombstone of their key."""
     by = ", ".join([*(_path("R", key, quote) for key in keys), *(f"R.{quote(name)}" for name in _LOG)])
     offset, to = quote(KAFKA_OFFSET), quote(_CLEARED_TO)
     return "\n".join([

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class MisfitError(SchemaError):
-    """A value of dedup has no place in its column; those of other records may have."""
+    """Says that a value which dedup compares does not fit its column; the values of other records may fit."""
 
 
 def own_columns(columns: DedupColumns, rules: DedupRules, batch: Batch, types: TypeRules) -> Columns:
-    """Return the columns that a table has for dedup alone: all NULLABLE, as rows that were there before have none."""
+    """Return the columns that a table has for dedup alone. They are NULLABLE, as older rows have no values for them."""
     found = [
         column_of(placed.column, cell(batch, placed.path).schema.as_optional(), types, str(placed.path))
         for placed in columns.own
@@ -34,7 +34,7 @@ def own_columns(columns: DedupColumns, rules: DedupRules, batch: Batch, types: T
 
 
 def cell(batch: Batch, path: Path) -> Found:
-    """Return the values at a path of dedup. A tombstone has no fields: its key is looked into, by the same names."""
+    """Return the values at a path that dedup names. A tombstone has no value: the fields are taken from its key."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -57,7 +57,7 @@ def cell(batch: Batch, path: Path) -> Found:
 
 
 def misfit(schema: s.Schema, name: str, error: Exception) -> MisfitError:
-    """Return the error for values of dedup that their column does not hold."""
+    """Return the error for a value which dedup compares and its column cannot hold."""
     return MisfitError(
         f"A value of the type {schema.name or schema.type} has no place in its column: {error}.",
         field=name,

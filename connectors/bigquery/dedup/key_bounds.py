@@ -1,4 +1,4 @@
-"""Bound the keys of staged rows by literals, so that of a table that is clustered by one few blocks are read. Pure.
+"""Bounds the keys of staged rows by literals, so that BigQuery reads few blocks of a table clustered by a key. Pure.
 
 A row that a MERGE looks for has the same key, so a bound that holds all staged keys leaves none out. Few keys are
 listed; more numbers and dates are a range. Texts have no range, as a column may sort them by a collation of its own.
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 LISTED_MOST: Final = 100
 _TEXT_MOST: Final = 2_000
-"""Bounds stand in the description of a staging table, which takes 16,384 characters."""
+"""Listed values have so many characters at most: they stand in a staging table's description, which takes 16,384."""
 _RANGED: Final = frozenset({ColumnType.INTEGER, ColumnType.DATE})
 
 
 class KeyBound(NamedTuple):
-    """What a column of the key holds in some rows. values: all that it holds, or with `is_range` the least and the
-    greatest; dates are texts, as 2026-01-31. `type` is a ColumnType.
+    """Says what a column of the key holds in some rows. `type` is a ColumnType.
+
+    `values` are all its values, or with `is_range` the least and the greatest. Dates are texts, as 2026-01-31.
     """
 
     column: str
@@ -65,7 +66,7 @@ def ranged_keys(columns: Columns, keys: Iterable[str]) -> list[str]:
 
 
 def bounds_of(row: Mapping[str, Any], ranged: Sequence[str]) -> tuple[KeyBound, ...]:
-    """Return the bounds of a batch of a log by what BigQuery answers of it, see `LogParts.batches`."""
+    """Return the bounds of a batch of a log, by the row that the query of `LogParts.batches` gives for it."""
     found = []
     for number, key in enumerate(ranged):
         least, most = row[f"least_{number}"], row[f"most_{number}"]
@@ -77,7 +78,7 @@ def bounds_of(row: Mapping[str, Any], ranged: Sequence[str]) -> tuple[KeyBound, 
 
 
 def united(bounds: Sequence[Sequence[KeyBound]]) -> tuple[KeyBound, ...]:
-    """Return the bounds of several batches together: of the columns that have one in each of them."""
+    """Return bounds that hold for several batches together, for the columns that each of them has a bound for."""
     if not bounds:
         return ()
     of_column = [{bound.column: bound for bound in batch} for batch in bounds]

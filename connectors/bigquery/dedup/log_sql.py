@@ -1,4 +1,4 @@
-"""Make the SQL of a log beside a table: the view of both, and what a compaction asks the log for. Text only.
+"""Makes the SQL for a log beside a table: the view of both, and the queries of a compaction. Text only.
 
 The view reads what the MERGE of a compaction writes, by the same parts of SQL, so that it shows the same rows before,
 between and after the statements of a compaction.
@@ -18,16 +18,16 @@ from connectors.bigquery.rows.quoting import Quote, backticks, literal
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """Shows a table and its log as one. merge: takes the whole log into the table.
+    """Makes the view that shows a table and its log as one. `merge` is the MERGE of the whole log into the table.
 
-    has_appends: some rows of the log are rows of their own, whatever their key.
+    `has_appends`: some rows of the log replace no row, whatever their key.
     """
 
     merge: Merge
     has_appends: bool
 
     def text(self) -> str:
-        """Return the text of the query. The table has one row of each key, and the log any number."""
+        """Return the query of the view. The table has one row of each key, and the log any number of them."""
         merge = self.merge
         table = merge.target
         if merge.has_clears:
@@ -116,15 +116,15 @@ class LogView:
 
 @dataclass(frozen=True, slots=True)
 class LogParts:
-    """Lists, reads and deletes the batches of a log (quoted), which come and go as a whole."""
+    """Makes the statements that list, read and delete batches of a log (quoted). A batch comes and goes as a whole."""
 
     log: str
     quote: Quote = backticks
 
     def batches(self, *, clears: bool, ranged: Sequence[str] = ()) -> str:
-        """Return the query of all batches with what a merge needs to know of each. `clears`: the log has that mark.
+        """Return the query of all batches, with the counts and bounds that a merge needs. `clears`: the log has CLEARS.
 
-        ranged: keys whose range is asked for, as least_0 and most_0 of the first.
+        The range of each key of `ranged` is a pair of columns: least_0 and most_0 for the first.
         """
         batch, bound = self.quote(LOG_BATCH), self.quote(LOG_BOUND)
         marks = {"deletes": IS_DELETE, "appends": IS_APPEND, **({"clears": CLEARS} if clears else {})}

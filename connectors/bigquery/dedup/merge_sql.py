@@ -1,4 +1,4 @@
-"""Make the SQL of deduplication: one guarded MERGE takes staged rows into the table. BigQuery and DuckDB take the text.
+"""Makes the SQL of deduplication: a guarded MERGE of staged rows into the table. BigQuery and DuckDB take the text.
 
 The guard is what makes a replay harmless: a staged row takes the place of a row only if its order is larger. NULL is
 the smallest order, so rows that were there before dedup began give way to any record.
@@ -30,7 +30,10 @@ from connectors.bigquery.rows.quoting import Quote, backticks
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The partitions that are searched: of `column` from `least` on, SQL of a constant, as joins prune nothing."""
+    """Says which partitions a MERGE searches: those of `column` from `least` on.
+
+    `least` is SQL of a constant, as BigQuery leaves no partition out for the values of a join.
+    """
 
     column: str
     least: str
@@ -38,17 +41,18 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One MERGE statement, which is described by names of tables and columns.
+    """Describes one MERGE by names of tables and columns, and makes its statements.
 
-    All members are names of columns but `target`, `staged`, `tombstones` and `cleared`, which are quoted tables.
-    columns: those of the table. keys, order: of dedup; `order` ends with the tie-break. present: columns that the
-    staged tables have; the others become NULL in a row that is replaced. tombstones: where hard deletes are remembered.
-    A key may be a member of a record, as in `key.id`. bound: None searches the whole table. key_bounds: they hold the
-    keys of all staged rows.
+    `target`, `staged`, `tombstones` and `cleared` are quoted tables; the other names are columns.
 
-    takes_earlier: with FIRST, a staged row of smaller order takes a row's place, for batches that come in any order.
-    has_clears: staged rows have the mark CLEARS. cleared: where tombstones with that mark are remembered.
-    deletes_appended: a remembered delete removes rows of their own, too, where they are older.
+    * `columns` are the table's; `present` are those that the staged tables have. The others become NULL in a row.
+    * `keys` and `order` are those of dedup. A key may be a member of a record, as `key.id`; `order` ends with the
+      tie-break.
+    * `tombstones` remembers hard deletes; `cleared` remembers tombstones with the mark CLEARS.
+    * `bound` None: the whole table is searched. `key_bounds` hold the keys of all staged rows.
+    * `takes_earlier`: with FIRST, a staged row of smaller order replaces a row, for batches that come in any order.
+    * `has_clears`: the staged tables have the column CLEARS.
+    * `deletes_appended`: a remembered delete also removes older rows of its key that were appended.
     """
 
     target: str
@@ -99,8 +103,10 @@ class Merge:
         ])  # fmt: skip
 
     def clear(self, now: str) -> Sequence[str]:
-        """Return the statements for tombstones with the mark CLEARS, to be run in turn before all others: they are
-        remembered, then take rows out of what remembers deletes, and last out of the table.
+        """Return the statements for tombstones with the mark CLEARS, to be run in this order before all others.
+
+        The first remembers them, the next removes older deletes from `tombstones`, the last older rows from the table.
+        `now`: SQL of the present time.
         """
         clears = Clears(self.staged, self.keys, self.quote)
         then = "DELETE"
@@ -120,7 +126,7 @@ class Merge:
     def remember_deletes(self, now: str) -> str:
         """Return the MERGE of this batch's deletes into `tombstones`, to be run before `text`.
 
-        `now`: SQL of the moment.
+        `now`: SQL of the present time.
         """
         assert self.tombstones is not None
         marks = [c for c in self.order if c not in self.keys]
@@ -153,7 +159,7 @@ class Merge:
         return self.quote(IS_DELETE)
 
     def append(self) -> str:
-        """Return the MERGE that adds each record as a row of its own, once by its topic, partition and offset."""
+        """Return the MERGE that appends the staged rows with the mark IS_APPEND, one for each record's coordinates."""
         return "\n".join([
             f"MERGE INTO {self.target} AS T",
             f"USING (\n{self._appended_alive()}\n) AS S",
@@ -162,7 +168,7 @@ class Merge:
         ])  # fmt: skip
 
     def appended(self) -> str:
-        """Return SQL that selects the staged rows that are rows of their own, each record once."""
+        """Return SQL that selects the staged rows with the mark IS_APPEND, each record once."""
         columns = ", ".join((*self._staged_names(), self._is_delete))
         rows = "\n  UNION ALL\n".join(
             f"  SELECT {columns} FROM {table} WHERE {self.quote(IS_APPEND)}"  # noqa: S608 - names alone
@@ -185,7 +191,7 @@ class Merge:
         ])  # fmt: skip
 
     def same_place(self, one: str, other: str) -> str:
-        """Return SQL that is true if two aliases are of the same record, by its coordinates."""
+        """Return SQL that is true if the rows of two aliases are from the same record, by its coordinates."""
         coordinates = (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET)
         same = " AND ".join(f"{one}.{q} = {other}.{q}" for q in map(self.quote, coordinates))
         # Rows from before ids were kept have none.
@@ -193,14 +199,14 @@ class Merge:
         return f"{same} AND ({a} = {b} OR {a} IS NULL OR {b} IS NULL)"
 
     def ref(self, alias: str, name: str, *, is_flat: bool = False) -> str:
-        """Return SQL of a column, or of a member of a record; with `is_flat` that is a column, too."""
+        """Return SQL of a column or a record's member; with `is_flat` the member is a column of its own."""
         parts = [flat(name)] if is_flat else name.split(".")
         return ".".join((alias, *map(self.quote, parts)))
 
     def same(self, one: str, other: str, *, is_flat: bool = False) -> str:
-        """Return SQL that is true if the keys are equal.
+        """Return SQL that is true if the rows of two aliases have equal keys.
 
-        With `is_flat` the members of records are columns in `other`.
+        With `is_flat` the members of records are columns of their own in `other`.
         """
         pairs = ((self.ref(one, key), self.ref(other, key, is_flat=is_flat)) for key in self.keys)
         return " AND ".join(f"{a} = {b}" for a, b in pairs)
@@ -236,7 +242,7 @@ class Merge:
         ])  # fmt: skip
 
     def source(self) -> str:
-        """Return SQL that selects of the winners those that no remembered delete is newer than."""
+        """Return SQL that selects the winners, without those for which a newer delete is remembered."""
         if self.tombstones is None:
             return self.winners()
         # A delete goes on although its tombstone, just written, is as new as itself.
@@ -250,7 +256,7 @@ class Merge:
         return [self.quote(name) for name in self.columns if name in self.present]
 
     def value(self, name: str) -> str:
-        """Return SQL of what a column gets from a staged row, of the alias S."""
+        """Return SQL of the value that a column gets from the staged row of alias S."""
         if name == SOFT_DELETED and self.deletes is Deletes.SOFT:
             return f"S.{self._is_delete}"
         return f"S.{self.quote(name)}" if name in self.present else "NULL"

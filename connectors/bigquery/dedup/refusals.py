@@ -1,4 +1,4 @@
-"""Make the errors of refused records, in words for a person."""
+"""Makes the errors of refused records, in words for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of deduplication: which records are one row, and which of them stays. Values only.
+"""Holds the rules of deduplication: which records are one row, and which of them stays. Values only.
 
 Two records are one row when all their dedup fields are equal, wherever they come from: the scope is the table, not a
 topic partition. Of these the one with the largest order stays (keep=latest): the tuple of the order fields, then
@@ -20,42 +20,45 @@ from connectors.bigquery.rows.paths import COORDINATES, Path, Root
 from connectors.bigquery.rows.table_schema import REPEATED, ColumnSchema, ColumnType
 
 DELETE_FIELD: Final = re.compile(r"(?P<path>[^=]+)=(?P<value>.*)")
-"""Reads a value of dedup.delete that is a field and what it holds in a delete."""
+"""Takes a value of dedup.delete apart that has the form field=value: the field's value marks a delete."""
 KAFKA_TOPIC: Final = "_kafka_topic"
 KAFKA_TOPIC_ID: Final = "_kafka_topic_id"
 KAFKA_PARTITION: Final = "_kafka_partition"
 KAFKA_OFFSET: Final = "_kafka_offset"
 KAFKA_TIMESTAMP: Final = "_kafka_timestamp"
 IS_DELETE: Final = "_dedup_is_delete"
-"""Column of staging tables: the record deletes its row."""
+"""This column of staging tables is true if the record deletes its row."""
 IS_APPEND: Final = "_dedup_is_append"
-"""Column of staging tables: the record is a row of its own, whatever its key."""
+"""This column of staging tables is true if the record is appended, as a row that replaces none."""
 CLEARS: Final = "_dedup_clears"
-"""Column of staging tables, and of tables with a view: the record is a tombstone without an order. It removes what its
-topic partition brought before it under its key, and what comes after it starts anew."""
+"""This column is true if the record is a tombstone without an order (a field of dedup.order.by).
+
+It removes the rows of its key that its topic partition brought before it; later ones are rows of a new beginning.
+Staging tables have it, and tables with a view.
+"""
 INSERT_ID: Final = "_insert_id"
-"""Column of rows that are added without dedup: the id by which BigQuery tells a row that is sent again."""
+"""This column of rows that are added without dedup holds the id by which BigQuery knows a row that is sent again."""
 SOFT_DELETED: Final = "_deleted"
-"""Column with dedup.delete=soft: the row's record was a delete."""
+"""With dedup.delete=soft, this column is true if the row's last record was a delete."""
 DELETED_AT: Final = "_dedup_deleted_at"
-"""Column of tables that remember deletes: when the delete was merged."""
+"""This column of tables that remember deletes says when a delete was merged."""
 PLACE: Final = (Path(Root.PARTITION), Path(Root.OFFSET), Path(Root.TOPIC), Path(Root.TOPIC_ID))
-"""What tells a record from every other one, also from one of a topic that was made anew."""
+"""These paths tell a record from all others, also from those of a topic that was made anew."""
 TIE_BREAK: Final = (Path(Root.TIMESTAMP), *PLACE)
-"""Offsets of two partitions, or of a topic made anew, say nothing of what came first: time does."""
+"""By these paths records of an equal order are sorted. Time is first, as offsets of two partitions say nothing."""
 
 
 class Keep(StrEnum):
-    """The choice which of several records of one row stays."""
+    """Says which of several records of one row stays."""
 
     LATEST = "latest"
     FIRST = "first"
 
 
 class Deletes(StrEnum):
-    """The choice which records delete a row, and how.
+    """Says which records delete a row, and how.
 
-    REFUSE: none, and a tombstone is a bad record (without dedup).
+    REFUSE is for tables without dedup: no record deletes, and a tombstone is a bad record.
     """
 
     TOMBSTONE = "tombstone"
@@ -66,7 +69,7 @@ class Deletes(StrEnum):
 
 
 class NullKey(StrEnum):
-    """What becomes of a record that lacks a dedup field."""
+    """Says what becomes of a record that lacks a dedup field."""
 
     FAIL = "fail"
     DLQ = "dlq"
@@ -75,12 +78,14 @@ class NullKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DedupRules:
-    """The settings `dedup.*`; without fields there is no dedup.
+    """Holds the settings `dedup.*`; without fields there is no dedup.
 
-    `delete_field`: where `delete_value` marks a delete (dedup.delete=path=value). `has_coordinates`: rows have columns
-    for topic, partition and offset without dedup, too. clears: a tombstone that lacks a field of `order_by` removes
-    what its partition brought before it; else it is a bad record. stores_clears: the table tells such tombstones.
-    appends: each record with a value is a row of its own, and a delete removes all older rows of its key.
+    * `delete_field`: a record is a delete if this field is `delete_value` (dedup.delete=path=value).
+    * `has_coordinates`: rows have columns for topic, partition and offset even without dedup.
+    * `clears`: a tombstone that lacks a field of `order_by` removes the rows that its partition brought before it;
+      otherwise it is a bad record.
+    * `stores_clears`: the table has the column CLEARS, which marks such tombstones.
+    * `appends`: each record with a value is appended, and a delete removes all older rows of its key.
     """
 
     fields: tuple[Path, ...]
@@ -98,7 +103,7 @@ class DedupRules:
 
 @dataclass(frozen=True, slots=True)
 class PathColumn:
-    """A path, and the column of the table that holds its value. `is_own`: the column is there for dedup alone."""
+    """Holds a path and the column of the table with its values. `is_own`: the column exists for dedup alone."""
 
     path: Path
     column: str
@@ -107,7 +112,7 @@ class PathColumn:
 
 @dataclass(frozen=True, slots=True)
 class DedupColumns:
-    """The columns of the table that have the values of keys and order. `order` ends with the tie-break."""
+    """Holds the columns of the table with the values of keys and order. `order` ends with the tie-break."""
 
     keys: tuple[PathColumn, ...]
     order: tuple[PathColumn, ...]

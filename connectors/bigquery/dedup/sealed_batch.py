@@ -1,4 +1,4 @@
-"""A batch of one table's rows on its way: what is written together, and where each row stands in Kafka. Values only."""
+"""Holds rows of one table that are written together, and the partition and offset of each. Values only."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Refusals = Mapping[int, Exception]
-"""Rows of a batch that BigQuery does not take, by their place in the batch, each with the reason."""
+"""Holds the reasons for which BigQuery does not take rows, by the index of the row in its batch."""
 
 
 class OffsetRange(NamedTuple):
-    """The first and last offset that a partition's rows have in a batch."""
+    """Holds the first and the last offset of a partition's rows in a batch."""
 
     first: int
     last: int
@@ -27,9 +27,9 @@ class OffsetRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The rows of one put, which have their offsets in its partition.
+    """Holds the rows of one put, which are all from one partition, and their offsets.
 
-    topic_id: of its topic, None where it is not known.
+    `topic_id` is the id of their topic; None: it is not known.
     """
 
     partition: TopicPartition
@@ -49,7 +49,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class SealedBatch:
-    """Rows of one table that are written together. columns: the table's. bound: SQL of the least partition searched."""
+    """Holds rows of one table that are written together, and the table's columns.
+
+    `bound` is SQL of the first partition of the table that is searched for their keys.
+    """
 
     target: str
     pieces: Sequence[Piece]
@@ -62,7 +65,7 @@ class SealedBatch:
 
     @property
     def tables(self) -> list[pa.Table]:
-        """Return the rows, as an Arrow table for each put."""
+        """Return the rows as Arrow tables, one for each put."""
         return [piece.rows for piece in self.pieces]
 
     @property
@@ -79,21 +82,21 @@ class SealedBatch:
 
     @property
     def deletes(self) -> int:
-        """Return the number of rows that delete one."""
+        """Return the number of rows that are deletes."""
         return self._marked(IS_DELETE)
 
     @property
     def clears(self) -> int | None:
-        """Return the number of deletes without an order; None where rows are not marked so."""
+        """Return the number of tombstones without an order; None if the rows have no column CLEARS."""
         return self._marked(CLEARS) if all(CLEARS in table.column_names for table in self.tables) else None
 
     @property
     def appends(self) -> int:
-        """Return the number of rows that are rows of their own, whatever their key."""
+        """Return the number of rows that are appended and replace none."""
         return self._marked(IS_APPEND)
 
     def with_members_of(self, table: Columns) -> SealedBatch:
-        """Return the batch with all members that a table's records have, null in its rows; itself where it has them."""
+        """Return the batch with those members of a table's records that it lacks, as nulls; itself if it lacks none."""
         columns = grown(self.columns, table)
         if columns == self.columns:
             return self
@@ -113,7 +116,7 @@ class SealedBatch:
         return replace(self, pieces=pieces or [self.pieces[0].slice(0, 0)])
 
     def without(self, rows: Collection[int]) -> SealedBatch:
-        """Return the batch without these rows, given by their place in the batch."""
+        """Return the batch without the rows of these indices."""
         import pyarrow as pa
 
         pieces, before = [], 0
@@ -126,7 +129,7 @@ class SealedBatch:
         return replace(self, pieces=pieces)
 
     def places(self, rows: Sequence[int]) -> dict[TopicPartition, list[tuple[int, int]]]:
-        """Return the offset of each of these rows and its place in the batch, by partition."""
+        """Return the offset and the index of each of these rows, by partition."""
         found: dict[TopicPartition, list[tuple[int, int]]] = {}
         before, left = 0, sorted(rows)
         for piece in self.pieces:

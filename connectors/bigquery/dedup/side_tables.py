@@ -1,23 +1,23 @@
-"""Name the tables that stand beside a deduplicated table, and the columns of its log. Values only."""
+"""Gives the names of a deduplicated table's helper tables, its labels, and the columns of its log. Values only."""
 
 from __future__ import annotations
 
 from typing import Final
 
 LOG_BATCH: Final = "_dedup_batch"
-"""It is the column of logs with the load job that a row came by, whose rows are seen all at once or not at all."""
+"""This column of a log holds the load job of a row. The rows of a job are seen all at once or not at all."""
 LOG_BOUND: Final = "_dedup_bound"
-"""Column of logs: SQL of the least partition that is searched for the row; NULL: all are."""
+"""This column of a log holds SQL of the first partition that is searched for the row's key; NULL: all are."""
 MODE_LABEL: Final = "kafka-connect-dedup-mode"
 """The label of a table that says which mode dedup.mode=auto has chosen for it."""
 REASON_LABEL: Final = "kafka-connect-dedup-reason"
-"""Why the mode was chosen, as a code: a label takes no sentence."""
+"""The label of a table that says why its mode was chosen, as a code, as labels take no sentence."""
 KEYS_LABEL: Final = "kafka-connect-dedup-keys"
 """The label of a table that says, as a hash, which columns tell its rows apart, and of which fields they are."""
 
 
 def merges_table(target: str) -> str:
-    """Return the name of the empty table whose label notes how far the line of a table is."""
+    """Return the name of the empty table whose label holds how far the line of merges into a table is."""
     return f"_{target}_merges"
 
 
@@ -27,10 +27,10 @@ def deletes_table(target: str) -> str:
 
 
 def cleared_table(target: str) -> str:
-    """Return the name of the table that remembers up to which offset tombstones without an order cleared a key."""
+    """Return the name of the table with the offset up to which tombstones without an order have removed a key."""
     return f"_{target}_cleared"
 
 
 def log_table(target: str) -> str:
-    """Return the name of the table that has what was not merged into a table yet, with dedup.mode=compact."""
+    """Return the name of the log of a table, which with dedup.mode=compact has the rows that are not merged yet."""
     return f"_{target}_log"

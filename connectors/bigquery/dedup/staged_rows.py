@@ -1,6 +1,6 @@
-"""Make a batch into rows of a staging table: columns in the table's types, keys, order, deletes; and the rows refused.
+"""Makes rows of a staging table from a batch: in the table's types, with keys, order and marks; and finds bad rows.
 
-It changes nothing, so whatever it raises leaves the sink as it was. Columns stay Arrow: no object per record.
+It changes no state, so an error leaves the sink as it was. Columns stay Arrow: no object is made per record.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _NO_EXTRAS = Extras()
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Rows that are to be staged, in the order of their offsets.
+    """Holds rows that are to be staged, in the order of their offsets.
 
-    bad: rows of the batch as it was put. late: how many rows were. oldest_us, newest_us: of the times of rows'
-    partitions, where there is a window.
+    `bad` has the errors of bad rows by their index in the batch that was put. `late` is the number of late rows.
+    With a window, `oldest_us` and `newest_us` are the first and last time of the table's partitions for these rows.
     """
 
     rows: pa.Table
@@ -60,9 +60,10 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What becomes of the records of one schema in one table. `table`: its columns, dedup's own among them.
+    """Makes rows for one table of records of one schema. `table` are its columns, those for dedup among them.
 
-    `name`: the table's, for people. `insert_id`: whose values make INSERT_ID; empty: rows have none.
+    `name` is the table's, for messages. The values at the paths `insert_id` make INSERT_ID; without paths there is
+    none.
     """
 
     table: Columns
@@ -75,9 +76,10 @@ class Admission:
     name: str = ""
 
     def admit(self, batch: Batch, newest_us: int | None = None) -> Admitted:
-        """SchemaError when a dedup field is missing, or when no value of a field has a place in its column.
+        """Return the rows to stage, and the bad ones of the batch.
 
-        `newest_us`: the latest time of a partition so far, see `Window`.
+        SchemaError: a dedup field is missing, or no value of some field fits its column. `newest_us` is the latest time
+        of a partition so far, see `Window`.
         """
         import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Make the SQL of dedup.mode=view: of all records that were added, the one of each key that stays. Text only."""
+"""Makes the SQL of dedup.mode=view: a view with the record of each key that stays, of all that were added."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from connectors.bigquery.rows.quoting import Quote, backticks
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A table in which a mode that merges remembers deletes. table: quoted. columns: those of it, members flat.
+    """Holds a table (quoted) in which a mode that merges has remembered deletes, and its columns, with members flat.
 
-    mark: the column of the view's table that such a delete would have had there.
+    `mark` is the column that would mark such a delete in the view's own table.
     """
 
     table: str
@@ -33,10 +33,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class LatestView:
-    """A view of a table to which every record is added. table: quoted. columns: those of the table.
+    """Makes a view of a table (quoted) to which every record is added. `columns` are the table's.
 
-    keys, order: as of a MERGE. Rows without a key are rows of their own, records among them each once. memories:
-    deletes that were merged before the table got every record; they hide what is older, as if they were in the table.
+    `keys` and `order` are as in `Merge`. Each row without a key is shown, each record once. `memories` hold deletes
+    that were merged before the table got every record; they hide older rows as if they were in the table.
     """
 
     table: str

@@ -1,4 +1,4 @@
-"""Apply dedup.window: which partitions of a table are searched for a row, and which records are late. Pure.
+"""Applies dedup.window: which partitions of a table are searched for a row, and which records are late. Pure.
 
 A record is late when the time of its partition lies further back than the window behind the newest one that its task
 has seen for the table. Times are microseconds since 1970, in UTC.
@@ -23,7 +23,7 @@ PARTITIONABLE: Final = frozenset({ColumnType.DATE, ColumnType.DATETIME, ColumnTy
 
 
 class Late(StrEnum):
-    """What becomes of a record that is late."""
+    """Says what becomes of a record that is late."""
 
     MERGE = "merge"
     DLQ = "dlq"
@@ -52,7 +52,7 @@ class Window:
     late: Late
 
     def times(self, rows: pa.Table) -> pa.Array:
-        """Return the times of rows' partitions, int64 with nulls."""
+        """Return the times of the partitions of rows in microseconds, as int64 with nulls."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -71,7 +71,7 @@ class Window:
         return pc.less(times, newest_us - self.length_ms * 1000).fill_null(False)
 
     def bound(self, oldest_us: int) -> str:
-        """Return SQL of the least time of the partitions that are searched for rows not older than `oldest_us`."""
+        """Return SQL of the first time that is searched for rows of which none is older than `oldest_us`."""
         least = max(oldest_us - self.length_ms * 1000, -62_135_596_800_000_000)
         moment = _EPOCH + timedelta(microseconds=least)
         if self.type is ColumnType.DATE:
@@ -81,9 +81,9 @@ class Window:
 
 
 def newest_of(times: pa.Array, before_us: int | None, now_us: int) -> int | None:
-    """Return the latest of these times and one before.
+    """Return the latest of these times and of the former latest one.
 
-    What lies in the future counts as now: else one record of a wrong clock would make all others late.
+    A time in the future counts as now; otherwise one record of a wrong clock would make all others late.
     """
     import pyarrow.compute as pc
 

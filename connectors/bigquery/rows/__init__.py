@@ -1,1 +1,1 @@
-"""Holds records as rows and columns of BigQuery."""
+"""Turns records into rows and columns of BigQuery."""

@@ -1,5 +1,4 @@
-"""Make columns that hold no field of the value: the record's key and coordinates, by the Java connector's settings.
-Pure.
+"""Makes the columns with a record's key and coordinates that the Java connector's settings name. Pure.
 
 Source: KafkaDataBuilder and SchemaManager of the WePay connector 2.6.
 """
@@ -26,7 +25,7 @@ _COORDINATES_SCHEMA: Final = s.struct(
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """The columns that are named by kafkaKeyFieldName and kafkaDataFieldName; empty: no such column."""
+    """Holds the names of the columns for key and coordinates (kafkaKeyFieldName, kafkaDataFieldName); empty: none."""
 
     key_column: str = ""
     coordinates_column: str = ""

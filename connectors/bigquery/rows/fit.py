@@ -1,4 +1,4 @@
-"""Make Arrow values of Connect types into the Arrow type of a column, or refuse them row by row. Pure; lossless.
+"""Casts values of Connect types to the Arrow type of a column without loss, or refuses them row by row. Pure.
 
 The one exception is a Decimal in a FLOAT column, which `decimalHandlingMode=FLOAT` asks for.
 """
@@ -31,7 +31,7 @@ _DATE_DAYS: Final = (-719_162, 2_932_896)
 def fitted_rows(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> Mapping[int, SchemaError]:
     """Return the rows whose value has no place in the column, each with the reason.
 
-    They are found by halving, so good rows are cheap.
+    All are tried at once, then halves of what fails, so good rows are cheap.
     """
     bad: dict[int, SchemaError] = {}
 

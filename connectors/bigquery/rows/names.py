@@ -17,14 +17,14 @@ _RESERVED: Final = ("_table_", "_file_", "_partition", "_row_timestamp", "__root
 
 
 def plain(name: str) -> str:
-    """Return the name with `_` for all but ASCII letters, digits and `_`, as the Java connector sanitizes it."""
+    """Return the name as the Java connector sanitizes it: only ASCII letters, digits and `_`, with `_` for all else."""
     found = _NOT_PLAIN.sub("_", name)
     return f"_{found}" if found[:1].isdigit() else found
 
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The rule that names the columns of fields. `is_sanitizing` is sanitizeFieldNames."""
+    """Gives the columns of fields their names. `is_sanitizing` is sanitizeFieldNames."""
 
     is_sanitizing: bool
 
@@ -45,7 +45,7 @@ class FieldNames:
 
 @dataclass(frozen=True, slots=True)
 class TableNames:
-    """The rule that names the tables of topics. A topic of `mapped` (topic2TableMap) is never sanitized."""
+    """Gives the tables of topics their names. A name out of `mapped` (topic2TableMap) is never sanitized."""
 
     is_sanitizing: bool
     mapped: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,4 +1,4 @@
-"""Find places in a record that settings name: fields of the value or the key, headers, coordinates. Pure.
+"""Finds the places in records that settings name: fields of the value or the key, headers, coordinates. Pure.
 
 `id` and `order.id` are fields of the value, `__key` and `__key.id` the key or a field of it, `__header.x` a header;
 `__topic`, `__topic_id`, `__partition`, `__offset` and `__timestamp` are the record's coordinates in Kafka.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Root(StrEnum):
-    """The part of a record that a path begins in, and how it is written. VALUE is not written."""
+    """Names the part of a record in which a path begins, as it is written. VALUE is left out in a path."""
 
     VALUE = "value"
     KEY = "__key"
@@ -38,7 +38,7 @@ COORDINATES: Final = frozenset({Root.TOPIC, Root.TOPIC_ID, Root.PARTITION, Root.
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A path that was parsed. `names`: of the field and its members, outermost first; of a header, its one name."""
+    """Holds a parsed path. `names` are those of the field and its members, outermost first, or a header's one name."""
 
     root: Root
     names: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The values at a path, one for each row; null where a row has none."""
+    """Holds the values at a path and their schema: one value for each row, null where a row has none."""
 
     values: pa.Array
     schema: s.Schema
@@ -109,7 +109,7 @@ def find(batch: Batch, path: Path) -> Found:
 
 
 def schema_of(column: Column) -> s.Schema:
-    """Return the schema of a column; without one that of its Arrow form."""
+    """Return the schema of a column, or one made of its Arrow type where it has none."""
     return column.schema if column.schema is not None else connect_schema(column.arrow().type)
 
 
@@ -135,7 +135,7 @@ def _member(batch: Batch, column: Column, path: Path) -> Found:
 
 
 def unreadable_headers(batch: Batch, paths: Iterable[Path]) -> dict[int, ConnectError]:
-    """Return the rows whose header at one of these paths is no text, each with its error."""
+    """Return an error for each row that has a header at one of these paths which is no text, by the row's index."""
     found: dict[int, ConnectError] = {}
     for path in paths:
         if path.root is not Root.HEADER:

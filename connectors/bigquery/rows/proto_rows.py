@@ -1,8 +1,8 @@
-"""Make rows into the protobuf messages of the Storage Write API: a descriptor of the columns, a message per row. Pure.
+"""Encodes rows as protobuf messages of the Storage Write API: a descriptor of the columns, a message per row. Pure.
 
-Change data capture takes no Arrow. Columns become messages without an object per row. Source of the forms: Google's
-"Data type conversions" of the Storage Write API: DATE is days, TIMESTAMP is microseconds since 1970, what protobuf
-lacks is text.
+Rows for BigQuery's change data capture cannot be sent as Arrow. No object is made per row. Source of the forms: "Data
+type conversions" in Google's documentation of that API. A DATE is days, a TIMESTAMP microseconds since 1970; types that
+protobuf lacks are texts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TYPES: Final = {
 
 
 def descriptor_of(columns: Columns, name: str = "Row") -> Any:
-    """Return the DescriptorProto of rows with these columns. SchemaError: a column's name is none in protobuf."""
+    """Return the DescriptorProto of rows with these columns. SchemaError: protobuf takes no such name of a column."""
     from google.protobuf import descriptor_pb2
 
     found = descriptor_pb2.DescriptorProto(name=name)
@@ -49,7 +49,7 @@ def descriptor_of(columns: Columns, name: str = "Row") -> Any:
 
 
 def messages_of(rows: pa.Table, columns: Columns, descriptor: Any) -> pa.BinaryArray:
-    """Return a message per row. `rows`: these columns, in the Arrow types of `types.arrow_type_of`."""
+    """Return a message per row. `rows` have these columns, in the Arrow types of `types.arrow_type_of`."""
     import pyarrow as pa
     from google.protobuf import descriptor_pb2, descriptor_pool
     from ptars import HandlerPool
@@ -65,7 +65,7 @@ def messages_of(rows: pa.Table, columns: Columns, descriptor: Any) -> pa.BinaryA
 
 
 def joined(messages: pa.BinaryArray) -> bytes:
-    """Return the messages as ProtoRows of the Storage Write API."""
+    """Return the messages joined into one ProtoRows of the Storage Write API."""
     import pyarrow as pa
     from google.cloud.bigquery_storage_v1 import types
     from ptars import HandlerPool
@@ -101,14 +101,14 @@ def _plain(array: pa.Array, column: ColumnSchema) -> pa.Array:
 
 
 def order_sections(values: pa.Int64Array) -> pa.StringArray:
-    """Return signed numbers as sections of a sequence number, which sort as the numbers do; null is the smallest."""
+    """Return signed numbers as sections of a change sequence number, which sort as they do; null is the smallest."""
     import pyarrow.compute as pc
 
     return sections(pc.bit_wise_xor(values.fill_null(-(2**63)), -(2**63)))
 
 
 def sections(values: pa.Int64Array) -> pa.StringArray:
-    """Return unsigned numbers of 64 bits as sections of a sequence number: 16 hexadecimal digits each."""
+    """Return unsigned 64-bit numbers as sections of a change sequence number: 16 hexadecimal digits each."""
     import pyarrow.compute as pc
 
     parts = [_digits().take(pc.bit_wise_and(pc.shift_right(values, bits), 0xFFFF)) for bits in (48, 32, 16, 0)]

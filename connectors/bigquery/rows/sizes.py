@@ -1,4 +1,4 @@
-"""Tell how large rows are, and which of them one request takes. Pure.
+"""Tells how large rows are, and cuts them into parts that one request takes. Pure.
 
 Sizes are those of Arrow; JSON's are about the same.
 """
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROW_BYTES: Final = 9 * 1024 * 1024
-"""What one row may have: a request of insertAll or AppendRows takes 10 MB, everything around the row included."""
+"""A row may have so many bytes: a request of insertAll or AppendRows takes 10 MB, with all around the row."""
 
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB")
 
 
 def bytes_told(number: float) -> str:
-    """Return bytes for people, in the unit that fits, as `0.98 GiB`."""
+    """Return a number of bytes as text for people, in a fitting unit, as `0.98 GiB`."""
     for unit in _UNITS:
         if number < 1000:
             return f"{number:,.0f} B" if unit == "B" else f"{number:,.2f} {unit}"
@@ -32,7 +32,7 @@ def bytes_told(number: float) -> str:
 
 
 def too_large(rows: pa.Table, most_bytes: int) -> dict[int, Exception]:
-    """Return the rows that are larger than `most_bytes`, each with the reason."""
+    """Return an error for each row that is larger than `most_bytes`, by the row's index."""
     import pyarrow.compute as pc
 
     if rows.nbytes <= most_bytes:
@@ -53,7 +53,7 @@ def _too_large_error(size_bytes: int) -> ConnectError:
 def parts(
     rows: pa.Table, most_bytes: int, most_rows: int, leave_out: Collection[int] = ()
 ) -> Iterator[tuple[int, int]]:
-    """Cut rows into runs (first, end) of at most so many bytes and rows, or of one row, without those to leave out."""
+    """Yield runs (first, end) of rows, each of at most so many bytes and rows, or of one row, without `leave_out`."""
     import pyarrow.compute as pc
 
     if not leave_out and rows.nbytes <= most_bytes:
@@ -72,7 +72,7 @@ def parts(
 
 
 def runs_without(first: int, end: int, rows: Collection[int]) -> list[tuple[int, int]]:
-    """Return the rows first..end-1 without these, as runs."""
+    """Return the runs (first, end) of rows that are left of first..end-1 without `rows`."""
     edges = [first - 1, *sorted(rows), end]
     return [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b]
 

@@ -1,4 +1,4 @@
-"""The columns of a table, as BigQuery describes them. Values only."""
+"""Describes the columns of a table as BigQuery's REST API does. Values only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPEATED: Final = "REPEATED"
 
 
 class ColumnType(StrEnum):
-    """The types that BigQuery has, by their names in its REST API."""
+    """Holds BigQuery's types, by their names in its REST API."""
 
     INTEGER = "INTEGER"
     FLOAT = "FLOAT"
@@ -32,14 +32,14 @@ class ColumnType(StrEnum):
 
 
 _STANDARD_SQL: Final = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
-"""Names of standard SQL that the REST API takes, too."""
+"""The REST API takes these names of standard SQL, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnSchema:
-    """A column that a table has, or a member of a record. `precision` and `scale` None: the type's own.
+    """Describes a column of a table, or a member of a record. `precision` and `scale` None: the type's own.
 
-    max_length: of a STRING in characters, of BYTES in bytes; None: no limit.
+    `max_length` counts the characters of a STRING or the bytes of BYTES; None: no limit.
     """
 
     name: str
@@ -102,9 +102,9 @@ def by_name(columns: Sequence[ColumnSchema]) -> dict[str, ColumnSchema]:
 
 
 def with_properties(columns: Columns, now: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return columns in the form of the REST API, with what a table has set on its own ones that is not known here.
+    """Return columns in the form of the REST API, with the table's own further properties of each.
 
-    now: the table's columns in that form. A change that left out a description or a policy tag would take it away.
+    `now` are the table's columns in that form. A change without their descriptions or policy tags would remove these.
     """
     told = {str(member["name"]).lower(): member for member in now}
     found = []
@@ -116,9 +116,9 @@ def with_properties(columns: Columns, now: Iterable[Mapping[str, Any]]) -> list[
 
 
 def grown(columns: Columns, table: Columns) -> Columns:
-    """Return the columns, their records with the members that those of a table have now.
+    """Return the columns with all members that the table's records have now.
 
-    A record that has a member which the table's lacks is left as it is.
+    A record with a member that the table's record lacks is left as it is.
     """
     now = by_name(table)
     return tuple(_grown(column, now.get(column.name.lower(), column)) for column in columns)

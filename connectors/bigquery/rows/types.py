@@ -1,4 +1,4 @@
-"""Tell which column a Connect type becomes, and the Arrow type of its values in a Parquet file. Pure.
+"""Tells which column a Connect type becomes, and the Arrow type of its values in a Parquet file. Pure.
 
 | Connect                         | BigQuery                                             |
 | ------------------------------- | ---------------------------------------------------- |
@@ -46,14 +46,15 @@ _LOGICAL: Final = {
 _DEBEZIUM_TIMESTAMPS: Final = frozenset({f"{NAMESPACE}Timestamp", f"{NAMESPACE}MicroTimestamp"})
 NUMERIC_DIGITS: Final = (38, 9)
 BIGNUMERIC_DIGITS: Final = (76, 38)
-"""The precision and scale that can hold every NUMERIC and, but for the 77th digit, every BIGNUMERIC."""
+"""A Decimal of this precision and scale can hold every NUMERIC and, but for its 77th digit, every BIGNUMERIC."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypeRules:
-    """How columns are made of schemas. `decimals`: FLOAT, NUMERIC or BIGNUMERIC. `nullable`: no column is REQUIRED.
+    """Says how columns are made of schemas. `decimals` is FLOAT, NUMERIC or BIGNUMERIC.
 
-    `debezium_integers`: Debezium's timestamps are INTEGER. `chosen`: types of fields by their path.
+    With `nullable` no column is REQUIRED; with `debezium_integers` Debezium's timestamps are INTEGER. `chosen` holds
+    the types of fields by their path, which table.column.types names.
     """
 
     names: FieldNames
@@ -99,7 +100,7 @@ def column_of(name: str, schema: s.Schema, rules: TypeRules, path: str) -> Colum
 
 
 def arrow_type_of(column: ColumnSchema) -> pa.DataType:
-    """Return the Arrow type of a column's values as they are loaded."""
+    """Return the Arrow type in which a column's values are loaded."""
     import pyarrow as pa
 
     if column.mode == REPEATED:

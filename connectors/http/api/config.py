@@ -150,7 +150,7 @@ class HttpSinkConfig(ConnectorConfig):
             yield ConfigProblem("connection.user", "auth.type=BASIC needs connection.user.")
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Yield what is not as in Java."""
+        """Yield a note for each key that does something else than in Java."""
         if self.with_prefix(_REPORTER):
             yield ConfigProblem(
                 "reporter.error.topic.name",
@@ -159,7 +159,7 @@ class HttpSinkConfig(ConnectorConfig):
             )
 
     def plan(self) -> Plan:
-        """Return what these settings come to. ConfigError: a TLS file cannot be used."""
+        """Return the plan by which records are sent with these settings. ConfigError: a TLS file cannot be used."""
         is_json = self.body_format.lower() == "json"
         base, path = split_url(str(self.url))
         given: Mapping[str, str] = self.with_prefix(_SSL)
@@ -199,13 +199,13 @@ class HttpSinkConfig(ConnectorConfig):
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """Return a URL's protocol and host, and what is behind them."""
+    """Return a URL in two parts: protocol and host, and the path with all behind it."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}", urlunsplit(parts._replace(scheme="", netloc="")) or "/"
 
 
 def url_problems(name: str, url: str) -> Iterator[ConfigProblem]:
-    """Yield what is wrong with a URL that may hold values of records: they may not choose the host."""
+    """Yield a problem where a URL is none of HTTP, or where values of records would choose its host."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         yield ConfigProblem(name, f"Invalid value for configuration {name}: it is no URL of HTTP.")
@@ -214,7 +214,7 @@ def url_problems(name: str, url: str) -> Iterator[ConfigProblem]:
 
 
 def header_problems(name: str, headers: Iterable[str]) -> Iterator[ConfigProblem]:
-    """Yield a problem where a text is no header. None of them is shown: it may be a secret."""
+    """Yield a problem where a text is no header. The text is not shown, as it may be a secret."""
     if any(":" not in one or not one.isprintable() or not _pair(one)[0] for one in headers):
         yield ConfigProblem(name, f"Invalid value for configuration {name}: write each header as name:value.")
 
@@ -225,7 +225,7 @@ def _pair(header: str) -> tuple[str, str]:
 
 
 class AivenHttpSinkConfig(ConnectorConfig):
-    """The same by the keys of Aiven's connector: values with a schema, and maps, are JSON."""
+    """Says what is sent where by the keys of Aiven's connector: values with a schema, and maps, are sent as JSON."""
 
     url: Url = key("http.url", importance="high", group=CONNECTION, doc="The URL that records are sent to by POST.")
     auth_type: Annotated[String, one_of("none", "static")] = key(
@@ -267,7 +267,7 @@ class AivenHttpSinkConfig(ConnectorConfig):
             yield ConfigProblem("http.headers.authorization", "http.authorization.type=static needs it.")
 
     def plan(self) -> Plan:
-        """Return what these settings come to."""
+        """Return the plan by which records are sent with these settings."""
         base, path = split_url(str(self.url))
         own = {"Content-Type": self.content_type} if self.content_type else {}
         if self.auth_type == "static" and self.authorization is not None:

@@ -1,4 +1,4 @@
-"""Says how records become requests: what the keys of Confluent's and of Aiven's sinks come to. Pure."""
+"""Makes requests of records, by a plan that Confluent's and Aiven's keys both come to. Pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FIELD: Final = re.compile(r"\$\{([^}]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Tells whom to ask and with what.
+    """Tells where records are sent, and in which form.
 
-    path: behind the peer's URL, with `${topic}`, `${key}` and `${field}` in it. as_json: bodies are JSON, else texts;
-    plain_texts: a value that is a text alone is sent as it is all the same. batch_rows: how many records a request has
-    at most. retried: the statuses after which a request is sent again, `retries` times. on_null: ignore, delete or
-    fail. leaves_out: refused records are left out.
+    `path` is appended to the peer's URL; `${topic}`, `${key}` and `${field}` in it are replaced. With `as_json` bodies
+    are JSON, else texts; `plain_texts`: a value that is a text is sent as it is even then. A request has `batch_rows`
+    records at most. After a status in `retried` it is sent again, `retries` times. `on_null` says what a record without
+    a value does: ignore, delete or fail. With `leaves_out` the task goes on without records that the server refuses.
     """
 
     peer: Peer
@@ -46,7 +46,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Holds one request. rows: the indices in the batch of its records, in order."""
+    """Holds one request. `rows` are the indices of its records in the batch, in order."""
 
     method: str
     path: str
@@ -55,7 +55,7 @@ class Request:
 
 
 def requests_of(plan: Plan, batch: Batch) -> tuple[list[Request], dict[int, Exception]]:
-    """Return the requests of a batch, in order, and the rows that can be in none, with the reason.
+    """Return the requests of a batch, in order, and the rows that no request can hold, each with the reason.
 
     The same batch gives the same requests. SchemaError: the values have no form in JSON.
     """
@@ -73,7 +73,7 @@ def requests_of(plan: Plan, batch: Batch) -> tuple[list[Request], dict[int, Exce
 
 
 def statuses(text: str) -> tuple[range, ...]:
-    """Return the statuses of a text such as `400-,404,500-503`. ValueError: it is none."""
+    """Return the statuses that a text such as `400-,404,500-503` names. ValueError: it has another form."""
     found = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         first, dash, last = part.partition("-")

@@ -1,7 +1,7 @@
-"""Send a request for each record, or for so many at a time: at least once, in the order of each partition.
+"""Sends a request for each record, or for several: at least once, in the order of each partition.
 
-A request that was sent and not answered is sent again. What was answered of a batch is known until all of it is: a
-server that is away for a while gets none of that twice.
+A request without an answer is sent again. The task remembers which requests of its batch were answered until all are:
+where the same batch is put again, it sends none of these twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HttpKeys = HttpSinkConfig | AivenHttpSinkConfig
 
 
 class HttpSinkConnector:
-    """The connector that plans the tasks of one sink. It sends nothing but records."""
+    """Makes the tasks of one sink. It sends no request itself."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, HttpKeys)
@@ -64,11 +64,11 @@ class HttpSinkTask(WriteThroughTask):
         self._caller = Caller(self._plan.peer)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Begin anew with these partitions."""
+        """Forget what was answered of these partitions before."""
         self.revoked(partitions)
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Send the rows. RetriableError: the server is away; the same batch goes on behind those that were sent."""
+        """Send the rows. RetriableError: the server is away; the same batch goes on behind the rows that were sent."""
         assert batch.consumed is not None
         tp = batch.consumed.topic_partition
         bad = self._send(batch, tp, deadline) if len(batch) else {}
@@ -76,7 +76,7 @@ class HttpSinkTask(WriteThroughTask):
         self._done(batch, bad)
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget what is known of these partitions."""
+        """Forget what was answered of these partitions."""
         super().revoked(partitions)
         for partition in partitions:
             self._answered.pop(partition, None)

@@ -1,6 +1,6 @@
 """Reads an Avro schema whose `arg.properties` say what values are made up, as Avro's random generators take it. Pure.
 
-Of them: options, range (min, max), iteration (start, step, restart), length, regex; `items` of arrays by length.
+Known are options, range (min, max), iteration (start, step, restart), length and regex; an array has `length` items.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ _KNOWN: Final = frozenset({"options", "range", "iteration", "length", "regex", "
 _WHOLE: Final = {"int": (s.Type.INT32, 2**31), "long": (s.Type.INT64, 2**62)}
 _FRACTIONS: Final = {"float": s.Type.FLOAT32, "double": s.Type.FLOAT64}
 _UNFIT: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""What a schema of the wrong form ends in, as it is read or as values are made by it."""
+"""Reading a schema of the wrong form, or making values by it, raises one of these."""
 _TEXT_CHARS: Final = (8, 16)
 _ITEMS: Final = (1, 4)
 
 
 def values_of(text: str) -> Structs:
-    """Return what makes rows of a schema, after a trial. ValueError: it is no Avro schema of a record, or asks for what
-    is not known here.
+    """Return what makes the rows of a schema; it has made some of them as a trial.
+
+    ValueError: the text is no Avro schema of a record, or its `arg.properties` ask for something unknown.
     """
     try:
         made = _record_of(text)

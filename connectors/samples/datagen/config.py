@@ -49,7 +49,7 @@ class DatagenConfig(ConnectorConfig):
     )  # fmt: skip
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield a problem unless exactly one key says what rows are."""
+        """Yield a problem unless exactly one of the keys for a quick start or a schema is set."""
         given = [name for name in SCHEMAS if self.originals.get(name)]
         if len(given) != 1:
             told = f"not {' and '.join(given)} together" if given else "and none is given"

@@ -14,7 +14,7 @@ _CLASSES: Final = {
     "d": "0123456789", "w": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", "s": " ",
 }  # fmt: skip
 _OPEN_MAX: Final = 8
-"""So often a part is repeated at most whose pattern sets no bound."""
+"""A part of a pattern without a bound, as `a*`, is repeated so often at most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Holds the rows that `quickstart` names: what each field holds, and which one is the key. Values only."""
+"""Holds what makes the rows of each name that `quickstart` may have: their fields, and their key. Values only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST: Final = ("Berg", "Costa", "Dahl", "Eder", "Fabre", "Groen", "Holm", "Ivar
 
 @dataclass(frozen=True, slots=True)
 class QuickStart:
-    """Names the key's field, and makes the rows."""
+    """Holds what makes the rows of a quick start, and the name of the field that is their key."""
 
     key: str
     rows: Structs
@@ -176,6 +176,6 @@ _FAMILIES: Final[tuple[Callable[[], Mapping[str, tuple[str, _Members]]], ...]] =
 
 @cache
 def quick_starts() -> Mapping[str, QuickStart]:
-    """Return the rows by their names, in lower case."""
+    """Return the quick starts by their names in lower case."""
     made = {name: both for family in _FAMILIES for name, both in family().items()}
     return {name: QuickStart(key, Structs(f"ksql.{name}", members)) for name, (key, members) in sorted(made.items())}

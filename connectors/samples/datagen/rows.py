@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def rows_of(config: DatagenConfig) -> QuickStart:
-    """Return what makes the rows. ValueError: nobody knows the quick start or the key's field, or it is no schema."""
+    """Return what makes the rows. ValueError: the quick start, the schema or the key's field is not known."""
     if config.quick_start:
         known = quick_starts().get(config.quick_start.lower())
         if known is None:
@@ -41,7 +41,7 @@ def _read(config: DatagenConfig) -> str:
 
 
 class MadeRows:
-    """Gives the rows from one iteration up to another, which depend on seed and iteration alone."""
+    """Gives the rows from an iteration on. A row depends on the seed and its iteration alone."""
 
     def __init__(self, rows: QuickStart, seed: int) -> None:
         self._rows, self._seed = rows, seed
@@ -49,7 +49,7 @@ class MadeRows:
         self._pools: dict[str, Choice] = {}
 
     def columns(self, first: int, most: int) -> tuple[Column | None, Column]:
-        """Return keys, if rows have any, and values of at most so many rows, as many as the block has."""
+        """Return keys, if rows have any, and values of `most` rows from `first` on; of fewer where the block ends."""
         number, start = divmod(first, BLOCK_ROWS)
         if self._block is None or self._block[0] != number:
             place = Place(str(self._seed), number * BLOCK_ROWS, BLOCK_ROWS, self._pools)

@@ -25,7 +25,7 @@ _MEMBERS: Final = (_ITERATION, _GENERATION, _SEED)
 
 
 class DatagenConnector:
-    """Plans tasks: all are alike but for their number."""
+    """Makes tasks, which differ in their number alone."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, DatagenConfig)

@@ -20,27 +20,27 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 
 BLOCK_ROWS: Final = 1024
-"""How many rows are made at once."""
+"""So many rows are made at once."""
 _POOL_TEXTS: Final = 1000
-"""So many texts are made once for a field without options, and then drawn from."""
+"""So many texts are made once for a field of random texts; its values are drawn from them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a column is made for: the seed and path of its field, the first row's number, and the number of rows."""
+    """Says for what a column is made: the seed and path of its field, the first row's number, the number of rows."""
 
     seed: str
     first: int
     count: int
     pools: dict[str, Choice] = field(default_factory=dict, compare=False)
-    """Holds the texts that are made once, by seed and path. It belongs to who has the seed, and goes with it."""
+    """It holds the texts that are made once, by seed and path. The owner of the seed passes it to all its places."""
 
     def of(self, member: str) -> Place:
-        """Return the place of a member of the field."""
+        """Return the place for a member of the field's structs."""
         return Place(f"{self.seed}.{member}", self.first, self.count, self.pools)
 
     def items(self, count: int) -> Place:
-        """Return the place of so many items of the field's lists or maps."""
+        """Return the place for so many items of the field's lists or maps."""
         return Place(f"{self.seed}.item", self.first, count, self.pools)
 
     def uniform(self) -> pa.Array:
@@ -184,7 +184,7 @@ class Maps(Values):
 
 
 class Nullable(Values):
-    """Makes a value or a null, as often."""
+    """Makes values, or nulls in half of the rows."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values.schema.as_optional())

@@ -1,1 +1,1 @@
-"""Holds mutations of the commit log as change events."""
+"""Makes change events of the mutations in a node's commit log."""

@@ -1,4 +1,4 @@
-"""Makes what statements wrote to a column an Arrow array with an entry per event: null where it wrote nothing. Pure."""
+"""Makes the Arrow array of a column's changes, with an entry per event: null where the event changed nothing. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def times_columns(times: Times) -> list[pa.Array]:
 
 
 def nullable(numbers: Any, none: int) -> pa.Array:
-    """Return an array of numbers, of which one stands for null."""
+    """Return an Arrow array of numbers, in which the number `none` becomes null."""
     mask = numbers == none
     if mask.all():
         return pa.nulls(len(numbers), pa.from_numpy_dtype(numbers.dtype))
@@ -49,7 +49,7 @@ def nullable(numbers: Any, none: int) -> pa.Array:
 
 
 def mark_column(marks: Marks, kind: pa.StructType, count: int, *, has_ttl: bool) -> pa.Array:
-    """Return the column of liveness marks, or of deletions, which have no time to live."""
+    """Return the column of liveness marks, or of deletions; these have no time to live (`has_ttl` False)."""
     if not len(marks.rows):
         return pa.nulls(count, kind)
     writetimes, ttls, locals_s = times_columns(marks.times)
@@ -60,7 +60,7 @@ def mark_column(marks: Marks, kind: pa.StructType, count: int, *, has_ttl: bool)
 def change_column(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str, count: int) -> pa.Array:
     """Return the changes of a column of this type in `count` events; `kind` is the Arrow type of one change.
 
-    SchemaError names the column; UnknownFieldError: a field that was added since the schema was read.
+    SchemaError names the column. UnknownFieldError: a type has a field that was added since the schema was read.
     """
     if not len(changes.rows):
         return pa.nulls(count, kind)

@@ -1,7 +1,7 @@
-"""Decode the bytes of a mutation into partition updates. Pure.
+"""Decodes the bytes of a mutation into partition updates. Pure.
 
-A mutation names the columns of its tables, and neither their types nor where its updates end: the changes of a table
-that was dropped are passed over by its layout, or where that is not known by what follows them.
+A mutation names the columns of its tables, but neither their types nor where an update ends. So the changes of a
+dropped table are passed over by its remembered layout or, without one, by a search for the next known table's update.
 
 Source: Mutation, PartitionUpdate, UnfilteredSerializer, Cell.Serializer and Columns.Serializer of Cassandra 4.0 to 5.0.
 """
@@ -29,10 +29,10 @@ from connectors.cassandra.log.events.mutation import (
 )
 
 Sizes = Sequence[int | None]
-"""The sizes of the values of clustering columns; None where each value tells its own."""
+"""It holds the size of the values of each clustering column; None: each value has its size before it."""
 _ID_SIZE: Final = 16
 UNSIGNED_TIMES_VERSION: Final = 8
-"""The version of the commit log since which local deletion times may reach to 2106."""
+"""From this version of the commit log on, local deletion times may reach to the year 2106."""
 _EPOCH_US: Final = 1_442_880_000_000_000
 _EPOCH_S: Final = 1_442_880_000
 """The second from which timestamps and times are counted (EncodingStats): 22 September 2015."""
@@ -46,14 +46,14 @@ _TOMBSTONE, _EXPIRING, _NO_VALUE, _ROW_TIME, _ROW_TTL = (1 << i for i in range(5
 
 
 class Decoded(NamedTuple):
-    """What a mutation holds. `left_out`: the ids of tables that are gone, or not known, and have changes in it too."""
+    """Holds the updates of a mutation. `left_out` are the ids of dropped or unknown tables that it changes, too."""
 
     updates: Sequence[PartitionUpdate]
     left_out: Sequence[UUID]
 
 
 class UnknownColumnError(SchemaError):
-    """A mutation has a column that the table lacked when its schema was read."""
+    """Says that a mutation has a column that the table lacked when its schema was read."""
 
 
 class _Stats(NamedTuple):
@@ -88,7 +88,7 @@ class MutationDecoder:
     """Decodes the mutations of segments of one version."""
 
     def __init__(self, tables: Mapping[UUID, Table], version: int, gone: Mapping[UUID, Layout] | None = None) -> None:
-        """`tables`: those that there are, by id. `gone`: the layouts of those that were dropped, as far as known."""
+        """Take the tables that exist, by id. `gone` has the layouts of dropped tables, as far as they are known."""
         self._known = {number.bytes: _Known(None, layout) for number, layout in (gone or {}).items()}
         self._known |= {number.bytes: _Known(table, Layout.of(table)) for number, table in tables.items()}
         self._unsigned = version >= UNSIGNED_TIMES_VERSION
@@ -98,7 +98,7 @@ class MutationDecoder:
     def decode(self, body: bytes) -> Decoded:
         """Return the updates of a mutation, all of one partition key.
 
-        UnknownColumnError: read the schema again. TruncatedError, ConnectError: these bytes are no mutation.
+        UnknownColumnError: the schema has to be read again. TruncatedError, ConnectError: the bytes are no mutation.
         """
         cursor = Cursor(body)
         count = cursor.vint()

@@ -1,6 +1,7 @@
-"""Hold events of one table as arrays of NumPy: what native code and its Python twin both make. Values only.
+"""Holds events of one table as arrays of NumPy, which native code and its Python twin make alike. Values only.
 
-An entry is an event, a cell, a mark or a change of a collection; `rows` are the numbers of the events, in order.
+An entry of an array is of an event, a cell, a mark, a range or a change. `rows` has for each entry the index of its
+event, in order.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from connectors.cassandra.cql.pages import Cells
 from connectors.cassandra.log.segments.segment import Ints
 
 OPERATIONS: Final = ("insert", "update", "delete", "static", "partition_delete", "range_delete", "snapshot")
-"""What events are, by number; native code has the same order (change_gatherer.cpp)."""
+"""Holds the kinds of events by number. Native code has the same order (change_gatherer.cpp)."""
 OF_NO_ROW: Final = frozenset({"partition_delete", "range_delete"})
 NONE: Final = -(2**63)
 NO_TTL: Final = -(2**31)
-"""Stand for null among times, and among times to live, which no mutation that is read natively has."""
+"""NONE stands for null among times, NO_TTL among times to live. No mutation that native code reads has these."""
 
 
 class Times(NamedTuple):
-    """When cells or marks were written, in microseconds; their time to live (NO_TTL), their end (NONE) in seconds."""
+    """Holds when cells or marks were written, in microseconds, and in seconds their time to live and their end."""
 
     writetimes_us: Ints
     ttls_s: np.ndarray[Any, np.dtype[np.int32]]
@@ -36,35 +37,35 @@ class Times(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Livenesses or deletions that some events have."""
+    """Holds the liveness marks or the deletions of those events that have one."""
 
     rows: Ints
     times: Times
 
 
 class Ranges(NamedTuple):
-    """Ranges that were deleted.
+    """Holds the ranges that were deleted.
 
-    Behind `common` each has two entries: its bounds in the order of the table.
+    `rows` and `common` have one entry for each range, the other arrays two: its bounds in the order of the table.
     """
 
     rows: Ints
     common: Ints
-    """How many of the first clustering columns have one value at both bounds."""
+    """It counts the first clustering columns that have the same value at both bounds."""
     sizes: Ints
-    """Each entry says of how many of the first clustering columns a bound has values."""
+    """It counts the first clustering columns for which a bound has values."""
     are_inclusive: np.ndarray[Any, np.dtype[np.bool_]]
-    """Each entry is true if the range has the rows at the bound."""
+    """It is true if the rows at the bound are in the range."""
     prefixes: Sequence[Cells]
-    """These are the bounds' values, by clustering column."""
+    """It holds the bounds' values, by clustering column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnChanges:
-    """Changes of one column: a cell each or, of a collection or a type that is not frozen, any number of cells.
+    """Holds the changes of one column: one cell each or, for a collection or type that is not frozen, any number.
 
-    Of these `ends` says where the cells of each change end, `paths` which element each cell is of, and `cleared_us`
-    until when all was removed before (NONE: nothing was).
+    For the latter `ends` says where the cells of each change end, `paths` which element each cell belongs to, and
+    `cleared_us` up to which writetime the change removed all elements first (NONE: it removed none).
     """
 
     rows: Ints
@@ -77,9 +78,9 @@ class ColumnChanges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventArrays:
-    """The events of one table, which have one entry per column of the table in `keys`, `clusterings` and `columns`.
+    """Holds the events of one table. `keys`, `clusterings` and `columns` have an array for each column of the table.
 
-    `operations` holds their numbers.
+    `operations` has the number of each event's kind in OPERATIONS.
     """
 
     operations: np.ndarray[Any, np.dtype[np.uint8]]
@@ -99,7 +100,7 @@ class EventArrays:
 
 
 def cells_of(values: Sequence[bytes | None]) -> Cells:
-    """Join values, in the form that Cassandra stores, one behind the other."""
+    """Return values as Cassandra stores them, joined in one buffer."""
     sizes = np.fromiter((-1 if value is None else len(value) for value in values), np.int64, len(values))
     starts = np.zeros(len(values), np.int64)
     np.cumsum(np.maximum(sizes, 0)[:-1], out=starts[1:])

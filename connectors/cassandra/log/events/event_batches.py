@@ -1,7 +1,7 @@
-"""Make batches, one per table, of some mutations out of the log. What cannot be read is told apart from what can.
+"""Makes batches of events, one for each table, of mutations out of the log, and reports those that cannot be read.
 
-Native code makes the events of nearly all mutations; those that it leaves, and all of them where a value is not of its
-type as far as it is known, are decoded one by one.
+Native code makes the events of nearly all mutations. Python decodes the rest one by one; and it decodes all of them
+where a value is not of its known type.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from connectors.cassandra.log.segments.segment import Frames, Ints
 from connectors.cassandra.native import module
 
 Keep = Callable[[str], None]
-"""Hears of something that could not be read."""
+"""Takes the message about a mutation that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """An update that knows its segment and the position behind its mutation."""
+    """Holds an update with its segment and the position behind its mutation."""
 
     update: PartitionUpdate
     segment: int
@@ -38,7 +38,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class TableEvents:
-    """The events of one table that have the same schema, with the positions of their mutations."""
+    """Holds the events of one table that have the same schema, and the positions of their mutations."""
 
     table: WatchedTable
     batch: Batch
@@ -46,9 +46,10 @@ class TableEvents:
 
 
 def batches(frames: Frames, watched: Watched, node: Node, keep: Keep) -> list[Batch]:
-    """Return the events of these mutations in their order, by table and without positions.
+    """Return the events of these mutations as batches by table, in order and without positions.
 
-    The schema is read again where it changed among them, and where they are of a newer form than the one that was read.
+    The schema is read again if one of the mutations changes it, or if one is of a newer form of it.
+    `keep` hears of each mutation that cannot be read.
     RetriableError: the node does not answer.
     """
     parts, others = _native_parts(frames, watched, node)

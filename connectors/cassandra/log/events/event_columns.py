@@ -19,7 +19,7 @@ from connectors.cassandra.log.events.event_arrays import OF_NO_ROW, OPERATIONS, 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """The node that a commit log belongs to."""
+    """Names the node to which a commit log belongs."""
 
     cluster: str
     datacenter: str
@@ -28,7 +28,7 @@ class Node:
 
 @dataclass(frozen=True)
 class EventShape:
-    """A table and the schemas that its events have."""
+    """Holds a table and the schemas of its events."""
 
     table: Table
     key: Schema

@@ -1,7 +1,7 @@
-"""Make the id of a change: equal for its copies on all replicas, whatever they were packed with. Pure.
+"""Makes the id of a change, which is equal for its copies on all replicas, whatever else their mutations hold. Pure.
 
-A digest of what the change is (table, key, cells with their writetimes), as the id itself is not in the log. When a
-tombstone was taken is left out: it may be stamped anew where data is streamed.
+The log has no id, so this one is a digest of the change: table, key, cells with their writetimes. The local time of a
+tombstone is left out, as a node may set it anew when it gets data streamed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CELL = struct.Struct(">qi")
 
 
 class EventId:
-    """A maker of ids for the changes of one partition, which are hexadecimal texts."""
+    """Makes the ids of changes of one partition, as hexadecimal texts."""
 
     def __init__(self, table_id: UUID, key: bytes) -> None:
         self._start = blake2b(table_id.bytes + _sized(key), digest_size=SIZE_BYTES)
@@ -38,7 +38,7 @@ class EventId:
         return self._digest([b"range", *bounds, _time(end.end.writetime_us)])
 
     def of_row(self, op: str, row: Row) -> str:
-        """Return the id of a row's changes, or of those of the static row."""
+        """Return the id of the changes of a row or of the static row."""
         parts = [op.encode(), _clustering(row.clustering)]
         if row.liveness is not None:
             parts += [b"live", _CELL.pack(row.liveness.writetime_us, row.liveness.ttl_s or 0)]

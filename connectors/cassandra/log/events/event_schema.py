@@ -1,4 +1,4 @@
-"""Make the schema of a table's change events. Pure.
+"""Makes the schema of a table's change events. Pure.
 
 | field | meaning |
 | --- | --- |
@@ -96,7 +96,9 @@ def _change(cql: CqlType, name: str) -> s.Schema:
 
 
 def element_schema(cql: CqlType) -> tuple[dict[str, s.Schema], dict[str, s.Schema]]:
-    """Return the schemas of what tells an element of a collection (position, key or itself) and of what it holds."""
+    """Return two schemas for the elements of a collection: of what identifies one (position, key or itself), and of its
+    value.
+    """
     match cql.name:
         case "list":
             return {"position": s.STRING}, {"value": connect_schema(cql.parameters[0])}

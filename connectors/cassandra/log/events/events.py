@@ -1,4 +1,4 @@
-"""Make arrays of change events of partition updates: one per row, static row, range or partition that changed. Pure."""
+"""Makes events of partition updates: one for each row, static row, range or partition that changed. Pure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Changes:
         self._ends: list[int] = []
 
     def add(self, row: int, change: Cell | ComplexColumn) -> None:
-        """Add what was written to the column in a row; rows come in order."""
+        """Add the change of an event, given by the event's index; these come in order."""
         self._rows.append(row)
         if isinstance(change, Cell):
             self._cells.append(change)
@@ -72,7 +72,7 @@ class Events:
     """Collects the events of one table. Owned by one thread."""
 
     def __init__(self, shape: EventShape, node: Node, *, row_op: str | None = None) -> None:
-        """`row_op` is the operation of rows where the update does not tell it."""
+        """Take the table and its node. `row_op` is the operation of all rows; None: the update tells it."""
         self._shape = shape
         self._row_op = row_op
         self._node = node
@@ -94,7 +94,7 @@ class Events:
     def add(self, update: PartitionUpdate, segment: int, position: int) -> None:
         """Add the events of an update, in the order in which they take effect on each other.
 
-        SchemaError: its partition key is none of this table.
+        SchemaError: the partition key does not have the columns of this table's key.
         """
         key = _parts(update.key, len(self._shape.table.partition_key))
         ids = EventId(self._shape.table.id, update.key)

@@ -1,4 +1,4 @@
-"""Tell where the values of a table's rows end: enough to pass over its changes, also once the table was dropped.
+"""Tells where the values of a table's rows end, so that its changes can be passed over after the table was dropped.
 
 Pure.
 """
@@ -12,18 +12,21 @@ from connectors.cassandra.cql.cql_types import CqlType
 from connectors.cassandra.cql.tables import Table
 
 _COUNTED, _MULTICELL = -1, -2
-"""In a stored layout: each value tells its length; each element is a cell of its own."""
+"""In a stored layout these stand for a size: each value has its length before it, or each element is a cell."""
 
 
 class ColumnLayout(NamedTuple):
-    """`size`: the bytes of every value; None where each tells its length. `is_multicell`: elements are cells."""
+    """Holds the number of bytes of a column's values; None: each value has its length before it.
+
+    `is_multicell`: each element of a value is a cell of its own.
+    """
 
     size: int | None
     is_multicell: bool
 
 
 class Layout(NamedTuple):
-    """The layout of a table: `clustering` has the size of each clustering column, `columns` those that have cells."""
+    """Holds the layout of a table: the sizes of its clustering columns, and the layouts of the columns with cells."""
 
     title: str
     clustering: tuple[int | None, ...]
@@ -37,7 +40,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of_stored(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the layout that `stored` made."""
+        """Return the layout of what `stored` returned before."""
         sizes = tuple(None if size == _COUNTED else size for size in stored["clustering"])
         columns = {
             name: ColumnLayout(None if size < 0 else size, size == _MULTICELL)
@@ -47,7 +50,7 @@ class Layout(NamedTuple):
 
     @property
     def stored(self) -> dict[str, Any]:
-        """Return the layout as JSON has it."""
+        """Return the layout in a form that JSON can hold."""
         return {
             "title": self.title,
             "clustering": [_COUNTED if size is None else size for size in self.clustering],

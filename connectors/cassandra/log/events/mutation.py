@@ -1,4 +1,4 @@
-"""The contents that a mutation has: the changes of one partition, by table. Values only, as Cassandra stores them."""
+"""Holds what a mutation has: the changes of one partition key, by table. Values are as Cassandra stores them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from connectors.cassandra.cql.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """Everything written until `writetime_us` is gone. `local_s`: when the coordinator took it, seconds since 1970."""
+    """Deletes all that was written up to `writetime_us`. `local_s` is the coordinator's time, in seconds since 1970."""
 
     writetime_us: int
     local_s: int
@@ -20,7 +20,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """The mark that an INSERT leaves: the row is there even if all its columns are null. `expires_s` goes with TTL."""
+    """Holds the mark of an INSERT: the row exists even if all its columns are null. `expires_s` is set with a TTL."""
 
     writetime_us: int
     ttl_s: int | None = None
@@ -28,11 +28,10 @@ class Liveness:
 
 
 class Cell(NamedTuple):
-    """A value that was written, or its removal (`value` None).
+    """Holds a value that was written, or its removal (`value` None).
 
-    `path` tells the element of a collection, or the field of a type. A tuple, as a segment has millions of them, which
-    are made, and taken apart by the column. `local_s`: when the value expires, or when it was removed, seconds since
-    1970; None for one that stays.
+    `path` names the element of a collection, or the field of a type. `local_s` is when the value expires or was
+    removed, in seconds since 1970; None: it stays. Cells are tuples, as a segment has millions of them.
     """
 
     writetime_us: int
@@ -49,19 +48,19 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ComplexColumn:
-    """Changes of a collection or type with a cell per element; `deletion`: everything before was removed first."""
+    """Holds changes of a collection or type with a cell per element; `deletion` removes older elements first."""
 
     deletion: Deletion | None
     cells: Sequence[Cell]
 
 
 Clustering = tuple[bytes | None, ...]
-"""One value per clustering column; None is null, which old tables with compact storage may hold."""
+"""It has a value for each clustering column. None is null, which old tables with compact storage may hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The changes that a mutation makes to one row."""
+    """Holds the changes that a mutation makes to one row."""
 
     clustering: Clustering
     liveness: Liveness | None
@@ -70,7 +69,7 @@ class Row:
 
 
 class Bound(Enum):
-    """The kinds that range tombstone markers have, by their number in the file (ClusteringPrefix.Kind)."""
+    """Holds the kinds of range tombstone markers by their numbers in the file (ClusteringPrefix.Kind)."""
 
     EXCL_END = 0
     INCL_START = 1
@@ -102,10 +101,10 @@ class Bound(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One end of a deleted range, which follows the table's own order.
+    """Describes one end of a deleted range, in the table's own order of rows.
 
-    `start` is the deletion that begins, `end` that which ends. `prefix` holds values of the first clustering columns;
-    none: the partition's end.
+    `start` is the deletion that begins here, `end` the one that ends here. `prefix` has values of the first clustering
+    columns; if it is empty, the range reaches to the partition's end.
     """
 
     bound: Bound
@@ -116,9 +115,9 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class PartitionUpdate:
-    """The changes that a mutation makes to one partition of one table.
+    """Holds the changes that a mutation makes to one partition of one table.
 
-    `key`: the partition key as Cassandra stores it.
+    `key` is the partition key as Cassandra stores it.
     """
 
     table: Table

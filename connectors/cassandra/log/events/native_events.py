@@ -22,11 +22,11 @@ _ID_SIZE = 32
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The tables of the node in the form that native code reads. It skips those that are not watched."""
+    """Holds the node's tables in the form that native code reads, which skips changes of tables not watched."""
 
     data: bytes
     watched: Sequence[UUID]
-    """The watched tables, in the order of the arrays that native code makes."""
+    """It holds the ids of the watched tables, in the order of the arrays that native code makes."""
 
     @classmethod
     def of(cls, watched: Iterable[Table], others: Iterable[UUID]) -> Plan:
@@ -37,14 +37,14 @@ class Plan:
 
 
 class Gathered(NamedTuple):
-    """The events of each table that has some. `odd` are the numbers of the mutations that are left to the twin."""
+    """Holds the events of each table that has some. `odd` are the indices of mutations that are left to Python."""
 
     events: dict[UUID, EventArrays]
     odd: Ints
 
 
 def gather(native: ModuleType, frames: Frames, plan: Plan) -> Gathered:
-    """Make the events of mutations, in their order."""
+    """Return the events of mutations, in their order."""
     starts, sizes = np.ascontiguousarray(frames.starts), np.ascontiguousarray(frames.sizes)
     odd, tables = native.gather(frames.data, starts, sizes, frames.version, plan.data)
     # Not strict: the tables that are left out come last.

@@ -1,5 +1,6 @@
-"""Remembers tables by their ids, also those that were dropped, so that their changes in the log can be told and passed
-over. It is kept with the agent's offsets, an entry per keyspace, as a mutation is of one keyspace. No I/O.
+"""Remembers the layouts of tables by id, dropped ones among them, so that their changes in the log can be passed over.
+
+The memory is kept with the agent's offsets, in an entry for each keyspace, as a mutation is of one keyspace. No I/O.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from connectors.cassandra.log.events.layout import Layout
 log = logging.getLogger(__name__)
 
 MOST_GONE: Final = 200
-"""So many tables of a keyspace are remembered that are there no more: those that went last."""
+"""So many dropped tables of a keyspace are remembered: those that were dropped last."""
 MOST_BYTES: Final = 800_000
-"""The largest entry: a record of Kafka has at most 1 MiB unless its topic is told otherwise."""
+"""An entry has so many bytes at most: a record in Kafka has at most 1 MiB unless its topic takes more."""
 
 
 class TableHistory:
-    """The layouts of the tables that some keyspaces have or had, by id. One thread owns it."""
+    """Holds the layouts of the tables that some keyspaces have or had, by id. One thread owns it."""
 
     def __init__(self) -> None:
         self._keyspaces: dict[str, dict[UUID, Layout]] = {}
@@ -31,7 +32,7 @@ class TableHistory:
 
     @property
     def gone(self) -> dict[UUID, Layout]:
-        """Return the tables that are there no more, by id."""
+        """Return the layouts of the tables that were dropped, by id."""
         return {
             number: layout
             for keyspace, layouts in self._keyspaces.items()
@@ -40,12 +41,12 @@ class TableHistory:
         }
 
     def load(self, keyspace: str, stored: Mapping[str, Any]) -> None:
-        """Take what `take_changes` gave for a keyspace in an earlier run, before tables are learned."""
+        """Take the entry that `take_changes` returned for a keyspace in an earlier run; called before `learn`."""
         tables = json.loads(stored["tables"])
         self._keyspaces[keyspace] = {UUID(one["id"]): Layout.of_stored(one) for one in tables}
 
     def learn(self, tables: Iterable[Table], keyspaces: Iterable[str]) -> None:
-        """Take the tables that there are now in these keyspaces; all others of these are gone."""
+        """Take the tables that exist now in these keyspaces; all others there count as dropped."""
         now: dict[str, dict[UUID, Layout]] = {keyspace: {} for keyspace in keyspaces}
         for table in tables:
             if table.keyspace in now:

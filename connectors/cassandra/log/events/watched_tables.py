@@ -20,19 +20,19 @@ from connectors.cassandra.log.events.table_history import TableHistory
 
 log = logging.getLogger(__name__)
 _SCHEMA_KEYSPACE: Final = "system_schema"
-"""The keyspace of the schema, whose mutations are in the commit log as those of any table."""
+"""This keyspace has the schema. Its mutations are in the commit log like those of any table."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedTable:
-    """A table whose changes are sent."""
+    """Holds a table whose changes are sent, and their topic."""
 
     topic: str
     shape: EventShape
 
 
 class Watched:
-    """Knows the tables, as of when the schema was read last. One thread owns it."""
+    """Knows the tables as the schema had them when it was read last. One thread owns it."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class Watched:
         topic_prefix: str,
         stored_history: Callable[[str], Mapping[str, Any] | None] = lambda _: None,
     ) -> None:
-        """`names` are keyspace.table or keyspace.*; without names every table with cdc=true is watched.
+        """Read the schema. `names` are keyspace.table or keyspace.*; without them each table with cdc=true is watched.
 
-        `stored_history`: what is stored of the tables that a keyspace once had (`TableHistory`).
+        `stored_history` returns the stored entry of a keyspace's tables (`TableHistory`).
         """
         self._read = read
         self._stored_history = stored_history
@@ -86,14 +86,13 @@ class Watched:
             self._say(f"No changes of {name} are sent, which `tables` names: no such table has cdc = true.")
 
     def tells_of_schema(self, body: bytes) -> bool:
-        """Return True if a mutation changes the schema, so that it has to be read again for what is behind it."""
+        """Return True if a mutation changes the schema, which then has to be read again for later mutations."""
         return self._is_schema(_first_table(body))
 
     def updates(self, body: bytes, version: int, place: str = "") -> list[PartitionUpdate]:
-        """Return the updates of tables that are watched in a mutation. The schema is read again where it has something
-        new.
+        """Return a mutation's updates of watched tables. The schema is read again if the mutation needs a newer one.
 
-        `place` tells where the mutation is, for people. ConnectError, ValueError: even then it cannot be read.
+        `place` says in messages where the mutation is. ConnectError, ValueError: even then it cannot be read.
         """
         # Most mutations of a node are of one table: those of the others are left out at their first bytes.
         table_id = _only_table(body)
@@ -118,7 +117,7 @@ class Watched:
         return [update for update in decoded.updates if update.table.id in self.tables]
 
     def leave_out(self, number: UUID, mutations: int, place: str) -> None:
-        """Count changes of a table that was dropped after they were decoded."""
+        """Count and report mutations that are left out, as their table was dropped after they were decoded."""
         self.unknown_mutations += mutations
         self._leave_out(number, place)
 

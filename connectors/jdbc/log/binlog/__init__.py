@@ -1,1 +1,1 @@
-"""Holds the binary log of MariaDB and MySQL as bytes and values."""
+"""Reads bytes of MariaDB's and MySQL's binary log into events, rows and values."""

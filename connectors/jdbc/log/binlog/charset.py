@@ -1,4 +1,4 @@
-"""Text in the character sets of MariaDB and MySQL -> Python's, as the server would convert it. Asks the server."""
+"""Decodes text in the character sets of MariaDB and MySQL as the server would. It asks the server for its sets."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def charset_of(database: Database, collation: int | str) -> str:
 
 
 def decoding(database: Database, charset: str, column: str) -> Callable[[bytes], str] | None:
-    """Return how text is decoded; None where its bytes are UTF-8.
+    """Return the function that decodes text of a character set; None where its bytes are UTF-8.
 
-    SchemaError: a character set that is not known here.
+    SchemaError: the character set is not known here.
     """
     if charset in _AS_IS:
         return None

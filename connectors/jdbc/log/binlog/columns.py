@@ -1,7 +1,7 @@
-"""Columns of a binary log -> what an Arrow reader gives for them (`RowFormat.of_driver_arrays`), by NumPy. Pure.
+"""Decodes whole columns of a binary log by NumPy, to what `RowFormat.of_driver_arrays` takes. Pure.
 
-`binlog_values` decides what a value is: a column that is none of the pairs here (a type that the log and the catalog
-tell differently, as after ALTER TABLE) is read by it, value by value, and takes the text protocol's way.
+It knows the usual pairs of a type in the log and a type in the catalog. Any other pair, as after ALTER TABLE, is read
+value by value as text, by `values`, which also decides what each value is.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _decode(decode: Decode, _plan: ColumnPlan, fields: Fields) -> pa.Array:
 
 
 def decoder(kind: int, meta: bytes, column: LoggedColumn, plan: ColumnPlan, read: Read) -> Decode:
-    """Return how a column is decoded. `read`: what `binlog_values` says of one value."""
+    """Return the function that decodes a column. `read` gives the text of one value, see `values.reader`."""
     return _fast(kind, meta, column, plan) or (lambda fields: text_column(plan, _texts(fields, read)))
 
 

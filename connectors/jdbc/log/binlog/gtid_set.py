@@ -1,4 +1,4 @@
-"""MySQL's sets of global transaction identifiers: as text, and as the server is asked to go on behind one. Pure.
+"""Reads MySQL's sets of global transaction identifiers, and encodes them for the server's dump command. Pure.
 
 Source: MySQL's manual, "GTID Sets"; its source documentation of COM_BINLOG_DUMP_GTID and Previous_gtids_event.
 """

@@ -1,4 +1,4 @@
-"""Unpacks compressed rows of MariaDB's binary log, as far as a server packs them. Pure."""
+"""Unpacks compressed rows of MariaDB's binary log, in the one form in which a server packs them. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 from connect.api.errors import ConnectError
 
 LARGEST_BYTES: Final = 1 << 30
-"""No event is larger: it is what max_allowed_packet is at most."""
+"""No event has more bytes: it is the largest value of max_allowed_packet."""
 
 
 def inflated(record: bytes) -> bytes:
-    """Return the rows of a compressed event. ConnectError: they are compressed otherwise, cut, or without an end."""
+    """Return the rows of a compressed event. ConnectError: they are packed in another form, cut off, or too large."""
     # The lowest bits of the first byte: how many bytes of size follow it (MariaDB, sql/log_event.cc).
     algorithm, size_bytes = record[0] >> 4 & 7, record[0] & 7
     if algorithm:

@@ -1,4 +1,4 @@
-"""MySQL's binary form of JSON, as its binary log holds it -> the text that a query gives. Pure.
+"""Makes the text that a query gives of MySQL's binary form of JSON, as the binary log holds it. Pure.
 
 Source: MySQL's source documentation of the JSON binary format (sql-common/json_binary.h) and of the text that it makes
 (sql-common/json_dom.cc). Integers are little-endian; offsets count from the beginning of the object or array.
@@ -38,8 +38,10 @@ _TIMESTAMP, _DATE, _TIME, _DATETIME, _DECIMAL = 7, 10, 11, 12, 246
 
 
 def json_text(stored: bytes, decimal: Callable[[int, int], Callable[[bytes], bytes]]) -> bytes:
-    """Return a stored document's text; `decimal` reads decimals of a precision and scale. Raise Misfit for no
-    document."""
+    """Return the text of a stored document; `decimal` returns a reader of decimals of a precision and scale.
+
+    Misfit: the bytes are no document.
+    """
     if not stored:
         # What an ALTER TABLE without strict mode leaves.
         return b"null"

@@ -1,4 +1,4 @@
-"""What a binary log says of a table's columns with binlog_row_metadata=FULL, beside their kinds. Pure.
+"""Reads what a table map says of columns beside their type numbers, most of it with binlog_row_metadata=FULL. Pure.
 
 Source: MySQL's source documentation of Table_map_event ("optional metadata fields"); MariaDB writes the same
 since 10.5.
@@ -22,15 +22,15 @@ _VARCHAR, _VAR_STRING, _GEOMETRY = 15, 253, 255
 _NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
 """These are the type numbers for which the log tells if the column has a sign; YEAR is among them."""
 _BINARY = frozenset({63, "binary"})
-"""The collation of what is no text."""
+"""A column of bytes, which is no text, has one of these as its collation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnMetadata:
-    """Holds what the log tells of a table's columns, by their number.
+    """Describes a table's columns. Each is known by its index in `names`.
 
-    `collations`: by their numbers, or the names of their character sets; `members`: of ENUM and SET, as text or as
-    bytes in the column's collation; `key`: of the primary key; `kinds`: the types' names, none where the log tells.
+    `collations` holds a collation's number or a character set's name. `members` are those of ENUM and SET, as text or
+    as bytes in the column's collation. `key` is the primary key. `kinds` are the types' names, which no log tells.
     """
 
     names: tuple[str, ...]
@@ -43,7 +43,7 @@ class ColumnMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What stands behind the columns' kinds. `unsigned`, `told`: None where the log does not tell them."""
+    """Holds what follows the type numbers in a table map. `unsigned` and `told` are None where the log lacks them."""
 
     nullable: tuple[bool, ...] = ()
     unsigned: frozenset[int] | None = None
@@ -51,7 +51,7 @@ class Metadata:
 
 
 def read_metadata(content: bytes, kinds: Sequence[int], metas: Sequence[bytes]) -> Metadata:
-    """Read what stands behind the columns' kinds in a table map."""
+    """Read what follows the columns' type numbers (`kinds`) in a table map."""
     bits = (len(kinds) + 7) // 8
     nulls = int.from_bytes(content[:bits], "little")
     nullable = tuple(bool(nulls >> i & 1) for i in range(len(kinds)))
@@ -91,7 +91,7 @@ def _told(fields: Mapping[int, bytes], kinds: Sequence[int], metas: Sequence[byt
 
 
 def column_type(kind: int, meta: bytes, number: int, told: ColumnMetadata) -> TypeEngine[Any]:
-    """Return the type of a column that the catalog may have no longer. SchemaError: one that is not known here."""
+    """Return the type of a column by the log alone, as the catalog may lack it now. SchemaError: it is unknown here."""
     if kind in _INTEGERS:
         return _INTEGERS[kind](unsigned=number in told.unsigned)
     made = _TYPES.get(kind)
@@ -127,7 +127,7 @@ _TYPES: Mapping[int, Callable[[bytes], TypeEngine[Any]]] = {
 
 
 def number_at(content: bytes, at: int) -> tuple[int, int]:
-    """Return a number that takes one to nine bytes, and the place behind it."""
+    """Return a number stored in one to nine bytes, and the index behind it."""
     first = content[at]
     if first < 0xFB:
         return first, at + 1

@@ -21,7 +21,9 @@ from connectors.jdbc.log.binlog.values import meta_size
 HEAD = 19
 QUERY, ROTATE, XID, TABLE_MAP, GTID, MYSQL_GTID, XA_PREPARE = 2, 4, 16, 19, 162, 33, 38
 ANONYMOUS, PREVIOUS_GTIDS, TAGGED = 34, 35, 42
-"""A transaction without an identifier; those of all log files before; a transaction whose identifier has a tag."""
+"""These kinds of events begin a transaction without a GTID, list the GTIDs of all earlier files, or begin a
+transaction whose GTID has a tag.
+"""
 TRANSACTION = 40
 """This kind of event holds a whole transaction, compressed (MySQL 8.0.20)."""
 _QUERY_COMPRESSED = 165
@@ -33,12 +35,12 @@ _PAYLOAD_END, _PAYLOAD_FORM, _PAYLOAD_BYTES = 0, 2, 3
 _ZSTD, _PLAIN = 0, 255
 _STANDALONE = 1
 _COMMITTED_AT, _COMMITTED_BYTES, _ELSEWHERE = 42, 7, 1 << 55
-"""Where MySQL's GTID event tells its time; with the highest bit another server's time stands behind it."""
+"""These say where MySQL's GTID event has its commit time. If its highest bit is set, another server's time follows."""
 
 
 _STATUS_SQL_MODE, _STATUS_CHARSET = 1, 4
 _STATUS_SIZES = {0: 4, _STATUS_SQL_MODE: 8, 3: 4, _STATUS_CHARSET: 6, 5: 0, 6: 0}
-"""Bytes of the status variables up to the last one that is needed; 0: the first byte says it."""
+"""Holds the sizes of a statement's status variables up to the last one that is needed; 0: its first byte tells it."""
 _ANSI_QUOTES, _NO_BACKSLASH_ESCAPES = 1 << 2, 1 << 20
 
 
@@ -69,8 +71,9 @@ ROWS = frozenset(_OPERATIONS)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Holds one event. `end`: the place in the log file behind it, 0 for what the server makes up. `size`: how many
-    bytes of the file it takes.
+    """Holds one event. `end` is the position in the log file behind it, and 0 if the server made it up.
+
+    `size` is the number of its bytes in the file.
     """
 
     kind: int
@@ -82,13 +85,15 @@ class Event:
 
     @property
     def start(self) -> int:
-        """Return the place in the log file at which it begins."""
+        """Return the position in the log file at which it begins."""
         return self.end - self.size
 
     @classmethod
     def of(cls, packet: bytes) -> Event:
-        """Read the event of a packet behind its first byte. Raise ConnectError when a setting of the server must turn
-        it off."""
+        """Read the event of a packet without its first byte. Raise ConnectError if it is of a kind that is not read.
+
+        The error names the server's setting that turns such events off.
+        """
         second, kind, server_id, size, end, _ = struct.unpack_from("<IBIIIH", packet)
         if kind in _REFUSED:
             raise ConnectError(
@@ -100,8 +105,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Gtid:
-    """Begins a transaction. `domain`: MariaDB's, or the server's UUID on MySQL. `stands_alone`: one statement without
-    an end event (DDL).
+    """Holds the identifier of a transaction. `domain` is MariaDB's, or the server's UUID on MySQL.
+
+    `stands_alone`: the transaction is one statement without an end event (DDL).
     """
 
     text: str
@@ -111,7 +117,7 @@ class Gtid:
 
 
 class QuerySession(NamedTuple):
-    """How a statement's text is read: by sql_mode, and the number of a collation of its client's character set."""
+    """Says how a statement's text is read: by sql_mode, and by a collation's number for its client's character set."""
 
     quotes_names: bool
     escapes: bool
@@ -120,9 +126,10 @@ class QuerySession(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """Describes a table as the rows behind hold it. `told`: with binlog_row_metadata=FULL, the columns' names and more.
+    """Describes a table for the rows that follow in the log. `number` is the log's own number for it.
 
-    `nullable`: by column; `unsigned`: with MINIMAL, which columns have no sign.
+    `told` has the columns' names and more, with binlog_row_metadata=FULL. `nullable` has an entry for each column;
+    `unsigned` are the indices of columns without a sign, with MINIMAL.
     """
 
     number: int
@@ -145,14 +152,14 @@ class TableMap:
 
 @dataclass(frozen=True, slots=True)
 class RowsOfEvent:
-    """Holds the rows of an event, from `content` on. Those of an update come in pairs, before and after."""
+    """Holds the bytes of an event's rows. Those of an update come in pairs: the row before and the row after."""
 
     operation: Operation
     content: bytes
 
 
 def rotated(event: Event) -> tuple[str, int]:
-    """Return the file that goes on, and where in it."""
+    """Return the name of the next log file, and the position in it."""
     return event.body[8:].decode(), struct.unpack_from("<Q", event.body)[0]
 
 
@@ -178,12 +185,12 @@ def committed_us(event: Event) -> int | None:
 
 
 def thread_of(event: Event) -> int:
-    """Return the session that a statement was run in, by the server's number."""
+    """Return the server's number of the session in which a statement was run."""
     return int(struct.unpack_from("<I", event.body)[0])
 
 
 def query(event: Event) -> str:
-    """Return the statement's text, where it is UTF-8."""
+    """Return the text of an event's statement, read as UTF-8."""
     return query_bytes(event).decode("utf-8", "replace")
 
 
@@ -201,7 +208,7 @@ def query_schema(event: Event) -> str:
 
 
 def query_session(event: Event) -> QuerySession:
-    """Return what a statement was run with.
+    """Return the settings with which a statement was run.
 
     Source: MySQL's source documentation of Query_event ("status variables"); MariaDB writes the same ones.
     """
@@ -218,7 +225,7 @@ def query_session(event: Event) -> QuerySession:
 
 
 def table_map(event: Event) -> TableMap:
-    """Read the map of the table to which the rows behind belong."""
+    """Read the description of the table to which the rows that follow belong."""
     body = event.body
     number = int.from_bytes(body[:6], "little")
     at = 8
@@ -285,5 +292,5 @@ def unpacked(event: Event) -> Iterator[Event]:
 
 
 def table_number(event: Event) -> int:
-    """Return the number of the table map to which an event's rows belong."""
+    """Return the number of the table (`TableMap.number`) to which an event's rows belong."""
     return int.from_bytes(event.body[:6], "little")

@@ -1,8 +1,8 @@
-"""Where a connector stands in a binary log, and how that is written to the offsets topic. Pure.
+"""Holds a connector's position in a binary log, and writes and reads it as an offset. Pure.
 
-The members are those of Debezium's MariaDB and MySQL connectors (`file`, `pos`, `gtids`, `event`, `row`, `server_id`,
-`ts_sec`, `snapshot`): they name the last whole transaction. Our further members count rows in those behind it,
-as JSON where they have several parts: an offset holds primitives only.
+Its members are those of Debezium's MariaDB and MySQL connectors (`file`, `pos`, `gtids`, `event`, `row`, `server_id`,
+`ts_sec`, `snapshot`), which name the end of the last whole transaction. Our own members count rows of the transactions
+behind that. Those of several parts are JSON, as an offset holds primitives only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, Segment
 
 
 class Row(NamedTuple):
-    """Tells a changed row behind a place by its transaction's number from there, and its own in that, both from 1."""
+    """Tells a changed row by two numbers from 1: its transaction's behind a place, and its own in that transaction."""
 
     transaction: int = 0
     row: int = 0
@@ -29,9 +29,9 @@ _START = Row()
 
 
 class Skipped(NamedTuple):
-    """Tells which rows of the transaction behind a place Debezium has delivered.
+    """Counts the rows that Debezium has delivered of the first transaction behind a place.
 
-    They are those of so many `events`, from the transaction's first one on, and so many `rows` of the next event.
+    These are all rows of its first `events` events, and the first `rows` rows of the next event.
     """
 
     events: int = 0
@@ -43,14 +43,17 @@ WHOLE = Skipped()
 
 @dataclass(frozen=True, slots=True)
 class SnapshotEnd:
-    """What a snapshot holds: the log up to a place, at which it was taken."""
+    """Holds the place in the log, and the GTIDs, at which a snapshot was taken: it has all changes up to there."""
 
     file: str
     pos: int
     gtids: Mapping[str, str] = field(default_factory=dict)
 
     def holds(self, file: str, end: int, gtid: Gtid | None) -> bool:
-        """Tell if the snapshot holds a transaction. `end`: behind one of its events. Another server has other files."""
+        """Tell if the snapshot has the changes of a transaction: by its GTID, or without one by `file` and `end`.
+
+        `end` is the position behind one of its events. Positions of another server say nothing, as its files differ.
+        """
         if gtid is None or not self.gtids:
             return (file_number(file), end) <= (file_number(self.file), self.pos)
         known = self.gtids.get(gtid.domain)
@@ -61,18 +64,18 @@ class SnapshotEnd:
         return gtid.number <= int(known.rpartition("-")[2])
 
     def is_passed(self, file: str, pos: int) -> bool:
-        """Tell if the log from this place on is behind the snapshot."""
+        """Tell if the snapshot has nothing of the log from this place on."""
         return (file_number(file), pos) >= (file_number(self.file), self.pos)
 
 
 def file_number(file: str) -> int:
-    """Return the number of a log file, as binlog.000017: the names are not in order from 999999 on."""
+    """Return the number of a log file, as 17 of binlog.000017: names behind 999999 do not sort by their text."""
     digits = file.rpartition(".")[2]
     return int(digits) if digits.isdecimal() else 0
 
 
 class Place(NamedTuple):
-    """A place that the log of one server has: the file's name, and the place in it."""
+    """Holds a place in the log of one server: a file, and the position in it."""
 
     file: str
     pos: int
@@ -85,14 +88,16 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BinlogPosition:
-    """Everything before it was delivered. `gtids`: the last one of each domain (MariaDB), or the set of all by server
-    (MySQL).
+    """Holds a position in the log: all changes before `file` and `pos` were delivered.
 
-    `reached`: the last row delivered of every table, in the transactions behind `file` and `pos`; `ahead`: tables of
-    which more was delivered; `snapshot_done`: tables read, None when all have been; `snapshot_table`: the one that is
-    being read, up to `snapshot_key`; `fences`: tables that were read in a later snapshot than the one behind which the
-    log begins; `history`: the number of what is known of tables there, 0: nothing (`schema_history`); `skipped`: what
-    Debezium delivered behind the place, before the rows of `reached` and `ahead`.
+    * `gtids`: the last one of each domain (MariaDB), or the set of all by server (MySQL).
+    * `reached`: the last row behind the place up to which all tables' rows were delivered.
+    * `ahead`: the last delivered row of each table of which more was delivered.
+    * `skipped`: the rows behind the place that Debezium has delivered, before those of `reached` and `ahead`.
+    * `snapshot_done`: the tables that the first snapshot has read; None: it has read all.
+    * `snapshot_table`: the table that the snapshot reads now, up to `snapshot_key`.
+    * `fences`: the tables that were read in a later snapshot than the first, each with the end of that snapshot.
+    * `history`: the number of the entry that holds the tables' columns at this place (`schema_history`); 0: none.
     """
 
     file: str
@@ -110,7 +115,7 @@ class BinlogPosition:
     skipped: Skipped = WHOLE
 
     def offset(self) -> dict[str, object]:
-        """Return the position as it is stored in an offset."""
+        """Return the offset that stores this position."""
         made: dict[str, object] = {
             "file": self.file, "pos": self.pos, "event": self.skipped.events, "row": self.skipped.rows,
         }  # fmt: skip
@@ -133,7 +138,7 @@ class BinlogPosition:
         return made
 
     def behind(self, transactions: int) -> dict[str, Row]:
-        """Return `ahead` as counted from a place that is so many transactions further on."""
+        """Return `ahead` with its rows counted from a place so many transactions further on."""
         moved = {t: Row(at.transaction - transactions, at.row) for t, at in self.ahead.items()}
         return {table: at for table, at in moved.items() if at.transaction > 0}
 
@@ -165,7 +170,7 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
 
 
 def ahead_of(fences: Mapping[str, Fence[SnapshotEnd]], file: str, pos: int) -> Mapping[str, Fence[SnapshotEnd]]:
-    """Return the fences that can still hide changes of the log from here on."""
+    """Return the fences of snapshots that have some of the changes from this place on, which are then left out."""
     return {
         table: fence for table, fence in fences.items() if not all(seen.is_passed(file, pos) for seen in fence.seen)
     }
@@ -187,7 +192,7 @@ def _seen(members: Sequence[object]) -> SnapshotEnd:
 
 
 def gtids_of(text: str) -> dict[str, str]:
-    """Return the identifiers in a text, by MariaDB's domain or MySQL's server; none where they are of another form."""
+    """Return the GTIDs in a text by MariaDB's domain or MySQL's server; none where they have another form."""
     parts = [part.strip() for part in text.split(",")]
     mariadb = {part.split("-", maxsplit=1)[0]: part for part in parts if part.count("-") == 2 and ":" not in part}
     return mariadb or gtid_parts(text)

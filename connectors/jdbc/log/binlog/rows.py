@@ -1,6 +1,6 @@
-"""Finds the values in rows of a binary log: a step per row and value of varying length, the rest by NumPy. Pure.
+"""Finds where the values of rows of a binary log lie. Python looks at values of varying length, NumPy does the rest.
 
-A row is a bit per column that is null, then the values that are not, one after the other without their places.
+A row has a bit for each column, set for null, and then the other values, one after the other. Pure.
 Source: MariaDB's documentation of the binary log, "Rows_event".
 """
 
@@ -20,12 +20,12 @@ from connectors.jdbc.values.ragged import PADDING, Fields
 Places = npt.NDArray[np.int64]
 _NO_ROW = "The binary log holds a row that does not have the columns the log said."
 _MANY = 32
-"""Events from which on it costs less to read them side by side."""
+"""From so many events on it costs less to read all of them side by side by NumPy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """How a column's values are stored: `fixed` bytes, or as many as the number in `prefix` bytes before them says."""
+    """Says how long a column's values are: `fixed` bytes, or what the number in the `prefix` bytes before each says."""
 
     fixed: int = 0
     prefix: int = 0
@@ -52,13 +52,13 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Holds rows of many events as fields of one buffer. `per_event`: how many rows each event has."""
+    """Holds rows of many events by the places of their values in one buffer. `per_event` counts each event's rows."""
 
     columns: Sequence[Fields]
     per_event: Places
 
     def take(self, rows: Places) -> list[Fields]:
-        """Return the columns of these rows."""
+        """Return the columns of the rows with these indices."""
         return [Fields(c.buffer, c.at[rows], c.size[rows]) for c in self.columns]
 
 
@@ -71,7 +71,7 @@ class RowLayout:
         self._shapes: dict[bytes, _Shape] = {}
 
     def images(self, parts: Sequence[bytes]) -> Images:
-        """Return the rows of parts of events. Raise ConnectError when a part does not end behind a row."""
+        """Return the rows of `parts`, the bytes of one event each. ConnectError: a part ends inside of a row."""
         sizes = np.fromiter(map(len, parts), np.int64, len(parts))
         buffer = bytearray(b"".join(parts))
         ends = np.cumsum(sizes)

@@ -1,4 +1,4 @@
-"""What statements in a binary log do to tables that rows do not tell. No I/O but log lines."""
+"""Warns of statements in a binary log that change tables without rows in it. No I/O but lines in the worker's log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROLLED_BACK = re.compile(r"(?i)\s*XA\s+ROLLBACK\b")
 
 
 def tell(text: str, schema: str, tables: Iterable[TableName]) -> None:
-    """Warn of a statement behind which topics and tables differ. `schema`: the database that it was run in."""
+    """Warn of a statement that makes tables and topics differ. `schema` is the database in which it was run."""
     if _TRUNCATE.match(text) is not None:
         _log.warning("A table was truncated: its rows stay in its topic. %s", text[:200])
     if _RENAME.match(text) and any(_names(text, table.name) for table in tables):

@@ -1,8 +1,8 @@
-"""Make the text that a query would give for values of MariaDB's and MySQL's binary log. Pure.
+"""Makes the text that a query would give for values of MariaDB's and MySQL's binary log. Pure.
 
-This says what a value is; `binlog_columns` does the same by the column, where it can. Source: MariaDB's documentation
-of the binary log ("Rows_event", "Data types in binlog"), MySQL's decimal and date formats (strings/decimal.c,
-sql-common/my_time.c), MariaDB's UUID and INET types (plugin/type_uuid, plugin/type_inet).
+This decides what a value is; `columns` decodes usual types by the column, to the same values. Source: MariaDB's
+documentation of the binary log ("Rows_event", "Data types in binlog"), MySQL's decimal and date formats
+(strings/decimal.c, sql-common/my_time.c), MariaDB's UUID and INET types (plugin/type_uuid, plugin/type_inet).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the session runs in UT
 
 
 class DigitGroup(NamedTuple):
-    """Digits of a decimal that are stored as one number."""
+    """Describes digits of a decimal that are stored as one number."""
 
     digits: int
     octets: int
@@ -39,11 +39,11 @@ class DigitGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoggedColumn:
-    """What the catalog says of a column and the log leaves out.
+    """Holds what the catalog says of a column and the log leaves out.
 
-    `members`: of an ENUM or SET. `decode`: from the column's character set, None where the bytes are what a query
-    gives. `bits_as_number`: BIT(1). `kind`: the type's name. `pad_bytes`: the size of a value whose last zero bytes the
-    log leaves out.
+    `members` are those of an ENUM or SET. `decode` decodes its character set; None: a query gives the bytes as they
+    are. `bits_as_number` is true for BIT(1). `kind` is the type's name. `pad_bytes` is the size to which values are
+    filled up whose last zero bytes the log leaves out.
     """
 
     name: str
@@ -58,7 +58,7 @@ class LoggedColumn:
 def reader(kind: int, meta: bytes, column: LoggedColumn) -> Read:
     """Return the function that reads values of a column.
 
-    `meta`: the table map's two or less bytes. SchemaError: an unknown type.
+    `meta` are the bytes, at most two, that the table map has for the column. SchemaError: the type is not known here.
     """
     if kind in _NUMBERS:
         return _number(_NUMBERS[kind].upper() if column.unsigned else _NUMBERS[kind])
@@ -73,7 +73,7 @@ def reader(kind: int, meta: bytes, column: LoggedColumn) -> Read:
 
 
 def width(kind: int, meta: bytes) -> Width:
-    """Return how values of a column that has a reader are stored."""
+    """Return how long the stored values of a column are, whose type `reader` knows."""
     if kind in _SIZES:
         return Width(_SIZES[kind])
     match kind:
@@ -99,14 +99,14 @@ def string_bytes(meta: bytes) -> int:
 
 
 def meta_size(kind: int) -> int:
-    """Return how many bytes the table map has for a type beside its number."""
+    """Return how many bytes (`meta`) the table map has for a type beside its number."""
     if kind in {4, 5, 17, 18, 19, 252, 245, 255, 249, 250, 251}:
         return 1
     return 2 if kind in {15, 16, 246, 253, 254, 247, 248} else 0
 
 
 def digit_groups(precision: int, scale: int) -> list[DigitGroup]:
-    """Return how a decimal's digits are stored, the highest first; none for a group without digits."""
+    """Return the groups in which a decimal's digits are stored, the highest first, without groups that are empty."""
     whole, rest = divmod(precision - scale, 9)
     nines, last = divmod(scale, 9)
     sizes = [rest, *[9] * (whole + nines), last]
@@ -253,7 +253,7 @@ _BINARY_TEXT: Mapping[str, Callable[[bytes], str]] = {
     "inet6": _inet6,
 }
 BINARY_SIZES: Final[Mapping[str, int]] = {"uuid": 16, "inet4": 4, "inet6": 16}
-"""Bytes of the types that are told as text and stored as bytes."""
+"""Holds the number of stored bytes of types whose values a query gives as text."""
 _MADE: Mapping[int, Callable[[bytes, LoggedColumn], Read]] = {
     4: lambda _meta, _column: _float("<f"),
     5: lambda _meta, _column: _float("<d"),
