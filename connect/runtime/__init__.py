@@ -1,1 +1,1 @@
-"""One task: its loop, its ledger, its pipeline, its errors, and the child process it runs in."""
+"""Runs tasks in child processes, with their loops, their offsets, their converters and transforms, and their errors."""

@@ -1,1 +1,1 @@
-"""What a worker asks of connectors and of Kafka inside of a task host."""
+"""Answers in a task host what a worker asks of connectors and of Kafka."""

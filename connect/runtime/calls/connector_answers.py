@@ -1,4 +1,4 @@
-"""What a worker asks of a connector itself: its check, its tasks, its say in its offsets, what it leaves behind."""
+"""Answers what a worker asks of a connector: its check, its plan of tasks, altered offsets, and its clean-up."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def answer_connector_call(
     stored: Callable[[Deadline], Sequence[SourcePosition]],
     rates: TopicRates,
 ) -> Any:
-    """Ask the connector. Raises what it raises; ConfigError: it plans too many tasks.
+    """Ask the connector and return its answer. Raise what it raises, and ConfigError if it plans too many tasks.
 
-    `stored`: what is stored of this connector. `rates`: what samples topics.
+    `stored` returns the connector's stored offsets; `rates` samples how much comes into topics.
     """
     deadline = Deadline.after(call.timeout_s)
     match call.method:
@@ -59,7 +59,7 @@ def answer_connector_call(
 
 
 def too_many_tasks(name: str, resolved: Mapping[str, str], count: int) -> str | None:
-    """Return what is wrong with so many tasks; None: nothing. The text is Java's TooManyTasksException's."""
+    """Return why `count` tasks are too many, or None if they are not. The text is Java's TooManyTasksException's."""
     if count > MOST_TASKS:
         return (
             f"The connector {name} has generated more than {MOST_TASKS} tasks: no worker runs so many. Lower tasks.max."

@@ -1,4 +1,4 @@
-"""What a worker asks of a sink's consumer group where only a task host knows the connector's client settings."""
+"""Answers what a worker asks of a sink's consumer group, in a task host: it alone knows the sink's client settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ADMIN_OVERRIDE: Final = "admin.override."
 
 
 def answer_group_call(clients: Clients, call: Call, resolved: Mapping[str, str]) -> Any:
-    """Carry out one of GROUP_CALLS. Raises what Kafka says."""
+    """Carry out one of GROUP_CALLS and return its value. Kafka's errors pass through."""
     admin = group_admin(clients, resolved)
     group, deadline = group_of(resolved), Deadline.after(call.timeout_s)
     match call.method:

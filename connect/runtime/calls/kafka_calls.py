@@ -1,4 +1,4 @@
-"""What a worker asks of Kafka with a connector's own client settings: its offsets, and an end to its zombies."""
+"""Reads and writes a source's offsets, and fences its former tasks, with the connector's own client settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FENCE_THREADS: Final = 8
 
 
 def answer_kafka_call(clients: Clients, call: Call, resolved: Mapping[str, str]) -> Any:
-    """Carry out one of KAFKA_CALLS. Raises what Kafka says."""
+    """Carry out one of KAFKA_CALLS and return its value. Kafka's errors pass through."""
     config = SourceConnectorConfig.parse(resolved)
     name, deadline = resolved["name"], Deadline.after(call.timeout_s)
     if call.method == "fence":
@@ -32,14 +32,14 @@ def answer_kafka_call(clients: Clients, call: Call, resolved: Mapping[str, str])
 
 
 def stored_of(clients: Clients, resolved: Mapping[str, str], deadline: Deadline) -> Sequence[SourcePosition]:
-    """Return all positions that are stored of a source."""
+    """Return all stored positions of a source."""
     name, config = resolved["name"], SourceConnectorConfig.parse(resolved)
     with ExitStack() as stack:
         return clients.offsets.of_connector(name, name, config, stack, deadline).positions()
 
 
 def fence(clients: Clients, name: str, resolved: Mapping[str, str], tasks: int, deadline: Deadline) -> None:
-    """Shut out the producers of tasks 0 to `tasks` - 1: what they have open is aborted, later writes fail."""
+    """Fence the producers of tasks 0 to `tasks` - 1: their open transactions are aborted, their later writes fail."""
     ids = [TaskId(name, number) for number in range(tasks)]
     with ThreadPoolExecutor(_FENCE_THREADS, thread_name_prefix="fence") as threads:
         fenced = [threads.submit(_take_over, clients, task, resolved, deadline) for task in ids]
@@ -55,7 +55,7 @@ def write_offsets(
     positions: Sequence[SourcePosition],
     deadline: Deadline,
 ) -> None:
-    """Store offsets as the connector's tasks do; an exactly-once source's with the transactional id of its task 0."""
+    """Store offsets as the connector's tasks do. An exactly-once source uses the transactional id of its task 0."""
     with ExitStack() as stack:
         producer = None
         if writes_in_transactions(clients.worker, config):
@@ -70,7 +70,7 @@ def write_offsets(
             producer.begin()
             producer.send(offsets.batch(positions), deadline)
             producer.commit(deadline)
-            # Waited for only so that the process does not end before they are sent.
+            # The copies are waited for only so that the process does not end before they are sent.
             wait(offsets.copy(positions), timeout=deadline.remaining_s)
 
 

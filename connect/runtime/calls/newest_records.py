@@ -17,7 +17,7 @@ from connect.runtime.parts.clients import Clients
 
 _OVERRIDE = "consumer.override."
 FURTHEST_OFFSETS = 10_000
-"""So far before the end of a partition records are looked for."""
+"""Records are looked for at most so many offsets before the end of a partition."""
 
 
 def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
@@ -41,7 +41,7 @@ def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
 def newest_spans(
     beginnings: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], records: int
 ) -> dict[TopicPartition, OffsetRange]:
-    """Return the offset ranges of the newest `records` records, as many of each partition that has some. Pure."""
+    """Return the offset ranges of the newest `records` records, shared evenly among partitions with records. Pure."""
     filled = [place for place, end in ends.items() if end > beginnings.get(place, 0)]
     share = -(-records // max(1, len(filled)))
     return {place: OffsetRange(max(beginnings.get(place, 0), ends[place] - share), ends[place]) for place in filled}
@@ -52,7 +52,7 @@ def earlier_spans(
     beginnings: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, OffsetRange]:
-    """Return the offset ranges before those that were read, four times as long; none beyond FURTHEST_OFFSETS. Pure."""
+    """Return the ranges before those that were read, four times as long, but not before FURTHEST_OFFSETS. Pure."""
     found = {}
     for place, (start, _) in read.items():
         first = max(beginnings.get(place, 0), ends[place] - FURTHEST_OFFSETS)
@@ -64,11 +64,11 @@ def earlier_spans(
 def newest_records(
     clients: Clients, resolved: Mapping[str, str], records: int, deadline: Deadline
 ) -> Iterator[RawBatch]:
-    """Yield about so many of the newest records, as many of each partition; none where all topics are empty.
+    """Yield about `records` of the newest records, as many of each partition; none where all topics are empty.
 
-    Marks of transactions and aborted records have offsets, too: where they come last, older records are read.
+    Transaction markers and aborted records have offsets, too. Where they come last, older records are read.
 
-    `resolved`: a sink's configuration. ConnectError: a topic that it names is not there.
+    `resolved` is a sink's configuration. Raise ConnectError if a topic that it names does not exist.
     """
     admin = group_admin(clients, resolved)
     topics = wanted_topics(resolved, admin.topics(deadline))

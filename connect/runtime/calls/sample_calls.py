@@ -1,7 +1,7 @@
 """Shows live rows of a connector before and after each of its transforms. Nothing is written, no offset moves.
 
-A sink's rows are the newest records of its topics. A source's are the first that its tasks give without a stored
-offset; its converters are not asked, as those would register schemas.
+A sink's rows are the newest records of its topics. A source's rows are the first ones that its tasks give without a
+stored offset. A source's converters are not used, as they would register schemas.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from connect.runtime.task.messages import Call
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 READ_SHARE: Final = 0.6
-"""So much of its time a source is read; the rest is for opening it and for the transforms."""
+"""A source is read for this share of a call's time; the rest is for opening it and for the transforms."""
 _REFUSALS: Final = 5
 
 
 def answer_sample_call(clients: Clients, call: Call, resolved: Mapping[str, str]) -> dict[str, Any]:
     """Return `rows`, each with its `place` and `steps`, and `notes` on what could not be read.
 
-    ConnectError: the source keeps something for its owner, and is not run; or a topic is missing.
+    Raise ConnectError if a topic is missing, or if the source may not be run, as it would change something outside.
     """
     parts = ConnectorParts(clients, resolved)
     deadline = Deadline.after(call.timeout_s)

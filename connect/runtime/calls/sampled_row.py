@@ -15,7 +15,7 @@ from connect.telemetry.secret_texts import SECRET_TEXTS
 VALUE_CHARS: Final = 4000
 FIELDS: Final = 200
 RECORDS: Final = 20
-"""So many records that a transform makes of one row are shown."""
+"""At most so many of the records that a transform makes of one row are shown."""
 Steps = list[dict[str, Any]]
 
 
@@ -27,9 +27,10 @@ class NamedLink(NamedTuple):
 
 
 def steps_of(row: Batch, links: Sequence[NamedLink]) -> Steps:
-    """Return the row as it was read, then what each transform makes of it; the last is one that refuses it or drops it.
+    """Return the row as it was read, then what each transform makes of it, up to one that refuses or drops it.
 
-    Each step has its `name`, `plugin`, `records` (and `more` of them that are left out), and `error` where it refuses.
+        Each step has `name`, `plugin` and `records`; `more` is the number of records left out. A step that refuses the
+    row has its `error`.
     """
     batches = [row]
     steps = [_step("read", "", batches)]
@@ -77,7 +78,7 @@ def _records(batch: Batch) -> Iterator[dict[str, Any]]:
 
 
 def _types(values: Column) -> dict[str, str]:
-    """Return the type of each field in words, of a value without fields under the empty name. None without a schema."""
+    """Return the type of each field in words; a value without fields has the empty name. Return {} without a schema."""
     schema = values.schema
     if schema is None:
         return {}
@@ -91,7 +92,7 @@ def _text(value: object) -> str:
     try:
         text = json.dumps(value, default=_other, ensure_ascii=False)
     except TypeError:
-        text = str(value)  # a map whose keys are no texts
+        text = str(value)  # JSON has no map whose keys are no texts
     return _cut(SECRET_TEXTS.shown(text))
 
 

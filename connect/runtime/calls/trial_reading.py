@@ -15,7 +15,7 @@ from connect.runtime.parts.connector_settings import ConnectorParts
 
 _POLL_S: Final = 1.0
 _EMPTY_POLLS: Final = 3
-"""A task has given all its rows once so many polls in a row gave none."""
+"""A task counts as read to its end once so many polls in a row gave no rows."""
 
 
 @dataclass(slots=True)
@@ -43,23 +43,23 @@ class _Context:
         """Return None, as no offset is stored."""
 
     def stored_positions(self) -> Sequence[SourcePosition]:
-        """Return none, as no offset is stored."""
+        """Return no positions, as no offset is stored."""
         return ()
 
     def topics(self) -> SourceTopics:
-        """Refuse: a sample is read without Kafka. ConnectError."""
+        """Raise ConnectError, as a sample is read without Kafka."""
         raise ConnectError(
             "This source reads Kafka's topics, which a sample is read without.",
             fix="Evaluate the connector that writes these topics.",
         )
 
     def records_of(self, topic: str, client: Mapping[str, str], prefix: str) -> TopicRecords:
-        """Return no records: a sample is read without Kafka, and nobody tells its source what to do."""
+        """Return no records, as a sample is read without Kafka: its source gets no orders from a topic."""
         del topic, client, prefix
         return NoRecords()
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Pass on why the task gave up rows."""
+        """Hand on the errors of the rows that the task gave up."""
         del batch
         for error in rows.values():
             self.refuse(error)

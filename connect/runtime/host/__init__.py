@@ -1,1 +1,1 @@
-"""The process that runs tasks."""
+"""Holds the task host, which is the child process that runs tasks, and the agent."""

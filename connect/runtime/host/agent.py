@@ -1,4 +1,4 @@
-"""An agent: the one task of a plug-in that has to run beside its database, in the process that is asked to run it.
+"""Runs an agent: the one task of a plug-in that has to run beside its database, without a worker.
 
 It is a source task like a worker's, with converters, transforms and delivery; its offsets are in the worker's offsets
 topic, under the agent's name. It starts again on its own after a failure that may go away.
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 RESTART_DELAY_MAX_S: Final = 60.0
 GOOD_RUN_S: Final = 60.0
-"""A run of this length was good: the next failure is again the first."""
+"""After a run that lasted so long, the next failure counts as the first one again."""
 FIGURES_S: Final = 60.0
 STOP_S: Final = 20.0
 _TOPIC_S: Final = 15.0
@@ -52,8 +52,10 @@ def agent_plugin(catalog: Catalog, name: str) -> Plugin:
 
 
 def look_for_cycles_rarely() -> None:
-    """Let Python look for cycles rarely in a process that makes an object of each small part of what it reads, none of
-    which is part of a cycle: Python would look through all of them again and again, for a third of the process' time.
+    """Make Python's garbage collector run rarely.
+
+    The process makes an object of each small part of what it reads, and none of them is part of a cycle. The collector
+    would search all of them again and again, for a third of the process' time.
     """
     gc.freeze()
     gc.set_threshold(COLLECT_OBJECTS)
@@ -65,11 +67,11 @@ class Agent:
     def __init__(self, plugin: Plugin, worker: WorkerConfig, catalog: Catalog, config: Mapping[str, str]) -> None:
         """Check `config`, which has `name`. Raise ConfigError that names every broken key."""
         self._config = {**config, "connector.class": plugin.name}
-        # Who runs it wrote its file: it reaches what that person may.
+        # Whoever runs the agent wrote its file, so it may reach all that this person may reach.
         worker = worker.changed(EVERYWHERE)
         plugin.config.parse(plugin.config.with_leave(self._config, worker.originals))
         self._worker = worker
-        # To the task it is a source; workers, which look for sources, do not see it.
+        # The task sees a source plug-in. Workers do not list it, as the catalog has it as an agent.
         sources = (replace(p, kind=PluginKind.SOURCE) if p is plugin else p for p in catalog.plugins())
         self._clients = Clients(worker, Catalog(sources))
         self._events: queue.SimpleQueue[TaskState | None] = queue.SimpleQueue()
@@ -79,7 +81,7 @@ class Agent:
         self._figures: Callable[[], Mapping[str, float]] = dict
 
     def now(self) -> AgentFigures:
-        """State and figures now; from any thread."""
+        """Return the present state and figures. Any thread may ask."""
         held_up = {"held_up": float(self._condition is not None)}
         return AgentFigures(self._config["name"], self._state, {**self._figures(), **held_up})
 
@@ -89,7 +91,7 @@ class Agent:
         self._events.put(None)
 
     def run(self) -> bool:
-        """Run the task, again and again after failures that may go away; False: one that does not ended it."""
+        """Run the task until `stop`, anew after failures that may pass. Return False if another failure ends it."""
         delays = delays_s(RESTART_DELAY_MAX_S)
         number = 0
         while not self._stopping:
@@ -127,7 +129,7 @@ class Agent:
                 case TaskState():
                     self._events.put(message)
                 case AsksToWrite():
-                    # By its name alone an agent takes the transactional id: whoever had it before is shut out.
+                    # The transactional id is made of the agent's name alone: a former agent of this name is fenced.
                     run.may_write(MayWrite(name, 0, number))
                 case TaskCondition():
                     self._say(message.condition)
@@ -157,7 +159,7 @@ class Agent:
             )
 
     def _say(self, condition: Condition | None) -> None:
-        """Log why rows do not move; what is tried again the loop itself logs."""
+        """Log why rows do not move. The loop itself logs what it tries again."""
         before, self._condition = self._condition, condition
         is_new = condition is not None and (before is None or before.reason != condition.reason)
         if condition is not None and is_new and condition.retrying_since_ms is None:

@@ -1,4 +1,4 @@
-"""An agent's figures over HTTP, in Prometheus' text format and under the names that a worker's have."""
+"""Serves an agent's figures over HTTP in Prometheus' text format, under the same names as a worker's."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ KEY: Final = "--metrics"
 
 
 class MetricsAddress(NamedTuple):
-    """Where the figures are served."""
+    """Holds the host and port at which the figures are served."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str) -> MetricsAddress:
-        """HOST:PORT, or a port of this machine alone. ConfigError: it is neither."""
+        """Parse HOST:PORT, or a port alone, which serves this machine only. Raise ConfigError if it is neither."""
         host, _, port = text.rpartition(":")
         if not port.isdecimal() or not 0 <= int(port) <= 65_535:
             raise ConfigError(f"{text!r} is no address.", key="metrics", fix="Write a port, or HOST:PORT.")
@@ -34,7 +34,7 @@ class MetricsAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AgentFigures:
-    """An agent as a scrape sees it. `state`: running, restarting, failed or stopped."""
+    """Holds an agent's state and figures for one scrape. `state` is running, restarting, failed or stopped."""
 
     name: str
     state: str
@@ -42,7 +42,7 @@ class AgentFigures:
 
 
 class AgentMetrics(Collector):
-    """Asks the agent at each scrape; `now` is called on the server's thread."""
+    """Asks the agent at each scrape, on the server's thread."""
 
     def __init__(self, now: Callable[[], AgentFigures], about: Mapping[str, str]) -> None:
         """Keep the figures' getter and `about`, the labels of kafka_connect_app_info."""
@@ -57,7 +57,7 @@ class AgentMetrics(Collector):
         return families(WorkerFigures(self._about, {(now.name, "0"): now.figures}, {now.name: states}))
 
     def serve(self, address: MetricsAddress) -> int:
-        """Begin to answer, on a thread of its own; the port. ConfigError: the address cannot be had."""
+        """Serve the figures on another thread and return the port. Raise ConfigError if the address cannot be had."""
         registry = CollectorRegistry()
         registry.register(self)
         ProcessCollector(registry=registry)
@@ -76,6 +76,6 @@ class AgentMetrics(Collector):
         return int(server.server_port)
 
     def close(self) -> None:
-        """End answering. May be called twice."""
+        """End the server. May be called twice."""
         close, self._close = self._close, lambda: None
         close()

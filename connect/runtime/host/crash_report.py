@@ -1,8 +1,8 @@
-"""What a task host leaves behind when it dies: which stage each run was in, and the stacks of its threads.
+"""Keeps what a worker reads of a dead task host: the stage that each run was in, and the stacks of its threads.
 
 Both are in memory that the host shares with its worker, so they outlive any end: a signal, an `os._exit`, a kill from
-outside. The stages come first, in slots of one run each; then a mark whether the lease was over, and until when it was
-good; behind them the interpreter writes its stacks.
+outside. The stages come first, one slot for each run. Then come a mark that says if the lease was over, and the time
+at which it ends. Behind them the interpreter writes its stacks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STACKS_AT: Final = STAGES_BYTES + 32
 REPORT_BYTES: Final = _STACKS_AT
 """The report has this size from the start; the stacks are written behind it."""
 STACKS_BYTES: Final = 6000
-"""So much of the stacks is shown; the thread that caused the end comes first."""
+"""So many bytes of the stacks are shown; the thread that caused the end comes first."""
 
 
 class Stages:
@@ -41,7 +41,7 @@ class Stages:
         self._lock = threading.Lock()  # runs begin on the host's reading thread and end on their own
 
     def take(self, run: int) -> StageSlot:
-        """Return a slot for a run; one that nobody reads when all are taken."""
+        """Return a slot for a run. If all are taken, it is one that nobody reads."""
         with self._lock:
             return StageSlot(self._memory, self._free.pop() if self._free else None, run)
 
@@ -55,7 +55,7 @@ class Stages:
 
 
 class StageSlot:
-    """Where one run says what it is doing."""
+    """Is the place of the report in which one run says what it is doing."""
 
     def __init__(self, memory: mmap.mmap, place: int | None, run: int) -> None:
         self._memory = memory
@@ -63,7 +63,7 @@ class StageSlot:
         self.place = place
 
     def set(self, stage: str) -> None:
-        """Take note that the run is in this stage; empty: in none of a connector's."""
+        """Write the run's stage. An empty text says that it is in no call into its connector."""
         self._write(self._run, stage)
 
     def clear(self) -> None:
@@ -77,25 +77,25 @@ class StageSlot:
 
 
 def begin(descriptor: int) -> Stages:
-    """Have the interpreter write its stacks there when the process dies of a signal, SIGABRT included."""
+    """Make the interpreter write its stacks to the report when the process dies of a signal, SIGABRT included."""
     os.lseek(descriptor, _STACKS_AT, os.SEEK_SET)
     faulthandler.enable(descriptor, all_threads=True)
     return Stages(descriptor)
 
 
 def stages_in(descriptor: int) -> Mapping[int, str]:
-    """Stage by run, as the host last wrote them. For the worker."""
+    """Return the stage of each run, by its number, as the host wrote it last. For the worker."""
     slots = os.pread(descriptor, STAGES_BYTES, 0)
     return {run: stage.rstrip(b"\0").decode() for run, stage in _SLOT.iter_unpack(slots) if run}
 
 
 def stacks_in(descriptor: int) -> str:
-    """Return the stacks that the interpreter wrote in the end; empty when it had no time to. For the worker."""
+    """Return the stacks that the dying interpreter wrote, empty if it had no time to. For the worker."""
     return os.pread(descriptor, STACKS_BYTES, _STACKS_AT).decode(errors="replace").strip()
 
 
 def say_lease_over(descriptor: int) -> None:
-    """Say that the host ends itself, because its worker's lease is over.
+    """Write into the report that the host ends itself because its worker's lease is over.
 
     No exit code says so: a plug-in may use any.
     """
@@ -103,12 +103,12 @@ def say_lease_over(descriptor: int) -> None:
 
 
 def say_lease_until(descriptor: int, until_s: float) -> None:
-    """Say that the kernel ends the host then (CLOCK_MONOTONIC), unless the host puts that off."""
+    """Write into the report when the kernel ends the host (CLOCK_MONOTONIC), unless the host extends that time."""
     os.pwrite(descriptor, _LEASE_UNTIL.pack(until_s), _LEASE_UNTIL_AT)
 
 
 def lease_over_in(descriptor: int) -> bool:
-    """Return True if the host, which has ended, said that its lease was over, or the kernel ended it for that.
+    """Return True if a host that is dead ended because its lease was over: by itself, or by the kernel.
 
     For the worker.
     """

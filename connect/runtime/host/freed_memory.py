@@ -1,4 +1,4 @@
-"""What a process has freed goes back to the system; allocators keep hundreds of megabytes of it for later."""
+"""Gives freed memory back to the system, as allocators keep hundreds of megabytes of it for later."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gc
 
 
 def give_back_freed_memory() -> None:
-    """Give freed memory back. Takes some milliseconds. Other threads may go on.
+    """Give freed memory back to the system. It takes some milliseconds; other threads may go on meanwhile.
 
     glibc alone keeps pages of each thread's arena (malloc_trim(3)); other C libraries have no such call.
     """

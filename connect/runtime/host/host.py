@@ -1,7 +1,7 @@
-"""The task host: a child process that runs tasks, each on its own thread, and says to its worker how they fare.
+"""Is the task host: a child process that runs tasks, each on its own thread, and reports their state to its worker.
 
-It has one end of a socket pair. The first line holds the worker's settings as a JSON object, then messages follow
-(`connect.runtime.task.messages`). It ends when the worker is gone.
+It reads lines from one end of a socket pair. The first line holds the worker's settings as a JSON object, then
+messages follow (`connect.runtime.task.messages`). The host ends when the worker is gone.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ log = logging.getLogger(__name__)
 
 START_TIMEOUT_S = 120.0
 CALLERS_MAX = 256
-"""As many as REST has connections: a server that does not answer a connector's check keeps no other check waiting."""
+"""So many calls may run at once: as many as REST has connections, so that a check that hangs delays no other check."""
 
 Validate = Callable[[Clients, Mapping[str, str]], Any]
-"""Answers a Call for validate, which is the business of those who start a host."""
+"""Answers a Call for validate. Those who start a host give this function."""
 
 
 class Host:
@@ -177,7 +177,7 @@ class Host:
             try:
                 self._channel.sendall(encode(message))
             except OSError:
-                # The worker is gone, and with it the reader of this message; the main thread sees the end of file.
+                # The worker is gone, so nobody reads this message. The main thread sees the end of file and ends.
                 log.debug("The worker no longer listens.")
 
     def _report(self) -> NoReturn:
@@ -208,8 +208,8 @@ def run_host(
 ) -> NoReturn:
     """Run a task host until its worker is gone.
 
-    `report`: descriptor of its crash report. `validate`: see there. `catalog`: the installed plug-ins, where they are
-    known already.
+    `report` is the descriptor of its crash report. `validate` answers calls of that method. `catalog` holds the
+    installed plug-ins where they are known already.
     """
     stages = crash_report.begin(report)
     # Ctrl-C in a terminal reaches the whole process group; the worker decides what its hosts do.
@@ -220,5 +220,5 @@ def run_host(
     clients = Clients(worker, catalog or Catalog.installed())
     SECRET_TEXTS.add(secret_texts(clients.catalog, worker.originals))
     Host(channel, clients, stages, validate).serve(lines)
-    # Nothing may be flushed or committed on behalf of a worker that is gone: another one may own these tasks already.
+    # Nothing may be flushed or committed for a worker that is gone: another worker may own these tasks already.
     os._exit(0)

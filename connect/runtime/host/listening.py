@@ -1,4 +1,4 @@
-"""Why nobody can listen at an address, and what mends it, in words for whoever starts a worker or an agent."""
+"""Tells whoever starts a worker or an agent why it cannot listen at an address, and what to do."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 from connect.api.errors import ConfigError
 
 _ROOT_PORTS: Final = 1024
-"""Ports below this one are for root."""
+"""Only root may listen at ports below this one."""
 
 
 def cannot_listen(error: OSError, doing: str, host: str, port: int, key: str) -> ConfigError:
-    """Return what an error of `bind` or `listen` means. `doing` says what failed; `key` names what has the address."""
+    """Return an error that explains one of `bind` or `listen`. `doing` says what failed; `key` names the setting."""
     why = error.strerror or str(error)
     fix = f"Give {key} another address; port 0 takes a free port."
     if error.errno == errno.EADDRINUSE:

@@ -1,4 +1,4 @@
-"""Loads modules without a search for garbage among them."""
+"""Loads modules without garbage collections meanwhile."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Keep what is made inside for good: it is not searched for garbage, neither now, which takes an eighth of the time
-    to load a worker's libraries, nor by any later collection.
+    """Exempt all objects that are made inside from garbage collection, now and later.
+
+    Collections would take an eighth of the time that a worker's libraries take to load.
     """
     gc.disable()
     try:

@@ -12,13 +12,13 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int | None = None) -> None:
-    """Ask the kernel to kill this process when its parent dies; elsewhere than on Linux the closed socket must do.
+    """Ask the kernel to kill this process when its parent dies. Other systems than Linux rely on the closed socket.
 
-    `parent`: its process id, where it is known: a parent that died before this call is noticed too, and this process
-    ends at once.
+    `parent` is the parent's process id, where it is known. Then this process ends at once if its parent has died
+    before this call.
 
-    The signal follows the *thread* that started this process: the supervisor must start hosts from a thread that lives
-    as long as the worker.
+    The kernel kills this process when the *thread* that started it ends. So the supervisor must start hosts from a
+    thread that lives as long as the worker.
     """
     if not sys.platform.startswith("linux"):
         return

@@ -15,13 +15,14 @@ from connect.telemetry.log_levels import LOG_LEVELS
 
 HEARTBEAT_S: Final = 1.0
 MARK_S: Final = 10.0
-"""So often the rates of all runs take note of their counters, whoever reads them."""
+"""So many seconds apart the counters behind all rates are noted, also if nobody reads the rates."""
 
 
 class RunReports:
-    """Says once in a second that the host lives, in one short message however many tasks it has.
+    """Says once a second that the host lives, in one short message, however many tasks it has.
 
-    All figures of all tasks are many: they are told to who asks. One thread calls `report`; any thread may ask.
+    The figures of all tasks are many, so they are sent only if the worker asks for them. One thread calls `report`;
+    any thread may call `ask`.
     """
 
     def __init__(
@@ -30,7 +31,7 @@ class RunReports:
         send: Callable[[ToWorker], None],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`runs` are those of the host, to which others add; those that have ended are taken out here."""
+        """Take the host's runs, to which the host adds new ones; the reports remove those that have ended."""
         self._runs = runs
         self._send = send
         self._clock_s = clock_s
@@ -39,11 +40,11 @@ class RunReports:
         self._beat_s = self._mark_s = clock_s()
 
     def ask(self, asked: TellFigures) -> None:
-        """Have the figures told soon."""
+        """Have the figures sent soon, as the answer to this question."""
         self._asked.put(asked)
 
     def report(self) -> None:
-        """Wait until somebody asks or a second is over, and say what is due then."""
+        """Wait until somebody asks or a second is over, then send what is due."""
         left_s = self._beat_s - self._clock_s()
         try:
             asked = self._asked.get(timeout=left_s) if left_s > 0 else None
@@ -60,7 +61,7 @@ class RunReports:
         self._send(Figures(tasks, {"host_cpu_s_total": time.process_time()}, asked.number))
 
     def _beat(self) -> None:
-        """Say that the host lives, look at each run, and forget those that have ended."""
+        """Send a heartbeat, watch each run, and forget those that have ended."""
         now_s = self._clock_s()
         self._beat_s = now_s + HEARTBEAT_S
         self._send(Heartbeat())

@@ -1,4 +1,4 @@
-"""Tells the worker how a run fares, in an order in which the last word is the true one."""
+"""Reports a run's states and conditions to the worker, in such an order that the last report is the true one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from connect.telemetry.secret_texts import SECRET_TEXTS
 
 
 class StateReports:
-    """The states of one run, and what holds it up. The task's thread tells them, and another one what does not return.
+    """Reports the states of one run, and what holds it up.
 
-    A condition goes with the state that the run has. Both are sent under one lock: were a pause sent in between, the
-    condition behind it would take it back for ever.
+    The task's thread reports them; another thread reports calls that do not return. A condition names the run's state,
+    so both are sent under one lock. Otherwise a condition that is sent after a pause could take the pause back.
     """
 
     def __init__(self, task: TaskId, run: int, report: Callable[[TaskState | TaskCondition], None]) -> None:
@@ -36,7 +36,7 @@ class StateReports:
             self._report(TaskState(*self._task, self._run, state, trace, retriable, reason))
 
     def say_condition(self, condition: Condition | None) -> None:
-        """Report a condition of a run that has said its state: what opens or has ended is told by that."""
+        """Report a condition with the run's state, but none while the run has no state, as it opens or has ended."""
         shown = None if condition is None else hidden(condition, SECRET_TEXTS.shown)
         with self._lock:
             if self._state is not None:

@@ -1,4 +1,4 @@
-"""The framework as a task sees it: SourceContext and SinkContext of the contract. Owned by the task thread."""
+"""Implements SourceContext and SinkContext: the framework as a task sees it. Owned by the task thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from connect.runtime.task.task_reports import TaskReports
 class TaskContext:
     """Answers what one run of a task may ask.
 
-    `offsets` are a source's alone, `commits` and `membership` a sink's.
+    Only a source has `offsets`; only a sink has `commits` and `membership`.
     """
 
     connector: str
@@ -40,23 +40,23 @@ class TaskContext:
     membership: SinkMembership | None = None
 
     def gauge(self, name: str, value: float | None) -> None:
-        """Set a metric of this task; None: it is not known."""
+        """Set a metric of this task; None says that its value is not known."""
         if value is None:
             self.reports.figures.unset(name)
         else:
             self.reports.figures.set(name, value)
 
     def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
-        """Say why part of the work waits."""
+        """Report why a part of the work waits."""
         other_side = "sink" if self.offsets is None else "source"
         self.reports.conditions.part_waits(waiting_for or other_side, reason)
 
     def note(self, notes: Sequence[str]) -> None:
-        """Say what is worth knowing of the task's work."""
+        """Report notes on the task's work."""
         self.reports.conditions.noted(notes)
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
-        """Say up to which time all that the source held is stored, and if it is known to have more, or may have."""
+        """Report that all that the source held at the time `at_s` is stored, and if the source is `behind` since."""
         self.reports.figures.caught_up(at_s, behind=behind)
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
@@ -65,7 +65,7 @@ class TaskContext:
         return self.offsets.get(partition)
 
     def stored_positions(self) -> Sequence[SourcePosition]:
-        """Return all that is stored of this connector."""
+        """Return all stored positions of this connector."""
         assert self.offsets is not None
         return self.offsets.positions()
 
@@ -80,11 +80,11 @@ class TaskContext:
         return self.topic_records(topic, client, prefix)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Give up rows of a batch that was put before, or that no record can hold."""
+        """Give up rows of a batch: a sink's that was put before, or a source's that no record can hold."""
         self.give_up(batch, rows)
 
     def request_flush(self, within_s: float = 0.0) -> None:
-        """Ask for a flush in at most so many seconds."""
+        """Ask for a flush within `within_s` seconds."""
         assert self.commits is not None
         self.commits.request(within_s)
 
@@ -93,12 +93,12 @@ class TaskContext:
         return self.clients.topics.topic_id(TaskId(self.connector, self.task), self.config, topic, deadline)
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
-        """Ask whether a partition is still this task's."""
+        """Return True if this task still owns a partition."""
         assert self.membership is not None
         return self.membership.owns(partition, deadline)
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
-        """Return how values of a schema are written into Avro files."""
+        """Return the writer of a schema's values for Avro files."""
         from connect.convert.avro.values import avro_values
 
         return avro_values(schema, properties)

@@ -68,7 +68,7 @@ _CALLEES = {
     "transform": "converter",
 }
 ANSWER_LATENCY_S = 0.01
-"""How soon a task sees its worker's answer."""
+"""A task looks for its worker's answer each so many seconds."""
 
 
 Report = Callable[[TaskBuilt | TaskState | TaskCondition | TopicsUsed | AsksToWrite], None]
@@ -81,7 +81,7 @@ class TaskRun:
     """
 
     def __init__(self, start: StartTask, clients: Clients, report: Report, stages: Stages | None = None) -> None:
-        """`stages`: where the run says what it is doing."""
+        """Take the order to start. The run writes what it is doing to `stages`."""
         self._start = start
         self._clients = clients
         self._report = report
@@ -109,16 +109,16 @@ class TaskRun:
         self._control.ask_to_stop()
 
     def set_paused(self, paused: bool) -> None:
-        """Pause or resume; reported as the new state once the task has heard it."""
+        """Pause or resume the task. It reports the new state once it has done so."""
         self._control.ask_to_pause(paused)
 
     def may_write(self, answer: MayWrite) -> None:
-        """Take the worker's answer to AsksToWrite."""
+        """Hand the worker's answer to AsksToWrite to the task's thread."""
         if not self._may_write.done():
             self._may_write.set_result(answer)
 
     def watch(self) -> None:
-        """Say when a call into the connector or Kafka does not return; from the host's reporting thread."""
+        """Report a call into the connector or Kafka that does not return. Called by the host's reporting thread."""
         stage, since_s = self.figures.stage
         lasts_s = time.monotonic() - since_s
         if stage and lasts_s >= LONG_CALL_S:
@@ -128,16 +128,16 @@ class TaskRun:
             reason = not_returned(stage, lasts_s, asked)
             self._reports.conditions.waiting(Step.CALL, callee, reason)
             if stage == "open" and reason != self._told_opening:
-                # No status tells it: UNASSIGNED of this worker would say that it has let go of the task.
+                # No status is reported: UNASSIGNED would say that this worker has let go of the task.
                 log.warning("Task %s does not run yet: %s", self.id, reason)
                 self._told_opening = reason
         else:
             self._reports.conditions.over(Step.CALL)
 
     def report_topics(self) -> None:
-        """Say which topics were used since the last word."""
+        """Report the topics that were used since the last report."""
         if topics := self._reports.used_topics.take():
-            # The status topic keeps them, and answers show them, where nobody knows what a config provider gave.
+            # The status topic and REST answers show these names; nobody could hide a provider's values there.
             shown = sorted({SECRET_TEXTS.hide(topic) for topic in topics})
             self._report(TopicsUsed(self.id.connector, self.id.task, shown))
 
@@ -254,7 +254,7 @@ class TaskRun:
         producer = self._clients.producers.transactional(self.id, resolved, open_s)
         stack.callback(producer.close, CLOSE_TIMEOUT_S)
         self._say_built()
-        # Fence the old owner first: only then is the end of the offsets topic the end of its work.
+        # Fence the old owner before the offsets are read: it cannot store any more behind the end that is read then.
         producer.init_transactions(opening)
         self._ask_to_write(opening)
         return producer
@@ -277,9 +277,9 @@ class TaskRun:
         return plugin.config.with_leave(task_config, self._clients.worker_properties)
 
     def _ask_to_write(self, deadline: Deadline) -> None:
-        """Ask the worker if this run may write.
+        """Ask the worker if this run may write, and wait for the answer.
 
-        Invariant 8: a run that was late to start may have shut out its successor; the worker knows.
+        Invariant 8: a run that started late may have fenced its successor; only the worker knows.
         """
         self._report(AsksToWrite(self.id.connector, self.id.task, self.run))
         while not self._may_write.done():
@@ -323,5 +323,5 @@ class TaskRun:
 
 
 def _may_heal(error: BaseException) -> bool:
-    """Tell if a restart may mend it: not a wrong configuration, and not a bad record that would be read again."""
+    """Return False if a restart cannot help: the configuration is wrong, or the same bad record would be read again."""
     return not isinstance(error, (ConfigError, SchemaError, ToleranceExceededError, LimitExceededError))
