@@ -1,4 +1,4 @@
-"""The worker's settings of alerts: who hears of what needs a person, and from what on something does.
+"""Declares the worker's settings of alerts: who gets them, and from which limits on something needs a person.
 
 Parsing is elsewhere; no I/O here.
 """
@@ -21,7 +21,7 @@ _SECRET_CHARS: Final = 16
 
 
 def _check_url(value: SecretStr) -> SecretStr:
-    """Return the address. The error does not show it: whoever knows it may write to the channel."""
+    """Return the address. An error does not show it, as whoever knows it may write to the channel."""
     try:
         url = urlsplit(value.get_secret_value())
         is_whole = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
@@ -39,7 +39,7 @@ def _check_secret(value: SecretStr) -> SecretStr:
 
 
 class AlertKeys(Config):
-    """What a worker's file says of alerts. Every worker needs the same, as any of them may lead."""
+    """Holds a worker's settings of alerts. They have to be the same on every worker, as any of them may lead."""
 
     alerts_webhook_url: Annotated[Password, AfterValidator(_check_url)] = key(
         WEBHOOK_URL,
@@ -87,6 +87,6 @@ class AlertKeys(Config):
     )
 
     def alert_problems(self) -> Iterable[ConfigProblem]:
-        """Yield what does not fit together."""
+        """Yield the problems of settings that do not fit together."""
         if self.alerts_webhook_secret and not self.alerts_webhook_url:
             yield ConfigProblem(_KEY, f"{_KEY} is set without {WEBHOOK_URL}, so that nothing is sent.")

@@ -42,7 +42,7 @@ _USUAL: Final = {
 
 
 class Placeholder(NamedTuple):
-    """What stands in a `${provider:[path:]key}`; no path is the empty path."""
+    """Holds the parts of a `${provider:[path:]key}`; the path is empty where there is none."""
 
     provider: str
     path: str
@@ -100,7 +100,7 @@ class ConfigProviders:
         if problems:
             raise ConfigError(problems)
         SECRET_TEXTS.add(values.values())
-        # What stands where no secret is expected may be shown as any word is.
+        # A value that stands where no secret is expected may be shown as any word is.
         words = {values[p] for name, text in config.items() for p in _in_the_open(name, text) if p in values}
         SECRET_TEXTS.add(words, as_words=True)
         return {name: replaced(text, values) for name, text in config.items()}
@@ -178,7 +178,7 @@ def _found(text: str) -> Iterator[tuple[int, int, Placeholder]]:
 
 
 def _in_the_open(name: str, text: str) -> Iterator[Placeholder]:
-    """Yield a setting's placeholders that stand for no secret, by its name and the text around them."""
+    """Yield the placeholders of a setting that, by its name and the text around them, stand for no secret."""
     if is_suspect(name) or "${" not in text:
         return
     spans = secret_spans(text)
@@ -189,7 +189,7 @@ def _in_the_open(name: str, text: str) -> Iterator[Placeholder]:
 
 
 def _grouped(found: Iterable[Placeholder]) -> Iterable[tuple[tuple[str, str], set[str]]]:
-    """Return the keys asked for, by provider and path: each file is read once."""
+    """Return the keys of placeholders by provider and path, so that each file is read once."""
     groups: dict[tuple[str, str], set[str]] = {}
     for placeholder in found:
         groups.setdefault((placeholder.provider, placeholder.path), set()).add(placeholder.key)

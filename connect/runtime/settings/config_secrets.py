@@ -1,7 +1,7 @@
 """Decides which keys of a connector's configuration are secret, and which texts in it. Pure.
 
-A key is secret by its declared type, or by its name where nobody declares it; a text is where it is in PEM form. URLs
-have secret parts, whatever their key is, and so have lists of `name=value`, JSON and headers.
+A key is secret by its declared type, or by its name where nobody declares it. A text is secret if it is in PEM form.
+URLs, lists of `name=value`, JSON and headers may have secret parts, whatever their key is.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _CONVERTERS: Final = {
 }  # fmt: skip
 _LOGIN: Final = re.compile(r"[^\s:]+:(\S+)")
 _CODED_CHARS: Final = 10_000
-"""Longer texts are no passwords of URLs; decoding 250 kB of percent signs takes seconds."""
+"""Longer texts count as no passwords of URLs and are not decoded: 250 kB of percent signs would take seconds."""
 _BEARER: Final = re.compile(r"\s*(?:bearer|basic|token|apikey)\s+(\S+)\s*", re.IGNORECASE)
 
 
 _BETWEEN_HEADERS: Final = re.compile(r"[|,\n]")
 _HEADER: Final = re.compile(r"\s*(?P<name>[A-Za-z][\w-]*):\s*(?P<text>\S(?:.*\S)?)\s*")
 _OPEN_HEADERS: Final = frozenset({"accept", "content-type", "user-agent"})
-"""What these hold stands in many texts, and is no secret."""
+"""The values of these headers are no secrets, and stand in many texts."""
 
 
 def secret_keys(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
-    """Return the keys whose whole value is secret; empty values are none."""
+    """Return the keys whose whole value is secret; keys with an empty value are left out."""
     declared: dict[str, ConfigType] = {}
     for types in _declared(catalog, config):
         declared |= types
@@ -45,7 +45,7 @@ def secret_keys(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
 
 
 def secret_texts(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
-    """Return every secret in a configuration, with those inside of them: a login's password, the part behind user:."""
+    """Return every secret in a configuration, and the secrets inside of these: of `user:password` the password, too."""
     whole = {config[key] for key in secret_keys(catalog, config)}
     parts = {part for value in config.values() for part in secrets_in(value)}
     inside = {
@@ -62,7 +62,7 @@ def secret_texts(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
 
 
 def _of_headers(secret: str) -> Iterator[str]:
-    """Yield what a secret list of headers has behind their names, and the values of cookies."""
+    """Yield the values of a secret list of headers, and the values of the cookies in it."""
     for header in _BETWEEN_HEADERS.split(secret[:_CODED_CHARS]):
         match = _HEADER.fullmatch(header)
         if match is not None and match["name"].lower() not in _OPEN_HEADERS:
@@ -100,5 +100,5 @@ def _types_of(
 
 @lru_cache(maxsize=4096)
 def _types(config: type[Config], prefix: str = "") -> dict[str, ConfigType]:
-    """Return the type of each key. It is cached, as every answer with a configuration asks."""
+    """Return the type of each key. It is cached, as every answer with a configuration asks for it."""
     return {prefix + name: d.type for d in config.definitions() for name in (d.name, *d.former)}

@@ -1,4 +1,4 @@
-"""The framework's own keys of every connector: Kafka Connect's, with its defaults and groups, and ours. No I/O."""
+"""Declares the framework's keys of every connector: Kafka Connect's, with its defaults and groups, and ours. No I/O."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ class CommonConnectorConfig(Config):
         return self.errors_tolerance.lower() == "all"
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield what breaks this rule: aliases must be unique."""
+        """Yield a problem for each list of aliases in which one stands twice."""
         for name, aliases in (("transforms", self.transforms), ("predicates", self.predicates)):
             if len(set(aliases)) != len(aliases):
                 value = ", ".join(aliases)
@@ -270,7 +270,7 @@ class CommonConnectorConfig(Config):
 class SourceConnectorConfig(CommonConnectorConfig):
     """Holds the keys of org.apache.kafka.connect.runtime.SourceConnectorConfig.
 
-    Dead letters of sources are ours alone. Their context headers are on, as a replay needs them.
+    Kafka Connect has no dead letters of sources. Their context headers are on by default, as a replay needs them.
     """
 
     errors_dlq_headers: Boolean = dlq_headers_key(default=True, internal=True)
@@ -339,7 +339,7 @@ class SinkConnectorConfig(CommonConnectorConfig):
     errors_dlq_headers: Boolean = dlq_headers_key(default=False, internal=False)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield what breaks these rules: exactly one way to name topics; the dead-letter topic is none of them."""
+        """Yield a problem unless topics are named in exactly one way, and if the dead-letter topic is one of them."""
         yield from super().problems()
         if self.topics and self.topics_regex:
             text = "topics and topics.regex are mutually exclusive options, but both are set."

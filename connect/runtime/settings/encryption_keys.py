@@ -19,15 +19,15 @@ _PLAIN: Final = "none"
 
 
 def key_texts(given: str) -> list[str]:
-    """Return the keys of a list as they are written, each of them a secret."""
+    """Return the keys of a list as they are written; each of them is a secret."""
     return [text for part in given.split(",") if (text := part.strip()) and text != _PLAIN]
 
 
 def encryption_keys(given: str) -> list[bytes | None]:
     """Return the keys of a list; None for `none`, which seals nothing.
 
-    ValueError, whose text shows no key: one of them is no base64 of 32 bytes, `none` is not the first, a key is there
-    twice, or there is none.
+    Raise ValueError, whose text shows no key, if one is not 32 bytes in base64, if `none` is not the first, if a key
+    is there twice, or if there is no key.
     """
     texts = [part.strip() for part in given.split(",")]
     keys = [_key(number, text, len(texts)) for number, text in enumerate(texts, 1)]
@@ -59,7 +59,7 @@ def _check_keys(value: SecretStr) -> SecretStr:
 
 
 class EncryptionKeys(Config):
-    """What a worker's file says of secrets at rest."""
+    """Holds a worker's settings of secrets at rest."""
 
     config_storage_encryption_key: Annotated[Password, AfterValidator(_check_keys)] = key(
         ENCRYPTION_KEY,

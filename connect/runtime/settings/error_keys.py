@@ -1,4 +1,4 @@
-"""The keys about dead letters and the limits of tolerance; they are shown for sinks, and accepted for sources too."""
+"""Makes the keys of dead letters and tolerance limits. They are shown for sinks only, but sources may set them too."""
 
 from __future__ import annotations
 

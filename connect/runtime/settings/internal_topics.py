@@ -1,7 +1,7 @@
-"""Tells topics that hold the state of Connect clusters by name and by their records. No row of a connector goes there.
+"""Recognizes topics that hold the state of Connect clusters, and keeps connectors' rows out of them.
 
-Pure. A row in one of them is an order to a cluster: in a config topic it starts a connector, in an offsets topic it
-moves one, among a backfill's markers it makes rows count as written.
+It goes by topics' names and records. Pure. A row in such a topic is an order to a cluster: in a config topic it starts
+a connector, in an offsets topic it moves one, and among a backfill's markers it makes rows count as written.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ SLOTS_SUFFIX: Final = "-slots"
 KAFKA_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
 )
-"""These are the topics that brokers make at their first use. With too few partitions, as a connector would make them,
-no transaction, or no group, of any client of that Kafka begins."""
+"""Brokers make these topics at their first use. If a connector made them first, with too few partitions, no client of
+that Kafka could begin a transaction or join a group."""
 
 
 class StateKind(StrEnum):
-    """What a topic of a cluster's state holds."""
+    """Says what a topic of a cluster's state holds."""
 
     CONFIGS = "connector configurations"
     OFFSETS = "source offsets"
@@ -43,11 +43,11 @@ class StateKind(StrEnum):
 
 
 class ReservedTopicError(ConfigError):
-    """A topic holds a cluster's state, and something else was about to write there."""
+    """Says that a topic holds a cluster's state and must not be written to."""
 
 
 TopicInspector = Callable[[str], StateKind | None]
-"""Says by a topic's records what state it holds; None: no state that is known. RetriableError: no broker answers."""
+"""Returns the state that a topic holds by its records, or None. Raises RetriableError when no broker answers."""
 
 
 def slots_topic(worker: WorkerConfig) -> str:
@@ -56,7 +56,7 @@ def slots_topic(worker: WorkerConfig) -> str:
 
 
 def held_by_name(worker: WorkerConfig, topic: str) -> StateKind | None:
-    """Return what this cluster keeps in a topic of this name; None: nothing."""
+    """Return the state that this cluster keeps in the topic, or None."""
     own = {
         worker.config_storage_topic: StateKind.CONFIGS,
         worker.offset_storage_topic: StateKind.OFFSETS,
@@ -73,7 +73,7 @@ class ReservedTopics:
     """Keeps rows out of the topics of cluster state. Each topic is judged once. Owned by one thread."""
 
     def __init__(self, worker: WorkerConfig, look: TopicInspector | None = None) -> None:
-        """`look`: asked of topics whose names tell nothing, as another cluster may keep its state there."""
+        """Take the worker's settings. `look` is asked about topics of other names: they may be another cluster's."""
         self._worker = worker
         self._look = look
         self._free: set[str] = set()
@@ -81,14 +81,14 @@ class ReservedTopics:
     def check(self, topic: str, rows: int) -> None:
         """Raise RejectedRowsError, which names all rows of a batch whose topic holds a cluster's state.
 
-        They are bad rows and no failure of the task at once: a transform may take the topic from the row itself, and
-        `errors.tolerance` then says whether one such row stops the others. RetriableError: no broker answers.
+        They count as bad rows and do not fail the task at once: a transform may have taken the topic from the row, and
+        `errors.tolerance` says if one such row stops the others. Raise RetriableError when no broker answers.
         """
         if (refusal := self.refusal(topic)) is not None:
             raise RejectedRowsError(dict.fromkeys(range(rows), refusal))
 
     def require_free(self, topic: str, key: str, *, but: Collection[StateKind] = ()) -> None:
-        """Raise ReservedTopicError if the topic holds a cluster's state, other than that of `but`.
+        """Raise ReservedTopicError if the topic holds a cluster's state of another kind than `but`.
 
         `key` names the setting.
         """
@@ -97,7 +97,7 @@ class ReservedTopics:
             raise refusal
 
     def refusal(self, topic: str, key: str = "", *, but: Collection[StateKind] = ()) -> ReservedTopicError | None:
-        """Return why nothing may be written to a topic beside the state of `but`; None: it may."""
+        """Return why nothing may be written to a topic, or None if it may. State of the kind `but` is no reason."""
         if topic in self._free:
             return None
         own = held_by_name(self._worker, topic)
@@ -127,22 +127,22 @@ _CONFIG_MEMBERS: Final = {
     b"logger-cluster-": {"level"}, b"session-key": {"key", "algorithm"}, b"placement-": {"slots"},
     b"worker-": {"slots", "url"}, b"history-config-": {"properties"},
 }  # fmt: skip
-"""Holds beginnings of config topics' keys, and members of their values (Kafka 4.1's, and ours)."""
+"""Maps the beginning of a config topic's keys to the members of their values (Kafka 4.1's, and ours)."""
 _CLAIM_KEY: Final = b"cluster"
 _CLAIMED: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic", AUDIT_TOPIC)
 _STATUS_KEY: Final = re.compile(rb"status-(connector|task|topic)-.+", re.DOTALL)
-# The keys of what the Cassandra copies' source remembers.
+# The keys of records in which the Cassandra copies' source keeps its state.
 _MEMORY_KEY: Final = re.compile(rb'(ids \S+ \d+ .*|\["rows",".*)', re.DOTALL)
 
 
 def claimed_topics(key: bytes | None, value: bytes | None) -> list[str]:
-    """Return the topics that a record of a slots topic claims for its cluster; none: it is no claim."""
+    """Return the topics that a record of a slots topic claims for its cluster; empty if the record is no claim."""
     told = _json(value or b"") if key == _CLAIM_KEY else None
     return [str(told[name]) for name in _CLAIMED if name in told] if isinstance(told, dict) else []
 
 
 def held_by_record(key: bytes | None, value: bytes | None) -> StateKind | None:
-    """Return what state a record with this key and value is; None: none, or a tombstone that tells nothing."""
+    """Return the kind of state that a record holds; None if it holds none, or if it is a tombstone of unknown kind."""
     if key is None or value is None:
         return None
     if _MEMORY_KEY.fullmatch(key):

@@ -1,4 +1,4 @@
-"""Judges addresses by which an OpenID Connect issuer is asked."""
+"""Checks the addresses of OpenID Connect issuers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def check_issuer_url(value: str) -> str:
-    """Return the address of an issuer, or of its keys. ValueError: who is between could replace what it answers."""
+    """Return the address of an issuer or of its keys. Raise ValueError if others could forge answers on the way."""
     url = urlsplit(value)
     if not url.hostname or url.scheme not in {"http", "https"} or url.username or url.query or url.fragment:
         raise ValueError("it is not of the form https://host/path")

@@ -1,7 +1,8 @@
 """Reads Java's .properties syntax from a text into keys and values. Pure.
 
-Source: java.util.Properties.load(Reader), JDK 17: comments `#` `!`, separators `=` `:` or white space, `\\` at the end
-of a line goes on in the next, escapes `\\t \\n \\r \\f \\uXXXX`, any other escaped character is itself.
+Source: java.util.Properties.load(Reader), JDK 17. Comments begin with `#` or `!`; separators are `=`, `:` or white
+space. A line that ends in `\\` goes on in the next one. Escapes are `\\t \\n \\r \\f \\uXXXX`; any other escaped
+character stands for itself.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Return the properties in file order; of a key given twice the last counts.
+    """Return the properties in file order. If a key is given twice, the last value counts.
 
-    ValueError names the line of a bad escape.
+    Raise ValueError, which names the line, for a bad escape.
     """
     properties: dict[str, str] = {}
     for number, line in _logical_lines(text):

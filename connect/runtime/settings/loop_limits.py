@@ -1,4 +1,4 @@
-"""How often a task flushes and how long its steps may take, from the worker's and the connector's settings."""
+"""Works out how often a task flushes and how long its steps may take, from the worker's and connector's settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RETRY_DELAY_MAX_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """Holds the seconds between two flushes, those a flush may take, and the longest wait between two tries."""
+    """Holds in seconds the time between two flushes, the limit of a flush, and the longest wait between two tries."""
 
     flush_interval_s: float
     flush_timeout_s: float
@@ -28,14 +28,14 @@ class LoopLimits:
 
 @dataclass(frozen=True, slots=True)
 class SinkLimits(LoopLimits):
-    """Holds also the rows of one read of a sink, and the seconds that a put may take."""
+    """Adds the number of rows that a sink reads at once, and the seconds that a put may take."""
 
     max_records: int
     put_timeout_s: float
 
 
 def source_limits(worker: WorkerConfig, config: SourceConnectorConfig, *, exactly_once: bool) -> LoopLimits:
-    """Return the limits of a source task; exactly once, the interval is that of its transactions."""
+    """Return the limits of a source task. If it writes exactly once, the interval is that of its transactions."""
     interval_ms = _flush_interval_ms(worker, config)
     if exactly_once:
         interval_ms = config.transaction_boundary_interval_ms or interval_ms
@@ -68,7 +68,7 @@ def _retry_delay_max_s(config: CommonConnectorConfig) -> float:
 
 
 def _max_poll_records(worker: WorkerConfig, resolved: Mapping[str, str]) -> int:
-    """Return `max.poll.records` where it is given; our own default suits columns."""
+    """Return `max.poll.records` where it is given, else our own default, which suits columns."""
     given = resolved.get("consumer.override.max.poll.records", worker.originals.get("consumer.max.poll.records"))
     return int(given) if given else MAX_POLL_RECORDS
 

@@ -1,4 +1,4 @@
-"""How the worker's file gives a role: `WHO` or `WHO on PATTERN`. Pure."""
+"""Parses how the worker's file gives a role: `WHO` or `WHO on PATTERN`. Pure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _ON: Final = " on "
 
 
 class Grant(NamedTuple):
-    """Whom a role is given, and at which connectors."""
+    """Holds to whom a role is given, and for which connectors."""
 
     who: str
     pattern: str
 
     @classmethod
     def parse(cls, text: str) -> Grant:
-        """Return what a text gives. ValueError: it names nobody, or no connectors."""
+        """Parse a text. Raise ValueError if it names nobody, or no connectors."""
         who, found, pattern = text.rpartition(_ON)
         if not found:
             who, pattern = text, ALL
@@ -38,7 +38,7 @@ class Grant(NamedTuple):
         return cls(who, pattern)
 
     def is_of(self, name: str, groups: Collection[str]) -> bool:
-        """Return True for whom it is given to. `*`, `?` and `[…]` fit names of certificates."""
+        """Return True if a user of this name and groups has the role. `*`, `?`, `[…]` fit names of certificates."""
         if name.startswith(CERTIFICATE) and self.who.startswith(CERTIFICATE):
             return fnmatchcase(name, self.who)
         return self.who in {EVERYONE, name} or self.who in {GROUP + group for group in groups}

@@ -1,4 +1,4 @@
-"""The `topic.creation.*` settings of a source connector: which settings a topic that is missing gets. Pure.
+"""Reads a source connector's `topic.creation.*` settings, which say how missing topics are made. Pure.
 
 Source of the rules: org.apache.kafka.connect.runtime.SourceConnectorConfig and util.TopicCreationGroup (Kafka 4.1).
 """
@@ -21,7 +21,7 @@ _OWN: Final = frozenset({"include", "exclude", "replication.factor", "partitions
 
 @dataclass(frozen=True, slots=True)
 class TopicGroup:
-    """Topics that are made alike. -1 is the broker's default; `configs` are topic configs such as cleanup.policy."""
+    """Holds the settings of topics that are made alike; -1 is the broker's default, `configs` are configs of topics."""
 
     name: str
     include: Sequence[TimedPattern]
@@ -31,17 +31,18 @@ class TopicGroup:
     configs: Mapping[str, str]
 
     def takes(self, topic: str) -> bool:
-        """Return True if the group takes a topic: whole names are matched; exclusion wins."""
+        """Return True if the topic's whole name matches the group's patterns, and none of its exclusions."""
         if any(pattern.fullmatch(topic) for pattern in self.exclude):
             return False
         return self.name == DEFAULT or any(pattern.fullmatch(topic) for pattern in self.include)
 
 
 def topic_groups(config: SourceConnectorConfig) -> tuple[TopicGroup, ...]:
-    """Return the groups in their order, `default` last; none when no `topic.creation.*` is set: the brokers then make
-    topics.
+    """Return the groups in their order, `default` last. Without `topic.creation.*` settings there are no groups.
 
-    ConfigError names every broken key.
+    Then the brokers make topics.
+
+    Raise ConfigError, which names every broken key.
     """
     given = {key: value.strip() for key, value in config.with_prefix(PREFIX).items()}
     if not any(given.values()):

@@ -1,4 +1,4 @@
-"""Looks at a topic's records to see whether a Connect cluster keeps its state there."""
+"""Looks at a topic's records to see if a Connect cluster keeps its state there."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from connect.runtime.settings.worker_config import WorkerConfig
 log = logging.getLogger(__name__)
 _LOOK_S: Final = 20.0
 _RECORDS: Final = 20
-"""So many of the first records of each partition that are no tombstones are looked at.
+"""Of each partition the first so many records are looked at, tombstones not counted.
 
 Records are counted, not offsets: compaction and transactions leave gaps, and deletions their tombstones for a day.
 """
 _MOST_RECORDS: Final = 20_000
-"""So many are read of a topic whose records are nearly all tombstones."""
+"""At most so many records of a topic are read, tombstones included."""
 _CLAIMS_S: Final = 5.0
-"""What other clusters claim is read again after this time: tasks that begin together, or have many topics, share it."""
+"""Other clusters' claims are read again after this time, so that tasks that begin together share one reading."""
 _OVERRIDE: Final = "producer.override."
 _ADDRESSES: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
 
@@ -45,7 +45,7 @@ def reserved_topics(
 ) -> ReservedTopics:
     """Return the topics that a connector may not write to, on the brokers that its producer writes to.
 
-    Connects to nothing. `shared`: who looks is shared with other connectors that write to the same brokers.
+    Connects to nothing. The inspector is kept in `shared`, for other connectors that write to the same brokers.
     """
     overrides = {k.removeprefix(_OVERRIDE): v for k, v in connector.items() if k.startswith(_OVERRIDE)}
     addresses = {key: value for key, value in overrides.items() if key.startswith(_ADDRESSES)}
@@ -58,27 +58,28 @@ def reserved_topics(
 
 
 class BrokerTopicInspector:
-    """Asks the brokers that connectors' producers write to, by one client. Any thread may call it."""
+    """Asks the brokers that connectors' producers write to, with one client. Any thread may call it."""
 
     def __init__(self, worker: Mapping[str, str], addresses: Mapping[str, str], client_id: str) -> None:
-        """Keep the settings; connect to nothing. `addresses`: where the producers connect to, and how, other than the
-        worker's do.
+        """Keep the settings; connect to nothing.
+
+        `addresses` holds the producers' connection settings where they differ from the worker's.
         """
         self._settings = consumer_settings(worker, addresses, client_id=client_id).properties
         # The topics that this cluster claims on its own brokers are known by name.
         self._own_slots = None if addresses else f"{worker.get('group.id', '')}{SLOTS_SUFFIX}"
-        self._lock = threading.Lock()  # many tasks that begin at once read the claims once
+        self._lock = threading.Lock()  # lets many tasks that begin at once read the claims once
         self._admin: TopicAdmin | None = None
         self._claimed: frozenset[str] = frozenset()
         self._claims_of_s = float("-inf")
 
     def __call__(self, topic: str) -> StateKind | None:
-        """Return what state the topic's records are; None: none, or the principal may not look.
+        """Return the kind of state that the topic holds; None if it holds none, or if it may not be read.
 
-        RetriableError: no answer.
+        Raise RetriableError when no broker answers.
 
-        A cluster's claim tells its topics. Every other topic of cluster state is compacted, so that no other one is
-        read.
+        Topics that a cluster claims are known by the claim. All other topics of cluster state are compacted, so only
+        compacted topics are read.
         """
         try:
             return self._found(topic, Deadline.after(_LOOK_S))
@@ -98,9 +99,9 @@ class BrokerTopicInspector:
         return next((one for one in held if one is not None), None)
 
     def _claims_now(self, deadline: Deadline) -> tuple[TopicAdmin, frozenset[str]]:
-        """Return the client, and claims that were read a moment ago at most.
+        """Return the client, and the claims, which were read at most a moment ago.
 
-        RetriableError: somebody else reads them until the deadline.
+        Raise RetriableError if another thread still reads them at the deadline.
         """
         if not self._lock.acquire(timeout=deadline.remaining_s):
             raise RetriableError("The topics of other clusters were not read in time.")
@@ -116,7 +117,7 @@ class BrokerTopicInspector:
             self._lock.release()
 
     def _claims(self, admin: TopicAdmin, deadline: Deadline) -> frozenset[str]:
-        """Return the topics that other clusters of workers call their own, whatever is in them already."""
+        """Return the topics that other clusters of workers claim, whatever they hold."""
         slots = [name for name in admin.topics(deadline) if name.endswith(SLOTS_SUFFIX) and name != self._own_slots]
         records = self._records(admin, slots, deadline) if slots else iter(())
         return frozenset(topic for key, value in records for topic in claimed_topics(key, value))
@@ -139,7 +140,7 @@ class BrokerTopicInspector:
                 yield from zip(keys, raw.values.to_pylist(), strict=True)
                 read += len(raw)
                 left[TopicPartition(raw.topic, raw.partition or 0)] -= len(raw) - raw.values.null_count
-            # Most partitions have no gap at their beginning, and are left alone now, however much they hold.
+            # Most partitions have no gap at their beginning, so enough of them is read now, however much they hold.
             spans = {
                 place: OffsetRange(first[place].end, span.end)
                 for place, span in spans.items()

@@ -1,4 +1,4 @@
-"""The worker's settings of who may do what on REST: tokens of an OpenID Connect issuer, and roles.
+"""Declares the worker's settings of who may do what by REST: tokens of an OpenID Connect issuer, and roles.
 
 Parsing is elsewhere; no I/O here.
 """
@@ -37,7 +37,7 @@ _grants: Final = AfterValidator(_check_grants)
 
 
 class AccessKeys(Config):
-    """What a worker's file says of who may do what."""
+    """Holds the worker's settings of tokens and roles."""
 
     rest_oidc_issuer: Annotated[String, _issuer] = key(
         ISSUER,
@@ -93,7 +93,7 @@ class AccessKeys(Config):
     )
 
     def access_problems(self, *, has_users: bool) -> Iterable[ConfigProblem]:
-        """Yield what does not fit together; `has_users`: there is a file of users with passwords."""
+        """Yield the problems of settings that do not fit together. `has_users` says that there is a file of users."""
         given = [
             f"{ROLES}{role}"
             for role in ("viewer", "operator", "editor", "admin")

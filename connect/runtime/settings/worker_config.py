@@ -62,8 +62,8 @@ class WorkerConfig(RestKeys, AlertKeys, EncryptionKeys):
     """Holds the keys of org.apache.kafka.connect.runtime.distributed.DistributedConfig (Kafka 4.1) that make sense
     without a JVM, and ours.
 
-    Client settings ride along as given: un-prefixed `security.*`, `sasl.*`, `ssl.*`, and `producer.`, `consumer.`,
-    `admin.` prefixes; see `originals`.
+    Settings of Kafka clients are kept as given in `originals`: `security.*`, `sasl.*` and `ssl.*`, and those that begin
+    with `producer.`, `consumer.` or `admin.`.
     """
 
     bootstrap_servers: Annotated[ListOf, non_empty] = key(
@@ -315,11 +315,11 @@ class WorkerConfig(RestKeys, AlertKeys, EncryptionKeys):
 
     @property
     def client_prefix(self) -> str:
-        """Return the beginning of the worker's own client ids, as Kafka Connect has it for quotas and audits."""
+        """Return the prefix of the worker's own client ids. It is Kafka Connect's, as quotas and audits go by it."""
         return f"{self.group_id}-{self.client_id}" if self.client_id else self.group_id
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield what breaks a rule: internal topics have names that Kafka takes, and no two have the same."""
+        """Yield a problem for each internal topic whose name Kafka does not take, or that has another one's name."""
         topics = {
             "config.storage.topic": self.config_storage_topic,
             "offset.storage.topic": self.offset_storage_topic,

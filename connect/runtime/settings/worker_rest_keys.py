@@ -1,4 +1,4 @@
-"""The worker's settings of its REST API: Kafka Connect's keys, and ours for who may reach it and how much.
+"""Declares the worker's settings of its REST API: Kafka Connect's keys, and ours for access and its limits.
 
 Parsing is elsewhere; no I/O here.
 """
@@ -38,7 +38,7 @@ _as_in_yaml: Final = BeforeValidator(lambda value: {"true": "on", "false": "off"
 
 
 class RestKeys(AccessKeys):
-    """What a worker's file says of its REST API."""
+    """Holds a worker's settings of its REST API."""
 
     listeners: Annotated[ListOf, non_empty, _addresses] = key(
         "listeners",
