@@ -1,1 +1,1 @@
-"""Holds the life of a source task: its rows and offsets into Kafka."""
+"""Runs source tasks: reads their rows, and writes rows and offsets to Kafka."""

@@ -1,4 +1,4 @@
-"""How a source's rows and offsets reach Kafka at least once; `transactional_delivery` does it exactly once."""
+"""Brings a source's rows and offsets to Kafka at least once; `transactional_delivery` does so exactly once."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from connect.runtime.source.offset_store import SourceOffsets
 log = logging.getLogger(__name__)
 
 _ROOM_S: Final = 1.0
-"""How long one wait for room in a producer's queue may last."""
+"""One wait for room in a producer's queue lasts so many seconds at most."""
 
 
 class AtLeastOnceDelivery:
-    """An idempotent producer; an offset is stored once its rows are acknowledged (invariants 1 and 3).
+    """Sends rows by an idempotent producer, and stores an offset once its rows are acknowledged (invariants 1 and 3).
 
-    Rows go on being sent meanwhile, and rows that Kafka does not take hold back the offsets of their own source
-    partition alone.
+    Rows are sent on meanwhile. Rows that Kafka does not take hold back only the offsets of their own source partition.
     """
 
     expects_more: Final = False
@@ -36,7 +35,7 @@ class AtLeastOnceDelivery:
         self._offsets = offsets
         self._ledger = OffsetLedger()
         self._receipt = Receipt()
-        """For the rows of the next position: batches without one may belong to it."""
+        """Counts the rows in front of the next position. Batches that come without a position belong to the next."""
         self._unstored: dict[str, SourcePosition] = {}
         self._is_behind = False
         self.held_up: str | None = None
@@ -53,7 +52,7 @@ class AtLeastOnceDelivery:
         deadline: Deadline,
         meanwhile: Callable[[], None],
     ) -> None:
-        """Enqueue all rows. They stay tracked until acknowledged."""
+        """Enqueue all rows, and track them until they are acknowledged."""
         for batch in batches:
             send_all(self._producer, batch, deadline, self._receipt, meanwhile)
         for position in positions:
@@ -62,7 +61,7 @@ class AtLeastOnceDelivery:
             self._receipt = Receipt()
 
     def flush(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
-        """Store the offsets behind rows that are acknowledged by now. What could not be stored is kept."""
+        """Store the offsets whose rows are acknowledged by now. Those that could not be stored are kept."""
         del pending
         self._producer.check()
         stored = self._store(deadline)
@@ -72,7 +71,7 @@ class AtLeastOnceDelivery:
         return stored
 
     def drain(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
-        """Wait for the rows on their way, half of the time at most, then store what is safe."""
+        """Wait for unacknowledged rows, for at most half of the time, then store the offsets that are safe."""
         del pending
         try:
             self._producer.flush(deadline.sooner(deadline.remaining_s / 2))
@@ -86,7 +85,7 @@ class AtLeastOnceDelivery:
         return interval_over or (self._is_behind and self._ledger.is_settled)
 
     def close(self) -> None:
-        """Leave nothing half done: what is not stored is read again."""
+        """Do nothing, as nothing is left half done: rows whose offset is not stored are read again."""
 
     def check(self) -> None:
         """Raise the first delivery error."""
@@ -115,7 +114,7 @@ def send_all(
 ) -> None:
     """Enqueue every row, waiting for room in the producer's queue, and calling `meanwhile` from time to time then.
 
-    AbortableError when stop ends the wait with rows left over: the batch is not sent, so its offset must not be stored.
+    Raise AbortableError if a stop ends the wait with rows left over: then the batch's offset must not be stored.
     """
     while True:
         try:

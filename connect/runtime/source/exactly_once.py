@@ -1,5 +1,6 @@
-"""Decides which sources write in transactions, and when a transaction ends. Pure, but for what a connector asks while
-it runs.
+"""Decides which sources write in transactions, and when a transaction ends.
+
+All of it is pure, except ConnectorTransactions, which keeps what a running connector asks for.
 
 Source of the rules: KIP-618; org.apache.kafka.connect.runtime.ExactlyOnceWorkerSourceTask (Kafka 4.1).
 """
@@ -21,8 +22,8 @@ WORKER_SUPPORT: Final = "exactly.once.source.support"
 def uses_transactions(worker: WorkerConfig, config: Mapping[str, str]) -> bool:
     """Tell if rows and offsets of this source connector go in one transaction.
 
-    As in Kafka Connect every source does so where the worker's file says enabled; where the file is silent, those do
-    that require it. A raw configuration may hold a placeholder: until it is resolved it counts as required.
+    As in Kafka Connect every source does so where the worker's file says enabled. Where the file says nothing, only
+    sources do so that require it. A placeholder in a raw configuration counts as required until it is resolved.
     """
     if worker.originals.get(WORKER_SUPPORT, "").strip().lower() == "enabled":
         return True
@@ -30,7 +31,7 @@ def uses_transactions(worker: WorkerConfig, config: Mapping[str, str]) -> bool:
 
 
 def writes_in_transactions(worker: WorkerConfig, config: SourceConnectorConfig) -> bool:
-    """Tell if a source task writes in transactions. ConfigError: it must, and the worker does not allow it."""
+    """Tell if a source task writes in transactions. Raise ConfigError if it must and the worker does not allow it."""
     wanted = uses_transactions(worker, config.originals)
     if wanted and worker.exactly_once_source_support.lower() != "enabled":
         raise ConfigError(
@@ -47,7 +48,7 @@ def fences_leader(worker: WorkerConfig) -> bool:
 
 
 class Boundary(StrEnum):
-    """What ends a transaction; the text is that of `transaction.boundary`."""
+    """Says what ends a transaction; the values are those of `transaction.boundary`."""
 
     POLL = "poll"
     INTERVAL = "interval"
@@ -55,14 +56,14 @@ class Boundary(StrEnum):
 
 
 class TransactionEnd(StrEnum):
-    """How a connector wants its transaction to end."""
+    """Says how a connector wants its transaction to end."""
 
     COMMIT = "commit"
     ABORT = "abort"
 
 
 class ConnectorTransactions:
-    """Takes what a connector wants of its transaction: the `TransactionContext` of the contract.
+    """Takes a connector's requests to end its transaction: it is the contract's `TransactionContext`.
 
     Owned by the task thread.
     """
@@ -71,20 +72,20 @@ class ConnectorTransactions:
         self._requested_end: TransactionEnd | None = None
 
     def commit(self) -> None:
-        """End the transaction behind this poll's batch. An abort that was asked for stands."""
+        """Ask to commit the transaction with this poll's batch. An abort that was asked for before is kept."""
         if self._requested_end is None:
             self._requested_end = TransactionEnd.COMMIT
 
     def abort(self) -> None:
-        """Throw the transaction away, this poll's batch included."""
+        """Ask to abort the transaction, this poll's batch included."""
         self._requested_end = TransactionEnd.ABORT
 
     @property
     def requested_end(self) -> TransactionEnd | None:
-        """Return what was asked for since `take`."""
+        """Return the end that was asked for since the last `take`, or None."""
         return self._requested_end
 
     def take(self) -> TransactionEnd | None:
-        """Return what was asked for; it is asked for no more."""
+        """Return the end that was asked for, or None, and forget it."""
         end, self._requested_end = self._requested_end, None
         return end

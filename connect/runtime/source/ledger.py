@@ -22,22 +22,22 @@ class _Ticket:
 
 
 class OffsetLedger:
-    """Batches in flight, per source partition in the order they were polled. Owned by the task thread."""
+    """Keeps the batches in flight, of each source partition in the order of their polls. Owned by the task thread."""
 
     def __init__(self) -> None:
         self._in_flight: dict[str, deque[_Ticket]] = {}
         self._late: set[_Ticket] = set()
 
     def track(self, position: SourcePosition, receipt: Receipt) -> None:
-        """Remember a batch that was sent. Its receipt is settled once every row is in Kafka, or where it has none."""
+        """Remember a batch that was sent. Its receipt is settled once its rows, if it has any, are in Kafka."""
         tickets = self._in_flight.setdefault(partition_key(position.partition), deque())
-        # Only the newest safe position counts: memory is bound by the rows on their way, not by the flush interval.
+        # Only the newest safe position is kept: memory is bounded by the rows on their way, not by the interval.
         while len(tickets) > 1 and tickets[0].receipt.is_settled and tickets[1].receipt.is_settled:
             tickets.popleft()
         tickets.append(_Ticket(position, receipt))
 
     def take_committable(self) -> list[SourcePosition]:
-        """Return once the newest safe position of each source partition that has moved since the last call."""
+        """Return the newest safe position of each source partition that has one which was not returned yet."""
         safe = []
         for key in list(self._in_flight):
             tickets = self._in_flight[key]
@@ -51,7 +51,7 @@ class OffsetLedger:
         return safe
 
     def take_late(self) -> list[SourcePosition]:
-        """Return of each source partition the first undelivered position, if it was the first at the last call, too."""
+        """Return the first undelivered position of each source partition, if it was the first at the last call, too."""
         first = {ticket for tickets in self._in_flight.values() if not (ticket := tickets[0]).receipt.is_settled}
         late = [ticket.position for ticket in first & self._late]
         self._late = first
@@ -59,10 +59,10 @@ class OffsetLedger:
 
     @property
     def is_settled(self) -> bool:
-        """Return True if everything tracked is delivered."""
+        """Return True if all tracked batches are delivered."""
         return all(ticket.receipt.is_settled for tickets in self._in_flight.values() for ticket in tickets)
 
 
 def partition_key(partition: Mapping[str, object]) -> str:
-    """Return a text equal for equal source partitions, whatever the order of their members."""
+    """Return a text that is the same for equal source partitions, whatever the order of their members."""
     return json.dumps(partition, sort_keys=True, separators=(",", ":"))

@@ -1,8 +1,8 @@
 """Encodes and decodes source offsets as Kafka Connect has them in the offsets topic. Pure.
 
-Key: `["connector",{source partition}]`, value: `{offset}`, tombstone: removed; compact JSON in UTF-8, characters
-outside the BMP as two upper-case escapes (Jackson, seen on Kafka 4.1). Java looks keys up by their bytes, so a key once
-stored is written again with the same bytes.
+A key is `["connector",{source partition}]`, its value `{offset}`, or a tombstone if the offset was removed. Both are
+compact JSON in UTF-8; characters outside the BMP are two upper-case escapes (Jackson, seen on Kafka 4.1). Java looks
+keys up by their bytes, so a key that was stored once is written again with the same bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Primitive = str | int | float | bool | None
 
 
 def encode_key(connector: str, partition: Mapping[str, object]) -> bytes:
-    """Return the record key of a source partition. Raise ConnectError when a member is no JSON primitive."""
+    """Return the record key of a source partition. Raise ConnectError if a member is no JSON primitive."""
     return _compact([connector, _primitives(partition, connector)])
 
 
@@ -32,7 +32,7 @@ def encode_value(connector: str, offset: Mapping[str, object] | None) -> bytes |
 
 
 def decode_key(key: bytes) -> tuple[str, dict[str, object]] | None:
-    """Return the connector and source partition of a record key; None when the key is not one."""
+    """Return the connector and source partition of a record key; None if the key is no such key."""
     try:
         parsed = json.loads(key)
     except (ValueError, RecursionError):
@@ -50,7 +50,7 @@ class OffsetTable:
         self._offsets: dict[tuple[str, str], tuple[bytes, dict[str, object]]] = {}
 
     def apply(self, key: bytes, value: bytes | None) -> bool:
-        """Take one record; False when it is none of ours (the caller logs its place)."""
+        """Take one record. Return False if it holds no offset; the caller then logs where it is."""
         parsed = decode_key(key)
         if parsed is None:
             return False
@@ -74,7 +74,7 @@ class OffsetTable:
         return None if found is None else dict(found[1])
 
     def key(self, connector: str, partition: Mapping[str, object]) -> bytes:
-        """Return the key bytes to write: those already stored, else freshly encoded."""
+        """Return the key to write: the bytes that are stored already, else newly encoded ones."""
         found = self._offsets.get((connector, partition_key(partition)))
         return encode_key(connector, partition) if found is None else found[0]
 
@@ -91,9 +91,9 @@ class OffsetTable:
 
 
 def _is_storable(members: Mapping[str, object]) -> bool:
-    """Tell if a connector can have stored these: values are primitives, of Unicode and of numbers of 64 bits at most.
+    """Tell if all values are storable: primitives, of which texts are Unicode and numbers have at most 64 bits.
 
-    Neither REST nor a task host could tell of others.
+    REST and the messages of task hosts could not carry other values.
     """
     if not all(isinstance(value, Primitive) for value in members.values()):
         return False

@@ -1,4 +1,4 @@
-"""Keeps source offsets in Kafka, never in a local file. Every task host reads them; rows are written first."""
+"""Keeps source offsets in Kafka, never in a local file. An offset is written after its rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class OffsetStore:
-    """Holds the offsets topic as a table. The tasks of a host share it; the log's reader thread alone writes it."""
+    """Holds the offsets topic as a table, which the tasks of a host share. Only the log's reader thread changes it."""
 
     def __init__(self, kv_log: KeyValueLog, table: OffsetTable, topic: str) -> None:
         self._log = kv_log
@@ -53,7 +53,7 @@ class OffsetStore:
             raise RetriableError(f"{len(done.not_done)} of {len(futures)} offsets were not acknowledged in time.")
 
     def put(self, connector: str, positions: Sequence[SourcePosition]) -> list[Future[None]]:
-        """Write positions without waiting."""
+        """Write positions; each future ends when Kafka has one."""
         return [self._log.put(*self._table.record(connector, position)) for position in positions]
 
     def positions(self, connector: str) -> list[SourcePosition]:
@@ -61,7 +61,7 @@ class OffsetStore:
         return self._table.of_connector(connector)
 
     def batch(self, connector: str, positions: Sequence[SourcePosition]) -> RawBatch:
-        """Return the records of positions, for a transaction of the task's own producer."""
+        """Return positions as records, which the task's own producer writes in its transaction."""
         import pyarrow as pa
 
         records = [self._table.record(connector, position) for position in positions]
@@ -95,7 +95,7 @@ class SourceOffsets:
         self._store.read_to_end(deadline)
 
     def get(self, partition: Mapping[str, object]) -> dict[str, object] | None:
-        """Return the stored offset of a source partition; None when there is none. NewerFormatError."""
+        """Return the stored offset of a source partition, or None. Raise NewerFormatError if its format is newer."""
         found = self._store.get(self._connector, partition)
         if found is None and self._fallback is not None:
             found = self._fallback.get(self._connector, partition)
@@ -104,7 +104,7 @@ class SourceOffsets:
         return found
 
     def positions(self) -> list[SourcePosition]:
-        """Return all stored offsets; those of the first topic replace those of the other."""
+        """Return all stored positions. Where both topics have an offset, the first topic's counts."""
         older = () if self._fallback is None else self._fallback.positions(self._connector)
         found = {partition_key(p.partition): p for p in (*older, *self._store.positions(self._connector))}
         return list(found.values())
@@ -114,7 +114,7 @@ class SourceOffsets:
         return self._store.key(self._connector, position)
 
     def batch(self, positions: Sequence[SourcePosition]) -> RawBatch:
-        """Return records of positions for a transaction of the task's own producer; `copy` them after its commit."""
+        """Return positions as records for the transaction of the task's own producer. Call `copy` after its commit."""
         return self._store.batch(self._connector, positions)
 
     def store(self, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
@@ -124,13 +124,13 @@ class SourceOffsets:
         self.copy(positions)
 
     def forget_copies(self, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
-        """Remove the worker's copies of positions without an offset, before these are written."""
+        """Remove the worker's copies of those positions whose offset is None. Call it before `positions` are stored."""
         gone = [position for position in positions if position.offset is None]
         if gone and self._fallback is not None:
             self._fallback.store(self._connector, gone, deadline)
 
     def copy(self, positions: Sequence[SourcePosition]) -> list[Future[None]]:
-        """Copy what was written into the worker's topic, without waiting; a failure is logged."""
+        """Copy written positions into the worker's topic, without waiting. A failure is logged."""
         if self._fallback is None:
             return []
         copies = self._fallback.put(self._connector, [p for p in positions if p.offset is not None])

@@ -1,4 +1,4 @@
-"""Offsets topics: which one a source connector counts on, how one is made, how it is opened."""
+"""Says which offsets topic a source connector uses, how such a topic is made, and opens it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _NOT_CONFIGS: Final = frozenset({"topic", "partitions", "replication.factor", "e
 
 
 def own_topic(worker: WorkerConfig, config: SourceConnectorConfig, *, transactional: bool) -> str | None:
-    """Return the offsets topic that is the connector's own; None: the worker's is the one that counts.
+    """Return the name of the connector's own offsets topic; None if the worker's topic counts.
 
-    `transactional`: its offsets are written by its own producer, so they are where that producer writes.
+    `transactional` says that the task's own producer writes the offsets, so they are on the brokers of that producer.
     """
     topic = config.offsets_storage_topic or (worker.offset_storage_topic if transactional else None)
     if topic is None:
@@ -67,18 +67,18 @@ def state_topic(worker: WorkerConfig, name: str, partitions: int) -> InternalTop
 
 
 def explicit(worker: WorkerConfig, prefix: str) -> frozenset[str]:
-    """Return what an older topic may not fall short of: a default is no demand, what somebody wrote down is meant."""
+    """Return the settings that the worker's file gives itself. Topics that exist must meet these, but not defaults."""
     return frozenset({"replicas"} if f"{prefix}replication.factor" in worker.originals else ())
 
 
 def compacted(worker: WorkerConfig, prefix: str) -> dict[str, str]:
-    """Return the topic configs among the worker's keys with this prefix. Anything but plain compaction loses state."""
+    """Return the topic configs among the worker's keys of this prefix, with plain compaction, which loses no state."""
     given = {k: v for k, v in worker.with_prefix(prefix).items() if k not in _NOT_CONFIGS}
     return {**given, "cleanup.policy": "compact"}
 
 
 class OpenOffsets:
-    """An offsets topic that is read whole and followed. `producer` None: written in transactions of others only."""
+    """Reads an offsets topic whole and follows it. Without `producer` only others write to it, in transactions."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class OpenOffsets:
         *,
         level: int = logging.WARNING,
     ) -> None:
-        """`level`: at which skipped records are logged."""
+        """Take the settings of the clients. Skipped records are logged at `level`."""
         table = OffsetTable()
 
         def take(key: bytes | None, value: bytes | None, partition: int, offset: int, timestamp_ms: int) -> None:
@@ -96,16 +96,16 @@ class OpenOffsets:
             if key is None or not table.apply(key, value):
                 log.log(level, "Skipped a record that is no source offset: %s-%d@%d", topic, partition, offset)
 
-        # An offset of a transaction that is aborted would skip rows that nobody can read.
+        # The offset of an aborted transaction would skip rows that nobody can read.
         self._log = KeyValueLog(topic, {**consumer, "isolation.level": "read_committed"}, producer, on_record=take)
         self.store = OffsetStore(self._log, table, topic)
 
     def begin(self, deadline: Deadline) -> None:
-        """Begin to read it; `store.read_to_end` waits for the end. RetriableError: no broker answers in time."""
+        """Begin to read; `store.read_to_end` waits for the end. Raise RetriableError when no broker answers in time."""
         self._log.begin(deadline)
 
     def close(self) -> None:
-        """Write out what is queued and let go of the clients."""
+        """Write queued records and close the clients."""
         self._log.close()
 
 
@@ -114,5 +114,5 @@ def _addresses(brokers: str) -> frozenset[str]:
 
 
 def without_group(overrides: Mapping[str, str]) -> dict[str, str]:
-    """Return consumer settings for reading by assignment: a group id is for those that join a group."""
+    """Return consumer settings without the group id, for a consumer that reads by assignment and joins no group."""
     return {key: value for key, value in overrides.items() if key != "group.id"}

@@ -1,4 +1,4 @@
-"""What a source's rows go through before Kafka has them, and where they end when no record can hold them."""
+"""Polls a source and turns its rows into records; rows that no record can hold become dead letters."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from connect.runtime.task.task_metrics import TaskFigures
 
 @dataclass(slots=True)
 class SourceRecordPath:
-    """Polls a source and encodes its rows. `task_class` is what dead letters name where the source gave up rows.
+    """Polls a source and encodes its rows. Dead letters of rows that the source gave up name `task_class`.
 
-    `rejected` are letters of those rows, until the batch is sent whose position is behind them (invariant 3).
+    `rejected` keeps the letters of those rows until the batch is sent whose position is behind them (invariant 3).
     """
 
     task: SourceTask
@@ -32,7 +32,7 @@ class SourceRecordPath:
     rejected: list[RawBatch] = field(default_factory=list, init=False)
 
     def poll(self, deadline: Deadline) -> Sequence[Batch]:
-        """Return the batches of one poll, which are a unit."""
+        """Return the batches of one poll, which are sent together."""
         with self.figures.timed("poll_s_total"):
             unit = batches_of(self.task.poll(deadline))
         if unit:
@@ -42,7 +42,7 @@ class SourceRecordPath:
         return unit
 
     def encode(self, batch: Batch) -> Encoded:
-        """Return a batch as records. RetriableError: what it needs is away for now; RetriesOverError: for too long."""
+        """Return a batch as records. Raise RetriableError while what it needs is away, RetriesOverError in the end."""
         with self.figures.timed("convert_s_total"):
             try:
                 encoded = self.pipeline.encode(batch)
@@ -53,7 +53,7 @@ class SourceRecordPath:
         return encoded
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Give up rows that the source says no record can hold."""
+        """Give up rows of which the source says that no record can hold them."""
         self._saw(len(rows))
         self.rejected += self.pipeline.reject(self.task_class, batch, rows)
 

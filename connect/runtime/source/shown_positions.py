@@ -1,4 +1,4 @@
-"""Positions of a connector as an answer may show them, and what is meant when such a one is given back. Pure."""
+"""Masks secrets in the positions that answers show, and finds the stored positions behind masked ones. Pure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from connect.lib.secrets import HIDDEN
 from connect.runtime.source.ledger import partition_key
 
 Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
-"""Partition and offset of each; the values are JSON's."""
+"""Holds pairs of a source partition and its offset (None: removed); their values are JSON's."""
 
 
 def shown(positions: Positions, hide: Callable[[str], str], *, names: bool = True) -> Positions:
-    """Return the positions with each text changed by `hide`; with `names`, the names of members, too."""
+    """Return the positions with each text changed by `hide`; if `names` is true, the names of members, too."""
     hide_name = hide if names else str
     return [(_hidden(partition, hide, hide_name), _hidden(offset, hide, hide_name)) for partition, offset in positions]
 
 
 def meant(given: Positions, stored: Positions, stored_as_shown: Positions) -> Positions:
-    """Return the given positions with the stored partition for one that is shown with masks, and its values for masks.
+    """Return the given positions with the stored values in place of masks.
 
-    ValueError: one has a mask that stands for nothing.
+    Raise ValueError if a mask stands for no stored value.
     """
     places: dict[str, list[int]] = defaultdict(list)
     for at, (partition, _) in enumerate(stored_as_shown):

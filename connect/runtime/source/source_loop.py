@@ -1,7 +1,7 @@
-"""The life of a source task: poll, convert, send, and store offsets only behind rows that Kafka has acknowledged.
+"""Runs a source task: polls, converts and sends rows, and stores an offset only once Kafka has its rows.
 
-Two ways to deliver. At least once: an idempotent producer; offsets follow in the offset store. Exactly once: rows and
-offsets in one Kafka transaction per boundary (KIP-618), so a crash leaves neither or both.
+There are two ways to deliver. At least once: an idempotent producer sends rows, and their offsets follow in the offset
+store. Exactly once: rows and offsets are in one Kafka transaction (KIP-618), so a crash leaves both or neither.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 POLL_TIMEOUT_S = 1.0
 MORE_TIMEOUT_S = 0.1
-"""How long a poll may last while rows wait in an open transaction for those it brings."""
+"""A poll lasts at most so long while an open transaction with rows waits for the rows that the poll may bring."""
 PAUSED_WAIT_S = 0.2
 
 
@@ -40,7 +40,7 @@ class Delivery(Protocol):
     """Brings rows and offsets to Kafka. It is owned by the task thread."""
 
     held_up: str | None
-    """What has waited for Kafka since the flush before the last one, in a sentence."""
+    """Says in a sentence which rows have waited for Kafka since the flush before the last one; None if none have."""
 
     @property
     def outstanding(self) -> int:
@@ -57,28 +57,28 @@ class Delivery(Protocol):
         deadline: Deadline,
         meanwhile: Callable[[], None],
     ) -> None:
-        """Take the rows of one poll, a unit, and the positions behind them. They may be in flight when this returns.
+        """Send the rows of one poll, and keep the positions behind them. Rows may be in flight when this returns.
 
-        `meanwhile` is called from time to time as long as there is no room for them; it may flush.
+        `meanwhile` is called from time to time while the producer's queue is full; it may flush.
         """
 
     def flush(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
-        """Store what is safe; the positions stored since the last call. RetriableError: call again.
+        """Store the offsets that are safe, and return the positions that were stored since the last call.
 
-        `pending`: what was polled last has yet to be sent.
+        `pending` says that batches of the last poll are not sent yet. After a RetriableError call it again.
         """
 
     def drain(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
-        """Flush as `flush` does, behind all rows that are on their way, as the task rests or ends."""
+        """Wait for all rows on their way and flush as `flush` does, because the task rests or ends."""
 
     def close(self) -> None:
-        """Leave nothing half done in Kafka. Must not raise."""
+        """End what is half done in Kafka. Must not raise."""
 
     def check(self) -> None:
-        """Raise what went wrong with rows in flight."""
+        """Raise the first error of rows in flight."""
 
     def due(self, *, polled: bool, interval_over: bool) -> bool:
-        """Tell if to flush now. `polled`: a batch was sent just before; `interval_over`: the flush interval is."""
+        """Return True if it is time to flush. `polled` says that a poll's rows were just sent."""
 
 
 class Flush(Protocol):
@@ -94,7 +94,7 @@ class SourceLoop:
     def __init__(
         self, path: SourceRecordPath, delivery: Delivery, topics: Topics, limits: LoopLimits, reports: TaskReports
     ) -> None:
-        """`topics` makes those that rows go to and that are missing."""
+        """Take the parts of the task. `topics` makes missing topics before rows are sent to them."""
         self._path = path
         self._delivery = delivery
         self._topics = topics
@@ -104,16 +104,16 @@ class SourceLoop:
         self._conditions = reports.conditions
         self._doing = (Step.POLL, "source")
         self._pending: Sequence[Batch] = ()
-        """The batches of the last poll, until they are sent."""
+        """Holds the batches of the last poll until they are sent."""
         self._encoded: list[Encoded] = []
-        """Holds what the first of `_pending` became."""
+        """Holds the records of the first batches of `_pending`, which are converted already."""
         self._next_flush_s = 0.0
         self._memory = IdleMemory()
 
     def run(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         """Poll until stopped, then store what is safe. Any error but RetriableError ends the task.
 
-        `on_paused` hears of a pause once nothing more is polled, and of its end.
+        `on_paused` is called with True once a pause has ended the polls, and with False when they go on.
         """
         self._next_flush_s = time.monotonic() + self._limits.flush_interval_s
         delays = delays_s(self._limits.retry_delay_max_s)
@@ -135,7 +135,7 @@ class SourceLoop:
                     self._figures.is_away()
                 self._conditions.retrying(step, waiting_for, error, delay_s)
                 log.warning("Retrying in %.1f s: %s", delay_s, error)
-                # What was delivered before is stored all the same, however long this takes.
+                # The offsets of rows that were delivered before are stored meanwhile, however long this takes.
                 self._flush_if_due(polled=False)
                 control.bell.wait(delay_s)
         self._flush(self._delivery.drain)

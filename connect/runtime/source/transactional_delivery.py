@@ -1,7 +1,7 @@
 """Delivers a source's rows and offsets to Kafka exactly once: in one transaction up to each boundary (KIP-618).
 
-A producer has one transaction at a time. While it is committed, on a thread of its own, the task reads and converts
-what comes next; the next transaction begins when the commit is done.
+A producer has one transaction at a time. Another thread commits it while the task reads and converts the next rows.
+The next transaction begins when the commit is done.
 
 A commit waits for all rows on their way, and nothing new is sent meanwhile. A source that is behind is read for
 throughput: its polls share a transaction of up to two seconds. One that keeps up is read for latency: each of its polls
@@ -32,20 +32,20 @@ from connect.runtime.source.offset_store import SourceOffsets
 log = logging.getLogger(__name__)
 
 ABORT_S: Final = 2.0
-"""Time to end, or to abort, what a task leaves open: less than a task gets to stop."""
+"""A task that ends has so much time to commit or abort its transaction; it is less than a task gets to stop."""
 SHARED_S: Final = 2.0
-"""How long a transaction is kept open for further polls of a source that is behind."""
+"""A transaction is kept open for so long for further polls of a source that is behind."""
 _WAIT_S: Final = 0.1
 
 
 class ExactlyOnceDelivery:
-    """One transaction holds rows and offsets up to a boundary. A crash leaves the whole of it or nothing.
+    """Writes rows and offsets up to a boundary in one transaction. A crash leaves the whole of it or nothing.
 
     Owned by the task thread, which leaves the producer alone while a commit is under way.
     """
 
     held_up: str | None = None
-    """Always: a commit is done in time, or fails."""
+    """Is always None, as a commit is done in time or fails."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class ExactlyOnceDelivery:
         *,
         on_commit: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`transactions`: what the connector wants, for Boundary.CONNECTOR.
+        """Take the producer, the offsets, and what ends a transaction.
 
-        `is_behind`: whether the source has more than it has given, for Boundary.POLL. `on_commit` hears of each
-        transaction that is committed how many rows it has.
+        `transactions` tells which end the connector wants, for Boundary.CONNECTOR. `is_behind` tells if the source has
+        more rows than it has given, for Boundary.POLL. `on_commit` gets the number of rows of each transaction.
         """
         self._producer = producer
         self._offsets = offsets
@@ -75,10 +75,10 @@ class ExactlyOnceDelivery:
         self._positions: dict[bytes, SourcePosition] = {}
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._commit: Future[None] | None = None
-        """The one that is under way, or whose result was not looked at."""
+        """Is the commit that is under way, or whose result was not looked at yet."""
         self._in_commit: list[SourcePosition] = []
         self._committed: dict[bytes, SourcePosition] = {}
-        """What `flush` has yet to tell of."""
+        """Holds committed positions that `flush` has not returned yet, by their record keys."""
         self._given_up = threading.Event()
 
     def send(
@@ -88,11 +88,11 @@ class ExactlyOnceDelivery:
         deadline: Deadline,
         meanwhile: Callable[[], None],
     ) -> None:
-        """Enqueue all rows in the open transaction, opening one when the last one is committed."""
-        del meanwhile  # what would be committed then is a batch in part
+        """Enqueue all rows in the open transaction. If none is open, open one once the last one is committed."""
+        del meanwhile  # a flush meanwhile would commit a part of the batch
         for batch in batches:
             if batch.topic == self._offsets.topic:
-                # A task that then looks up an offset would wait for the end of its own transaction.
+                # Otherwise a task that looks up an offset would wait for the end of its own transaction.
                 raise ConnectError(
                     "Source tasks may not produce to their own offsets topics when exactly-once support is enabled: "
                     f"{batch.topic}."
@@ -113,7 +113,7 @@ class ExactlyOnceDelivery:
         match self._boundary:
             case Boundary.POLL:
                 if not polled:
-                    return self.expects_more  # in vain: what is open need not wait longer
+                    return self.expects_more  # the poll brought no rows, so the transaction need not wait longer
                 self.expects_more = time.monotonic() - self._opened_s < SHARED_S and self._is_behind()
                 return not self.expects_more
             case Boundary.INTERVAL:
@@ -122,10 +122,10 @@ class ExactlyOnceDelivery:
                 return self._transactions is not None and self._transactions.requested_end is not None
 
     def flush(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
-        """Begin to commit rows and offsets; the positions that were committed since the last call.
+        """Begin to commit rows and offsets, and return the positions that were committed since the last call.
 
-        A transaction that the connector has not ended, or ended with a batch that is `pending`, stays open.
-        AbortableError: nothing of the last transaction is visible, start again.
+        A transaction stays open that the connector has not ended, or has ended with a batch that is still `pending`.
+        Raise AbortableError if nothing of the last transaction is visible: the task has to start again.
         """
         if self._commit is None or self._commit.done():
             self._await_commit(deadline)
@@ -134,7 +134,7 @@ class ExactlyOnceDelivery:
         return self._take_committed()
 
     def drain(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
-        """Commit, and wait for the end of it."""
+        """Commit the transaction, and wait until it is committed."""
         self._await_commit(deadline)
         if self._ends(deadline, pending=pending):
             self._begin_commit(deadline)
@@ -147,7 +147,7 @@ class ExactlyOnceDelivery:
             self._producer.check()
 
     def close(self) -> None:
-        """Abort what is open: readers of committed records would wait for it until it times out."""
+        """Abort an open transaction, as readers of committed records would wait for it until it times out."""
         if self._commit is not None:
             wait([self._commit], ABORT_S)
         self._given_up.set()
@@ -175,7 +175,7 @@ class ExactlyOnceDelivery:
 
     def _begin_commit(self, deadline: Deadline) -> None:
         self.expects_more = False
-        self._begin()  # after an abort the offsets go alone
+        self._begin()  # after an abort the offsets are committed without rows
         positions = list(self._positions.values())
         if positions:
             self._send(self._offsets.batch(positions), deadline)
@@ -185,12 +185,12 @@ class ExactlyOnceDelivery:
         self._commit = self._committer.submit(copy_context().run, self._producer.commit, until)
 
     def _await_commit(self, deadline: Deadline) -> None:
-        """Return when no commit is under way, having noted what the last one has committed."""
+        """Wait until no commit is under way, and note what the last one has committed."""
         if self._commit is None:
             return
         while not self._commit.done() and not deadline.expired:
             wait([self._commit], min(_WAIT_S, deadline.remaining_s))
-        wait([self._commit], ABORT_S)  # a task that stops has time for what takes a moment
+        wait([self._commit], ABORT_S)  # a commit of a task that stops may still take a moment
         if not self._commit.done():
             raise AbortableError("The task ended before its last transaction was known to be committed.")
         commit, self._commit = self._commit, None
@@ -209,7 +209,7 @@ class ExactlyOnceDelivery:
         try:
             send_all(self._producer, batch, deadline, Receipt(), lambda: None)
         except RetriableError as error:
-            # Nobody knows which rows the transaction has; sent once more they would be committed twice.
+            # Nobody knows which rows the transaction has. If they were sent once more, they could be committed twice.
             raise AbortableError(f"A batch for topic {batch.topic} is in the transaction in part: {error}") from error
 
     def _begin(self) -> None:

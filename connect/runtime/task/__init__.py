@@ -1,1 +1,1 @@
-"""What a task is seen to do: its state, metrics, traces, messages."""
+"""Holds what a task shows of itself: its state, metrics, traces and messages."""

@@ -1,6 +1,7 @@
-"""How far a sink is behind, in rows and in seconds: what is in Kafka and not committed. No I/O, no clock.
+"""Computes how far a sink is behind, in rows and in seconds. No I/O, no clock.
 
-Rows that the sink has taken and not made durable count: a crash would read them again.
+All rows that are in Kafka and not committed count, also those that the sink has taken, as they would be read again
+after a crash.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from connect.kafka.raw import RawBatch
 
 
 class _Taken(NamedTuple):
-    """A batch that the sink has taken. `oldest_ms`: the least time that a row of it carries, in epoch milliseconds."""
+    """Holds a batch that the sink has taken. `oldest_ms` is the earliest time that one of its rows carries."""
 
     next_offset: int
     rows: int
@@ -26,14 +27,14 @@ class _Taken(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """Names rows that a commit has settled, and the time of the oldest of them in epoch milliseconds."""
+    """Counts rows that a commit has settled, with the time of the oldest of them in epoch milliseconds."""
 
     rows: int
     oldest_ms: int
 
 
 class _Seen(NamedTuple):
-    """The end of a partition that was seen while rows before it were not taken yet. `at_s`: in epoch seconds."""
+    """Holds an end of a partition, and when it was seen before all its rows were taken, in epoch seconds."""
 
     end: int
     at_s: float
@@ -42,9 +43,9 @@ class _Seen(NamedTuple):
 @dataclass(slots=True)
 class _Partition:
     next_offset: int
-    """Behind the last row that was committed, as far as this task knows; before that, its first row."""
+    """Is the offset behind the last committed row, or that of the first row if this task has committed none."""
     taken: deque[_Taken] = field(default_factory=deque)
-    """Batches that are not committed."""
+    """Holds the batches that are taken and not committed."""
 
 
 class CommittedLag:
@@ -74,7 +75,7 @@ class CommittedLag:
         self.active_bytes += batch.size_bytes
 
     def committed(self, offsets: Mapping[TopicPartition, int]) -> list[Settled]:
-        """Take note that these next offsets are committed; return the batches of which that is news."""
+        """Take note that these next offsets are committed. Return the batches that were not committed before."""
         settled = []
         for partition, next_offset in offsets.items():
             known = self._partitions.setdefault(partition, _Partition(next_offset))
@@ -86,7 +87,7 @@ class CommittedLag:
         return settled
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget these partitions, which are another task's now."""
+        """Forget these partitions, as they belong to another task now."""
         for partition in partitions:
             self._seen.pop(partition, None)
             self._read_to.pop(partition, None)
@@ -95,32 +96,32 @@ class CommittedLag:
                 self._forget(known)
 
     def rows(self, ends: Mapping[TopicPartition, int], positions: Mapping[TopicPartition, int]) -> int:
-        """Return the number of offsets between the last commit and the end of each partition, or between an end before
-        which everything was taken and committed, and that of the partition.
+        """Return the number of offsets between the last commit and the end of each partition.
 
-        `ends` and `positions` are next offsets. A partition of which nothing was read yet counts from its position; one
-        whose end or start is not known is left out. Compaction and transactions leave gaps, so there may be fewer rows.
+        It counts from a later end, if everything before that end was taken and committed. `ends` and `positions` are
+        next offsets. A partition of which nothing was read yet counts from its position; one whose end or start is
+        not known is left out. Compaction and transactions leave gaps, so there may be fewer rows.
         """
         return sum(max(0, end - start) for tp, end in ends.items() if (start := self._start(tp, positions)) is not None)
 
     def uncommitted(self) -> Mapping[TopicPartition, int]:
-        """Return offsets that the sink has taken and that are not committed, by partition."""
+        """Return by partition how many offsets the sink has taken that are not committed."""
         return {
             tp: known.taken[-1].next_offset - known.next_offset for tp, known in self._partitions.items() if known.taken
         }
 
     def oldest_ms(self) -> int | None:
-        """Return the epoch milliseconds of the oldest row that is taken and not committed; None without any."""
+        """Return the time in epoch milliseconds of the oldest row that is taken and not committed, or None."""
         times = (batch.oldest_ms for known in self._partitions.values() for batch in known.taken)
         return min((time for time in times if time is not None), default=None)
 
     def untaken_since_s(
         self, ends: Mapping[TopicPartition, int], positions: Mapping[TopicPartition, int], now_s: float
     ) -> float | None:
-        """Return when the first of the rows was seen that the sink has not taken yet, as far as was asked; None: there
-        are none.
+        """Return when the oldest row that the sink has not taken yet was first seen; None if it has taken all rows.
 
-        Rows that came meanwhile count from when the sink has taken all that were seen before them: `now_s`, then.
+        `now_s` and the returned time are epoch seconds. A row that came after the last call counts from the time at
+        which the sink had taken all rows seen before it.
         """
         for partition, end in ends.items():
             known = self._partitions.get(partition)
@@ -133,7 +134,7 @@ class CommittedLag:
         return min((seen.at_s for seen in self._seen.values()), default=None)
 
     def all_taken(self, ends: Mapping[TopicPartition, int]) -> None:
-        """Take note that the sink has taken all rows before these ends: later ones count from when they are seen."""
+        """Take note that the sink has taken all rows before these ends. Later rows count from when they are seen."""
         self._read_to |= ends
 
     def _forget(self, known: _Partition) -> _Taken:

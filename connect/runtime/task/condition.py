@@ -1,7 +1,7 @@
-"""Why a task does not move: what it waits for, since when, and when it tries again. No I/O, no threads.
+"""Keeps why a task does not move: what it waits for, since when, and when it tries again. No I/O, no threads.
 
-A running task has no condition while its rows move. Each step of its loop may be in trouble on its own (a sink that
-refuses rows while Kafka cannot be reached); the first in `STEPS` is the one that is shown.
+A running task has no condition while its rows move. Several steps of its loop may be in trouble at once: a sink may
+refuse rows while Kafka cannot be reached. The trouble that comes first in `STEPS` is shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 
 class Step(StrEnum):
-    """Where in its loop a task is held up."""
+    """Names the places in its loop at which a task may be held up."""
 
     CALL = "call"
     """A call that does not return."""
@@ -24,13 +24,13 @@ class Step(StrEnum):
     POLL = "poll"
     FLUSH = "flush"
     PART = "part"
-    """Part of the work alone, such as one table of several; the connector tells it."""
+    """A part of the work, such as one table of several, is held up; the connector says so."""
     TAIL = "tail"
-    """Rows that the sink has taken and keeps, as they do not yet fill what it writes: nothing is wrong."""
+    """The sink keeps rows that do not yet fill what it writes at once. Nothing is wrong."""
     GAP = "gap"
-    """Rows that the sink never reads, as they are gone from Kafka: nothing is held up. It is told beside all others."""
+    """The sink never reads some rows, as they are gone from Kafka. Nothing is held up. It is shown with others."""
     NOTE = "note"
-    """Nothing is held up; the connector tells what is worth knowing."""
+    """Nothing is held up; the connector has notes on its work."""
 
 
 STEPS: Final = tuple(Step)
@@ -41,16 +41,16 @@ _NOTED_CHARS: Final = 5000
 MISSED: Final = "ROWS MISSED: "
 """Each sentence of `Step.GAP` begins with this, wherever it is shown."""
 NOTHING: Final = "nothing"
-"""Where a condition waits for this, its reason is notes, one a line."""
+"""A condition that waits for this holds nothing up. Its reason consists of notes, one on each line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What holds a task up. Times are epoch milliseconds.
+    """Says what holds a task up. Times are epoch milliseconds.
 
-    `reason` is one line for people. `waiting_for` names who has to move: source, sink, kafka, converter, rows, restart
-    (an automatic one), budget (it has room again by itself) or person (nothing happens by itself). `NOTHING`: rows
-    move, and `reason` is notes.
+    `reason` is one line for people. `waiting_for` names what the task waits for: source, sink, kafka, converter, rows,
+    restart (an automatic one), budget (it has room again by itself) or person (nothing happens by itself). With
+    `NOTHING` rows move, and `reason` holds notes.
     `retrying_since_ms` and `next_attempt_ms` are set while something is tried again.
     """
 
@@ -64,11 +64,11 @@ class Condition:
 class Conditions:
     """Holds the conditions of one task, by step.
 
-    The task's thread tells them, and another one what of it does not return.
+    The task's thread sets them; another thread sets the one of a call that does not return.
     """
 
     def __init__(self, report: Callable[[Condition | None], None], clock_ms: Callable[[], int] | None = None) -> None:
-        """`report` hears the condition that is shown whenever it changes; None: rows move."""
+        """Call `report` with the shown condition whenever that changes, with None when rows move again."""
         self._report = report
         self._clock_ms = clock_ms or (lambda: time.time_ns() // 1_000_000)
         self._lock = threading.Lock()
@@ -76,7 +76,7 @@ class Conditions:
         self._shown: Condition | None = None
 
     def retrying(self, step: Step, waiting_for: str, error: BaseException, delay_s: float) -> None:
-        """Take note that a step failed and is tried again after `delay_s`. The error may know better what for."""
+        """Take note that a step failed and is tried again after `delay_s`. The error may name another `waiting_for`."""
         waiting_for = getattr(error, "waiting_for", None) or waiting_for
         now_ms = self._clock_ms()
         next_ms = now_ms + round(delay_s * 1000)
@@ -87,7 +87,7 @@ class Conditions:
             self._show()
 
     def waiting(self, step: Step, waiting_for: str, reason: str) -> None:
-        """Take note that a step waits and nothing has failed. The time it began is kept while it goes on."""
+        """Take note that a step waits and nothing has failed. While it goes on waiting, its begin is kept."""
         with self._lock:
             known = self._found.get(step)
             since_ms = self._clock_ms() if known is None else known.since_ms
@@ -95,14 +95,14 @@ class Conditions:
             self._show()
 
     def part_waits(self, waiting_for: str, reason: str | None) -> None:
-        """Take note that part of the work waits, for this reason; None: all of it goes on."""
+        """Take note that a part of the work waits for `reason`. None says that all parts go on."""
         if reason is None:
             self.over(Step.PART)
         else:
             self.waiting(Step.PART, waiting_for, reason)
 
     def noted(self, notes: Sequence[str], step: Step = Step.NOTE) -> None:
-        """Take note of what is worth knowing while nothing is held up, in place of what was before."""
+        """Take notes on work that is not held up. They replace the former ones."""
         if not notes:
             self.over(step)
             return
@@ -112,13 +112,13 @@ class Conditions:
             self._show()
 
     def report_again(self) -> None:
-        """Report what is shown once more, to who has forgotten it; nothing while rows move."""
+        """Report the shown condition again, as its reader has forgotten it. Report nothing while rows move."""
         with self._lock:
             if self._shown is not None:
                 self._report(self._shown)
 
     def over(self, *steps: Step) -> None:
-        """Forget the conditions of these steps, as they go on. Costs nothing when they are not held up."""
+        """Forget the conditions of these steps, as they go on. It costs nothing if they are not held up."""
         if not self._found.keys().isdisjoint(steps):
             with self._lock:
                 for step in steps:
@@ -136,14 +136,14 @@ class Conditions:
 
 
 def _with_gap(first: Condition, gap: Condition, note: Condition | None) -> Condition:
-    """Return what is shown where rows are missed: no other reason may hide that."""
+    """Return the condition to show where rows are missed. It holds the sentences of `gap` with any other reason."""
     if first is not gap:
         return replace(first, reason=f"{first.reason} {' '.join(gap.reason.splitlines())}"[:_NOTED_CHARS])
     return gap if note is None else replace(gap, reason=f"{gap.reason}\n{note.reason}"[:_NOTED_CHARS])
 
 
 def missed_rows(condition: Condition | None) -> tuple[str, ...]:
-    """Return what a condition says of rows that the sink never reads, a sentence for each place."""
+    """Return the sentences of a condition about rows that the sink never reads, one for each place."""
     told = "" if condition is None else condition.reason
     return tuple(part.partition("\n")[0].strip() for part in told.split(MISSED)[1:])
 
@@ -155,9 +155,9 @@ def one_line(error: BaseException) -> str:
 
 
 def failure(reason: str | None, restart_in_s: float | None) -> Condition | None:
-    """Return what something that failed waits for: its automatic restart after so many seconds, or a person (None).
+    """Return the condition of something that failed. It waits for its restart in `restart_in_s` seconds.
 
-    None when nobody knows the reason.
+    Without such a restart it waits for a person. Return None if there is no reason.
     """
     if not reason:
         return None
@@ -168,16 +168,16 @@ def failure(reason: str | None, restart_in_s: float | None) -> Condition | None:
 
 
 def not_returned(call: str, lasts_s: float, asked: str) -> str:
-    """Return the sentence about a call that does not return. `asked`: what it asks, as keys and addresses."""
+    """Return the sentence about a call that does not return. `asked` names keys and addresses that the call asks."""
     whom = f" It asks {asked}." if asked else ""
     return f"{call} has not returned for {lasts_s // LONG_CALL_S * LONG_CALL_S:.0f} s.{whom}"
 
 
 def held_up(reason: str, waiting_for: str) -> Condition:
-    """Return what holds something up from now on."""
+    """Return the condition of something that is held up from now on."""
     return Condition(" ".join(reason.split())[:_SHOWN_CHARS], time.time_ns() // 1_000_000, waiting_for)
 
 
 def hidden(condition: Condition, hide: Callable[[str], str]) -> Condition:
-    """Return the condition with the values of config providers taken out of its reason."""
+    """Return the condition with its reason changed by `hide`, which masks the values of config providers."""
     return replace(condition, reason=hide(condition.reason))

@@ -6,7 +6,7 @@ import threading
 
 
 class Control:
-    """Holds two wishes and one bell. The task thread waits on the bell, so that a wish ends its wait at once."""
+    """Holds the wishes to stop and to pause, and a bell. The task waits on it, so a wish ends its wait at once."""
 
     def __init__(self, *, paused: bool = False) -> None:
         self.stop = threading.Event()
@@ -34,5 +34,5 @@ class Control:
         return self._paused
 
     def heard(self) -> None:
-        """Silence the bell; look at the wishes after this, not before, or one of them goes unheard."""
+        """Silence the bell. Look at the wishes after this call: one that came between would go unheard otherwise."""
         self.bell.clear()

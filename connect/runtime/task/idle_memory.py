@@ -1,7 +1,7 @@
 """Gives back the memory that the thread of a task keeps, once no rows have come for a while.
 
-Arrow's allocator has a heap for each thread, and what is free in it only that thread can give back. With hundreds of
-idle tasks in a host these heaps are a third of its memory.
+Arrow's allocator has a heap for each thread, and only that thread can give back the free memory in it. With hundreds
+of idle tasks in a host these heaps are a third of its memory.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Final
 
 POLLS: Final = 3
-"""After so many polls without rows a task counts as idle: of a second each in a source, of half a second in a sink."""
+"""A task is idle after so many polls without rows. A poll takes a second in a source, half a second in a sink."""
 
 
 def give_back_own_heap() -> None:
-    """Give back what is free in the heap of the calling thread; it takes some microseconds."""
+    """Give back the free memory in the heap of the calling thread. It takes some microseconds."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
@@ -28,7 +28,7 @@ class IdleMemory:
         self._left = 0
 
     def polled(self, *, has_rows: bool) -> None:
-        """Take note of a poll. The last of several without rows gives back what the rows before took."""
+        """Take note of a poll. After POLLS polls without rows the memory of earlier rows is given back."""
         if has_rows:
             self._left = POLLS
         elif self._left:

@@ -1,4 +1,4 @@
-"""How long rows were on their way, as counts of rows by how long that was. Pure."""
+"""Counts rows by how long they were on their way. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ BOUNDS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 
 
 class LatencyHistogram:
-    """Keeps the counts of rows in each range of times. Owned by the task's thread; any thread may read."""
+    """Keeps the number of rows in each range of times. Owned by the task's thread; any thread may read."""
 
     def __init__(self) -> None:
         self._counts = [0] * (len(BOUNDS_S) + 1)
         self._sum_s = 0.0
 
     def add(self, latency_s: float, rows: int) -> None:
-        """Take rows that all were on their way for so long."""
+        """Count rows that were all on their way for `latency_s` seconds."""
         self._counts[sum(bound_s < latency_s for bound_s in BOUNDS_S)] += rows
         self._sum_s += latency_s * rows
 

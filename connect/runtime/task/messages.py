@@ -1,4 +1,4 @@
-"""What a worker process and its task hosts say to each other: JSON lines over a socket pair. Values only, no I/O.
+"""Defines the messages between a worker and its task hosts, which are JSON lines over a socket pair. No I/O.
 
 Worker -> host: WarmUp, StartTask, StopTask, SetPaused, SetLogLevel, MayWrite, TellFigures, Call.
 Host -> worker: HostReady, Heartbeat, TaskBuilt, TaskState, TaskCondition, TopicsUsed, AsksToWrite, CallResult, Figures,
@@ -20,12 +20,12 @@ Method = Literal[
     "check", "task_configs", "alter_offsets", "clean_up", "read_offsets", "write_offsets", "fence", "validate",
     "list_topics", "read_group", "alter_group", "delete_group", "hide", "sample",
 ]  # fmt: skip
-"""What a Call asks for: the first four of the connector itself, the others of the framework with its settings."""
+"""Names what a Call asks for. The connector answers the first four; the framework answers the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Run a task. `run` tells runs of one task apart; configs are raw (placeholders of config providers unresolved)."""
+    """Asks to run a task. `run` is the run's number. Placeholders of config providers are unresolved in configs."""
 
     connector: str
     task: int
@@ -38,12 +38,12 @@ class StartTask:
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """Connect to Kafka before the first task comes."""
+    """Asks to connect to Kafka before the first task comes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopTask:
-    """Stop a task inside `timeout_s`; answered by TaskState(state=None)."""
+    """Asks to stop a task within `timeout_s` seconds. The answer is TaskState(state=None)."""
 
     connector: str
     task: int
@@ -53,7 +53,7 @@ class StopTask:
 
 @dataclass(frozen=True, slots=True)
 class SetPaused:
-    """Pause or resume a task."""
+    """Asks to pause or resume a task."""
 
     connector: str
     task: int
@@ -63,7 +63,7 @@ class SetPaused:
 
 @dataclass(frozen=True, slots=True)
 class SetLogLevel:
-    """Log at this level, one of `connect.telemetry.log_levels.LEVELS`; `root` is all loggers."""
+    """Sets a logger's level, one of `connect.telemetry.log_levels.LEVELS`; the name `root` stands for all loggers."""
 
     logger: str
     level: str
@@ -71,16 +71,16 @@ class SetLogLevel:
 
 @dataclass(frozen=True, slots=True)
 class TellFigures:
-    """Ask for the figures of all runs. Answered by Figures with the same number, or with that of a later question."""
+    """Asks for the figures of all runs. The answer is Figures with the same number, or that of a later question."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class AsksToWrite:
-    """The run has taken its transactional id, which shuts out its predecessors: is it still wanted, or a zombie itself?
+    """Asks if a run that has taken its transactional id, and so fenced its predecessors, is still the current one.
 
-    Answered by MayWrite, once the worker has read the config topic to its end.
+    The answer is MayWrite, once the worker has read the config topic to its end.
     """
 
     connector: str
@@ -90,7 +90,7 @@ class AsksToWrite:
 
 @dataclass(frozen=True, slots=True)
 class MayWrite:
-    """The answer to AsksToWrite; `refusal` says why not, None: go on."""
+    """Answers AsksToWrite. `refusal` says why the run may not write; None lets it go on."""
 
     connector: str
     task: int
@@ -100,15 +100,14 @@ class MayWrite:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Ask a connector something that may touch the outside world. Answered by CallResult with the same id.
+    """Asks a connector something that may reach other systems. The answer is a CallResult with the same id.
 
-    `positions` is for alter_offsets and write_offsets: pairs of source partition and offset (None: reset). The value of
-    alter_offsets is what the connector answered as a list of `is_whole`, False also from one that has no say in its
-    offsets, and notes; that of
-    read_offsets are such pairs. `count` is for fence and sample: the producers of so many tasks are shut out, so
-    many rows are shown. For alter_group and
-    as the value of read_group the pairs are `{"topic", "partition"}` and `{"offset"}`. The value of hide are the given
-    pairs without the configuration's secrets.
+    `positions` holds, for alter_offsets and write_offsets, pairs of source partition and offset (None: reset). The
+    value of read_offsets holds such pairs, too. The value of alter_offsets is the connector's answer: a list of
+    `is_whole` and notes; `is_whole` is False for a connector that has no say in its offsets. For alter_group, and in
+    the value of read_group, the pairs are `{"topic", "partition"}` and `{"offset"}`. The value of hide holds the given
+    pairs without the configuration's secrets. `count` is the number of tasks whose producers fence shuts out, or of
+    rows that sample shows.
     """
 
     id: int
@@ -121,14 +120,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class HostReady:
-    """The first message of a host, once it is up."""
+    """Is the first message of a host, once it is up."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class TaskBuilt:
-    """The configuration of a run is right, its converters, transforms and clients are there; next it is opened."""
+    """Says that a run's configuration is right and its converters, transforms and clients are made; it opens next."""
 
     connector: str
     task: int
@@ -137,9 +136,10 @@ class TaskBuilt:
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """Tells a run's new state. `state` None: the run has ended as it was asked to. `trace` goes with FAILED.
+    """Tells a run's new state; None says that the run has ended as it was asked to. `trace` comes with FAILED.
 
-    `retriable`: the failure may go away by itself, so a restart makes sense. `topics`: topics used since the last word.
+    `retriable` says that the failure may go away by itself, so that a restart makes sense. `topics` are the topics used
+    since the last report.
     """
 
     connector: str
@@ -154,7 +154,7 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True)
 class TaskCondition:
-    """What holds a run up that is in this state; None: nothing, its rows move again."""
+    """Tells what holds up a run that is in `state`. Without a condition its rows move again."""
 
     connector: str
     task: int
@@ -174,11 +174,11 @@ class TopicsUsed:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """The answer to a Call: a value (task_configs: a list of maps, check: a list of notes, clean_up: what stays),
-    `problems` (broken keys), or `error` and trace.
+    """Answers a Call with a value, with `problems` (broken keys), or with `error` and trace.
 
-    `again_s`: with task_configs, how long the answer is good for; None: as long as the configuration. `retriable`: what
-    went wrong may go away by itself.
+    The value of task_configs is a list of maps, that of check a list of notes, and that of clean_up what stays.
+    `again_s` comes with task_configs: the answer is good for so many seconds, or as long as the configuration if it is
+    None. `retriable` says that the error may go away by itself.
     """
 
     id: int
@@ -192,19 +192,20 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Tells the metrics of the host's tasks since their start: `figures["name-0"][metric] = value`, and of the process
-    itself.
+    """Tells the metrics of the host's process, and those of its tasks since their start.
+
+    A task's metric is `figures["name-0"][metric]`.
     """
 
     tasks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     process: Mapping[str, float] = field(default_factory=dict)
     number: int = 0
-    """It is that of the TellFigures that is answered."""
+    """It is the number of the TellFigures that is answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The host lives: said each second, as the worker takes a host that says nothing for a dead one."""
+    """Says each second that the host lives, as the worker takes a silent host for a dead one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,7 @@ _KINDS = {cls.__name__: cls for cls in (*get_args(ToHost), *get_args(ToWorker))}
 
 def encode(message: Message) -> bytes:
     """Return the message as one line of JSON, newline included."""
-    # Figures are thousands of numbers, and asdict copies each: twice the time of all else.
+    # Figures hold thousands of numbers. asdict would copy each of them, in twice the time of all else.
     members = (
         {f.name: getattr(message, f.name) for f in fields(message)} if isinstance(message, Figures) else asdict(message)
     )
@@ -241,7 +242,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(line: bytes) -> Message:
-    """Return the message of a line. Raise ValueError when it is none of ours."""
+    """Return the message of a line. Raise ValueError if the line holds no message."""
     members = json.loads(line)
     kind = _KINDS.get(members.pop("message", ""))
     if kind is None:

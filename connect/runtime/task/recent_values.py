@@ -1,4 +1,4 @@
-"""What a number was of late: its average and its extremes, in a window as long as that of Kafka Connect's metrics."""
+"""Keeps recent averages, extremes and rates of numbers, in windows as long as those of Kafka Connect's metrics."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from typing import Final, NamedTuple
 
 WINDOW_S: Final = 30.0
-"""Values count for this time at least, and for twice as long at most: metrics.sample.window.ms and two samples."""
+"""Values count for so many seconds at least, twice as long at most: metrics.sample.window.ms and two samples."""
 
 
 class Recent(NamedTuple):
-    """Tells what some values were."""
+    """Holds the average and the extremes of recent values."""
 
     average: float
     least: float
@@ -31,21 +31,21 @@ class _Part(NamedTuple):
 
 
 class RecentValues:
-    """Keeps no values, but what is asked of them. One thread adds, any may read."""
+    """Keeps the sums and extremes of recent values, but not the values. One thread adds, any may read."""
 
     def __init__(self) -> None:
         self._parts: tuple[_Part, ...] = ()
-        """At most two, the last one still grows. A change puts others in their place: a reader sees them whole."""
+        """Holds at most two parts; the last one still grows. The tuple is replaced, so readers see no half change."""
 
     def add(self, value: float, now_s: float) -> None:
-        """Take a value, at a time of a clock that only goes on."""
+        """Take a value. `now_s` is from a monotonic clock."""
         parts = self._parts
         if not parts or now_s - parts[-1].began_s >= WINDOW_S:
             parts = (*parts[-1:], _Part(now_s))
         self._parts = (*parts[:-1], parts[-1].with_value(value))
 
     def at(self, now_s: float) -> Recent | None:
-        """Return what the values of the last window were; None when there were none."""
+        """Return the figures of the values in the last window; None if there were none."""
         parts = [part for part in self._parts if now_s - part.began_s < 2 * WINDOW_S]
         if not parts:
             return None
@@ -58,16 +58,16 @@ class RecentValues:
 
 
 class RecentRate:
-    """Tells how much a counter grew in a second of late. Owned by the thread that asks."""
+    """Tells by how much per second a counter grew lately. Owned by the thread that asks."""
 
     def __init__(self, began_s: float) -> None:
-        """`began_s`: when the counter was 0, by a clock that only goes on."""
+        """Begin at `began_s`, when the counter was 0, by a monotonic clock."""
         self._marks: tuple[tuple[float, float], ...] = ((began_s, 0.0),)
 
     def at(self, value: float, now_s: float) -> float:
-        """Return the growth in a second since a moment that is one to two windows past, or since it began.
+        """Return the growth per second since a moment that is one to two windows past, or since the begin.
 
-        It is called once in a window at least: the moment lies as far back as there was no call.
+        Call it at least once in a window. The moment is further back if there was no call for longer.
         """
         marks = self._marks
         if now_s - marks[-1][0] >= WINDOW_S:

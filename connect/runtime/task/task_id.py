@@ -1,15 +1,15 @@
-"""A task is told from others by its connector and its number."""
+"""Identifies a task by its connector and its number."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 MOST_TASKS: Final = 100_000
-"""A connector with more tasks than this is a mistake, or an attack: the plan alone would fill its host's memory."""
+"""More tasks of a connector are a mistake or an attack: their plan alone would fill its host's memory."""
 
 
 class TaskId(NamedTuple):
-    """A task of a connector; its text is Java's ConnectorTaskId: `name-0`."""
+    """Identifies a task of a connector. Its text is that of Java's ConnectorTaskId: `name-0`."""
 
     connector: str
     task: int

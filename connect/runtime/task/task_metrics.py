@@ -1,4 +1,4 @@
-"""What a task counts, as plain numbers since its start. The task thread writes, the host's reporting thread reads."""
+"""Keeps a task's counters and gauges since its start. The task thread writes, the host's reporting thread reads."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from connect.runtime.task.latency import LatencyHistogram
 from connect.runtime.task.recent_values import RecentRate, RecentValues
 
 BEHIND_S: Final = 3.0
-"""A source that was caught up longer ago than this has more than it has given."""
+"""A source that was caught up more than so many seconds ago counts as behind."""
 _RECENT_STAGES: Final = frozenset({"poll_s_total", "put_s_total", "flush_s_total"})
-"""The seconds of one call are figures, too, for these: their average and the largest of late."""
+"""For these counters there are also figures of the recent average and the recent maximum of one call's seconds."""
 _RATED: Final = ("polled_rows_total", "rows_total", "commits_total")
-"""The growth in a second is a figure, too, for these."""
+"""For these counters the growth per second is a figure, too."""
 _WITH_LEAST: Final = frozenset({"transaction_rows"})
-"""The least value is a figure, too, for these."""
+"""For these measures the least value is a figure, too."""
 _FROM_ZERO: Final = (
     "polled_rows_total", "rows_total", "errors_total", "errors_logged_total", "dead_letters_total",
     "dead_letter_failures_total", "skipped_total", "retries_total", "commits_total", "flush_failures_total",
     "missed_rows_total", "offset_resets_total",
 )  # fmt: skip
-"""These counters are there before they count, so that the first one is seen as growth."""
+"""These counters are there with 0 from the start, so that the first count is seen as growth."""
 STATES: Final = ("running", "paused")
-"""States of a task whose share of its time is a figure."""
+"""For each of these states the share of a task's time in it is a figure."""
 _NOTHING: Final = nullcontext()
 
 
@@ -36,10 +36,10 @@ class TaskFigures:
     def __init__(
         self, on_stage: Callable[[str], None] | None = None, *, clock_s: Callable[[], float] = time.time
     ) -> None:
-        """`clock_s` gives epoch seconds.
+        """Begin with the counters at 0. `clock_s` gives epoch seconds.
 
-        `on_stage` hears the stage that begins, named as its counter of seconds, and the one around it when it ends.
-        Around the outermost one there is an empty text.
+        `on_stage` is called with the stage that begins, named as its counter of seconds. When the stage ends, it is
+        called with the stage around it, or with an empty text.
         """
         self._values: dict[str, float] = dict.fromkeys(_FROM_ZERO, 0.0)
         self._since_s: dict[str, float | None] = {}
@@ -53,11 +53,12 @@ class TaskFigures:
         self._caught_up_s: float | None = None
         self._is_behind = False
         self._began_s: float | None = None
-        """What was told of first: when the task was opened, or when its last run had caught up."""
+        """Is the time that was told first: when the task was opened, or when its last run had caught up."""
         self._on_stage = on_stage
         self.stage: tuple[str, float] = ("", 0.0)
-        """Tells what is timed now, as its counter is named without the unit, and since when on the monotonic clock; an
-        empty text between two stages.
+        """Holds the stage that is timed now, and its begin on the monotonic clock.
+
+        The stage is named as its counter is without the unit. It is empty between two stages.
         """
 
     def add(self, name: str, amount: float = 1.0) -> None:
@@ -69,17 +70,17 @@ class TaskFigures:
         self._values[name] = value
 
     def unset(self, name: str) -> None:
-        """Take a gauge away, as its value is not known."""
+        """Remove a gauge, as its value is not known."""
         self._values.pop(name, None)
 
     def set_since(self, name: str, at_s: float | None) -> None:
-        """Set a gauge of seconds that is the age of this time (epoch seconds) whenever it is read; None: it is 0."""
+        """Set a gauge that is the age in seconds of `at_s` (epoch seconds) whenever it is read; it is 0 for None."""
         self._since_s[name] = at_s
 
     def measure(self, name: str, value: float) -> None:
-        """Take one of many values: their average is the figure NAME_avg, their largest NAME_max.
+        """Take one of many values. Their average is the figure NAME_avg, the largest is NAME_max.
 
-        Of a NAME that ends in `_ratio` the average is the figure NAME.
+        If NAME ends in `_ratio`, the average is the figure NAME itself.
         """
         self._recent.setdefault(name, RecentValues()).add(value, time.monotonic())
 
@@ -96,22 +97,22 @@ class TaskFigures:
         self.measure("flush_failure_ratio", float(not well))
 
     def arrived(self, latency_s: float, rows: int) -> None:
-        """Take note that rows have come to their end so long after the time that they carry."""
+        """Take note that rows have arrived `latency_s` seconds after the time that they carry."""
         if self._latency is None:
             self._latency = LatencyHistogram()
         self._latency.add(max(0.0, latency_s), rows)
 
     def is_now(self, state: str) -> None:
-        """Take note that the task is in this state from now on; the share of its time in each is STATE_ratio."""
+        """Take note that the task is in this state from now on. The share of its time in each state is STATE_ratio."""
         now_s = time.monotonic()
         before, since_s = self._state
         self._spent_s[before] = self._spent_s.get(before, 0.0) + now_s - since_s
         self._state = (state, now_s)
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
-        """Take note that all that the source held at this time (epoch seconds) is stored, and if it is `behind`.
+        """Take note that all rows that the source held at this time (epoch seconds) are stored, and if it is `behind`.
 
-        The age of the time is `caught_up_age_s` from now on, and `source_lag_s`, too, while the source is behind.
+        The age of this time is the figure `caught_up_age_s`, and `source_lag_s`, too, while the source is behind.
         """
         if self._began_s is None:
             self._began_s = at_s
@@ -119,9 +120,9 @@ class TaskFigures:
         self._is_behind = behind
 
     def is_away(self) -> None:
-        """Take note that the source is not asked, or cannot be: nobody knows what it has more, until it says so again.
+        """Take note that the source is not asked, or cannot be: its lag is not known until it is told again.
 
-        That so many rows wait at least is true all the same, but not that there are none.
+        A number of waiting rows stays true as the least that wait, but a number of 0 does not.
         """
         self._is_behind = True
         for name in ("source_lag_rows", "source_lag_bytes"):
@@ -129,7 +130,7 @@ class TaskFigures:
                 self.unset(name)
 
     def is_behind(self) -> bool:
-        """Tell if a source that tells its lag has not caught up since it began, or not within the last seconds."""
+        """Return True if a source that tells its lag has not caught up since its begin, or not in the last BEHIND_S."""
         if self._caught_up_s is None:
             return False
         return self._caught_up_s == self._began_s or self._age_s(self._caught_up_s) > BEHIND_S
@@ -139,7 +140,7 @@ class TaskFigures:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Add the seconds spent inside to the counter `name`, which ends in `_s_total`, those of inner stages too."""
+        """Add the seconds spent inside, also in inner stages, to the counter `name`, which ends in `_s_total`."""
         around, start_s = self.stage, time.monotonic()
         self.stage = (name.removesuffix("_s_total"), start_s)
         if self._on_stage is not None:
@@ -156,24 +157,24 @@ class TaskFigures:
                 self._on_stage(around[0])
 
     def span(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002 - tracing only
-        """Return the context of a step inside the timed one. It does nothing without tracing (see `TracedFigures`)."""
+        """Return the context of a step inside the timed stage; it does nothing without tracing (`TracedFigures`)."""
         return _NOTHING
 
     def batch(self, topic: str, rows: int, headers: Iterable[RawHeaders]) -> AbstractContextManager[None]:
-        """Return the context of all that happens to a batch; it does nothing without tracing."""
+        """Return the context of all steps of a batch. It does nothing without tracing."""
         del topic, rows, headers
         return _NOTHING
 
     def stamped(self, raw: RawBatch) -> RawBatch:
-        """Return the rows as they go to Kafka; with tracing they carry a trace."""
+        """Return the rows to send to Kafka. With tracing they carry a trace."""
         return raw
 
     def snapshot(self) -> dict[str, float]:
-        """Return the present values of all metrics. For one thread that asks from time to time."""
+        """Return the present values of all metrics. One thread asks for them from time to time."""
         values, now_s = dict(self._values), time.monotonic()
         values |= {name: 0.0 if at_s is None else self._age_s(at_s) for name, at_s in self._since_s.copy().items()}
         if self._caught_up_s is not None:
-            # Here, as a task that waits for Kafka is not asked, and its lag grows all the same.
+            # It is computed here, as the lag of a task that waits for Kafka grows, too.
             values["caught_up_age_s"] = self._age_s(self._caught_up_s)
             values["source_lag_s"] = values["caught_up_age_s"] if self._is_behind else 0.0
         for name, recent in self._recent.copy().items():
@@ -185,9 +186,9 @@ class TaskFigures:
         return values | self._state_ratios(now_s)
 
     def mark_rates(self) -> None:
-        """Take note of what the rated counters are now, so that rates are those of late also for who seldom asks.
+        """Note the present values of the rated counters, so that rates are recent even if snapshots are rare.
 
-        For the thread that asks for snapshots.
+        Called by the thread that asks for snapshots.
         """
         now_s = time.monotonic()
         for name, rate in self._rates.items():

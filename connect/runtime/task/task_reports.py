@@ -1,4 +1,4 @@
-"""What a running task tells of itself: its metrics, the topics it used, and what holds it up."""
+"""Holds what a running task tells of itself: its metrics, the topics it used, and what holds it up."""
 
 from __future__ import annotations
 

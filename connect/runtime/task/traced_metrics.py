@@ -1,4 +1,4 @@
-"""Figures of a task that are spans too: one trace per batch, joined to the traces that its rows carry (W3C).
+"""Records the steps of a task also as spans: one trace per batch, joined to the traces that its rows carry (W3C).
 
 | span | parent |
 | --- | --- |
@@ -42,7 +42,7 @@ class TracedFigures(TaskFigures):
     def timed(self, name: str) -> Iterator[None]:
         """Time a stage as without tracing, and make it a span.
 
-        A poll becomes one with the batch it gave: most polls give none.
+        The span of a poll begins with the batch that it gave. Polls without a batch, which most are, have none.
         """
         stage = name.removesuffix("_s_total")
         if stage == "poll":

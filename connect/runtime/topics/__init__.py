@@ -1,1 +1,1 @@
-"""Topics that tasks need: made where they are missing, read where a source asks."""
+"""Makes missing topics that tasks need, and reads topics for sources."""

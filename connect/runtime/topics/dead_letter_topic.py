@@ -1,4 +1,4 @@
-"""Makes a connector's dead-letter topic before its first letter. Never one that holds a cluster's state."""
+"""Makes a connector's dead-letter topic before its first letter, and refuses a topic that holds a cluster's state."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MADE_S: Final = 30.0
 def make_dead_letter_topic(
     worker: WorkerConfig, task: TaskId, config: CommonConnectorConfig, raw: Mapping[str, str]
 ) -> None:
-    """Make the topic unless it is there. `raw`: the whole configuration, for its client settings.
+    """Make the topic unless it exists. `raw` is the whole configuration, for its client settings.
 
-    ReservedTopicError: it holds a cluster's state. RetriableError: no broker answers.
+    Raise ReservedTopicError if the topic holds a cluster's state, RetriableError when no broker answers.
     """
     topic = config.errors_dlq_topic
     reserved_topics(worker, raw).require_free(topic, _KEY)

@@ -1,4 +1,4 @@
-"""Kafka's topics for a source that reads them: the contract's `SourceTopics` over a consumer of its own."""
+"""Reads Kafka's topics for a source: implements the contract's `SourceTopics` with a consumer of its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Refuse = Callable[[Batch, Mapping[int, Exception]], None]
 
 
 def state_records(batch: Batch) -> list[RawBatch]:
-    """Return what a batch's task has to remember, as records."""
+    """Return the state entries of a batch as records of the task's state topic."""
     if batch.state is None or not batch.state.entries:
         return []
     import pyarrow as pa
@@ -48,7 +48,7 @@ def state_records(batch: Batch) -> list[RawBatch]:
 
 
 class KafkaTopics:
-    """Reads topics for a source, see `SourceTopics`. Owned by the task thread; connects with the first call."""
+    """Reads topics for a source, see `SourceTopics`. Owned by the task thread. It connects at the first call."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class KafkaTopics:
         refuse: Refuse,
         state_topic: Callable[[str, int], InternalTopic] | None,
     ) -> None:
-        """`state_topic`: a compacted topic of a name and size; None: the source is not exactly-once."""
-        # An offset that is gone stands for events that were deleted before they were read: never go on elsewhere.
+        """Take the parts. `state_topic` describes a compacted topic by name and size; None if not exactly once."""
+        # If an offset is gone, events were deleted before they were read. Fail then, and never go on elsewhere.
         self._settings = {**consumer.properties, "isolation.level": "read_committed", "auto.offset.reset": "error"}
         self._admin = TopicAdmin(admin.properties)
         self._refuse = refuse
@@ -72,18 +72,18 @@ class KafkaTopics:
         self._reading = False
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
-        """Return how many partitions each topic has that exists."""
+        """Return the number of partitions of each of these topics that exists."""
         return self._admin.partition_counts(topics, deadline)
 
     def read(self, starts: Mapping[TopicPartition, int | None]) -> None:
-        """Read these from here on."""
+        """Read these partitions from these offsets on."""
         self._raw.clear()
         self._ready.clear()
         self._unread = {place for place, start in starts.items() if start is None}
         self._consumer.assign(starts)
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Return the next rows of one partition; None where none came by the deadline."""
+        """Return the next rows of one partition; None if none came by the deadline."""
         if not self._ready and not self._raw:
             self._raw.extend(self._consumer.poll(POLL_RECORDS, deadline))
         if not self._ready and self._raw:
@@ -93,7 +93,7 @@ class KafkaTopics:
         return self._ready.popleft() if self._ready else None
 
     def make_state(self, topic: str, partitions: int, deadline: Deadline) -> int:
-        """Make it where it is missing."""
+        """Make the state topic if it is missing, and return its number of partitions."""
         if self._state_topic is None:
             raise ConfigError(
                 "This connector remembers what it has written, in one transaction with it.",
@@ -114,7 +114,7 @@ class KafkaTopics:
                 yield StateEntry(key, value)
 
     def close(self) -> None:
-        """Let go of the partitions."""
+        """Close the consumer."""
         if not self._reading:
             return
         try:
@@ -131,7 +131,7 @@ class KafkaTopics:
     def _decoded(self, raw: RawBatch) -> list[Batch]:
         self._bad.clear()
         batches = self._pipeline.decode(raw)
-        assert raw.partition is not None  # as of all records that a consumer reads
+        assert raw.partition is not None  # a consumer's records have one
         place = TopicPartition(raw.topic, raw.partition)
         differing = None
         if place in self._unread and self._bad and len(self._bad) == len(raw):

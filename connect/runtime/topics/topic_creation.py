@@ -1,4 +1,4 @@
-"""Missing topics of a source task are made before its first rows for them, as its `topic.creation.*` settings say."""
+"""Makes a source task's missing topics before their first rows, as its `topic.creation.*` settings say."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from connect.runtime.settings.topic_groups import PREFIX, TopicGroup, group_of
 log = logging.getLogger(__name__)
 
 TRY_S: Final = 30.0
-"""How long the brokers are waited for before the log hears of it."""
+"""After so many seconds of waiting for brokers the log says so."""
 
 
 class Topics(Protocol):
-    """Sees to it that a topic is there before rows go to it."""
+    """Ensures that a topic exists before rows are sent to it."""
 
     def ensure(self, topic: str, deadline: Deadline) -> None:
-        """Return once the topic is there, or its making is somebody else's business."""
+        """Return once the topic exists, or at once if the brokers make it."""
 
 
 class BrokersTopics:
-    """No `topic.creation.*` counts here: the brokers make missing topics, if they are set so."""
+    """Leaves missing topics to the brokers, which make them if they are set so. No `topic.creation.*` counts."""
 
     def ensure(self, topic: str, deadline: Deadline) -> None:
         """Do nothing: the brokers create topics, or refuse the rows."""
@@ -46,9 +46,10 @@ class CreatedTopics:
         self._there: set[str] = set()
 
     def ensure(self, topic: str, deadline: Deadline) -> None:
-        """Make the topic unless it is there, which leaves it as it is.
+        """Make the topic unless it exists; one that exists is left as it is.
 
-        Brokers that are away are waited for: RetriableError only when the deadline passes. ConnectError: refused.
+        Wait for brokers that are away, and raise RetriableError when the deadline passes. Raise ConnectError if the
+        brokers refuse.
         """
         if topic in self._there:
             return
@@ -67,7 +68,7 @@ class CreatedTopics:
         if self._admin is None:
             self._admin = self._make_admin()
         group = group_of(self._groups, topic)
-        # Who may write to a topic need not have the right to create it: so it is looked for first.
+        # A principal that may write to a topic need not have the right to create it, so the topic is looked for first.
         if self._admin.describe([topic], deadline):
             log.info("%s: topic %s is there; topic.creation settings do not change it.", self._task, topic)
             return

@@ -1,6 +1,6 @@
-"""Samples how much comes into topics a day: by the offsets of two times, and by a few records at the end.
+"""Estimates how much comes into topics a day, from the offsets of two times and the sizes of the newest records.
 
-Nothing is committed, and no member of a group is moved.
+Nothing is committed, and no consumer group changes.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from connect.lib.deadline import Deadline
 
 _DAY_S: Final = 86_400
 _SPANS_S: Final = (_DAY_S, 21_600, 3_600, 600)
-"""The longest of these counts that is no longer than the topic has had records."""
+"""Of these times the longest counts that is not longer than the time for which the topic has had records."""
 _PARTITIONS_MOST: Final = 5
 _RECORDS_MOST: Final = 200
-"""So many records are read of a partition, and so many partitions of a topic, whatever their number is."""
+"""At most so many records are read of each partition, and only of _PARTITIONS_MOST partitions of a topic."""
 _READ_S: Final = 5.0
 _TOPICS_MOST: Final = 50
 
 
 def rates_now(worker: Mapping[str, str], topics: Collection[str], deadline: Deadline) -> dict[str, TopicRate]:
-    """Return how much comes into topics, as of now; see `sampled_rates`."""
+    """Return how much comes into topics now; see `sampled_rates`."""
     return sampled_rates(worker, topics, time.time_ns() // 1_000_000, deadline)
 
 
 def sampled_rates(
     worker: Mapping[str, str], topics: Collection[str], now_ms: int, deadline: Deadline
 ) -> dict[str, TopicRate]:
-    """Return how much comes into topics, by name; one that does not exist or is empty is left out.
+    """Return how much comes into topics, by name. A topic that does not exist or is empty is left out.
 
-    `worker`: the worker's properties. At most 50 topics are asked for. Raises what Kafka says.
+    `worker` holds the worker's properties. At most 50 topics are sampled. Kafka's errors pass through.
     """
     admin = TopicAdmin(admin_settings(worker, {}, client_id="connect-topic-rates").properties)
     found = admin.describe(sorted(topics)[:_TOPICS_MOST], deadline)
@@ -74,7 +74,7 @@ def _rate(
     fullest = heapq.nlargest(_PARTITIONS_MOST, ranges, key=lambda tp: ranges[tp][1] - ranges[tp][0])
     spans = {tp: OffsetRange(max(ranges[tp][0], ranges[tp][1] - _RECORDS_MOST), ranges[tp][1]) for tp in fullest}
     batches: list[RawBatch] = []
-    # What was read before the time was over is sample enough; the size of none at all is told as unknown.
+    # The records read before the deadline are sample enough. If there are none, the size is unknown.
     with suppress(RetriableError):
         batches.extend(read_spans(settings, spans, deadline.sooner(_READ_S)))
     rows_per_day = round(count * _DAY_S / span_s)

@@ -1,4 +1,4 @@
-"""Reads a topic that tells a source what to do: the contract's `TopicRecords` over a consumer of its own."""
+"""Reads a topic that tells a source what to do: implements the contract's `TopicRecords` with its own consumer."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _CLOSE_S: Final = 5.0
 
 
 class KafkaTopicRecords:
-    """Reads partition 0 of one topic. Connects with the first call; the thread that polls owns it until `close`."""
+    """Reads partition 0 of one topic. It connects at the first call; the polling thread owns it until `close`."""
 
     def __init__(self, topic: str, consumer: Settings) -> None:
         self._place = TopicPartition(topic, 0)
-        # A place that retention has passed goes on at the first record that is left.
+        # If retention has deleted the record at an offset, reading goes on at the first record that is left.
         self._settings = {**consumer, "auto.offset.reset": "earliest"}
         self._has_consumer = False
 
     def begin(self, at: int | None, deadline: Deadline) -> int:
-        """Read from an offset on, from the nearest one in the topic, or from its end."""
+        """Read from the offset nearest to `at`, or from the end if it is None. Return where reading begins."""
         if not self._admin.partition_counts([self._place.topic], deadline):
             raise RetriableError(f"Topic {self._place.topic} does not exist.", fix="Create it with one partition.")
         first = self._admin.beginning_offsets([self._place], deadline)[self._place]
@@ -38,7 +38,7 @@ class KafkaTopicRecords:
         return start
 
     def poll(self, deadline: Deadline) -> Sequence[TopicRecord]:
-        """Return what has come since."""
+        """Return the records that came since the last call."""
         found = []
         for raw in self._consumer.poll(_POLL_RECORDS, deadline):
             assert raw.keys is not None
@@ -48,7 +48,7 @@ class KafkaTopicRecords:
         return found
 
     def close(self) -> None:
-        """Leave the brokers."""
+        """Close the consumer."""
         if self._has_consumer:
             self._consumer.close(Deadline.after(_CLOSE_S))
 
