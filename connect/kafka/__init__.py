@@ -1,4 +1,4 @@
-"""Kafka: the only package that imports confluent_kafka. Bytes in Arrow columns in and out; no converters, no tasks.
+"""Reads and writes Kafka records as bytes in Arrow columns. Only this package imports confluent_kafka.
 
 Import from the modules: `settings`, `errors`, `raw`, `producer`, `consumer`, `kv_log`, `topics`.
 """

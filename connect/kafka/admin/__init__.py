@@ -1,1 +1,1 @@
-"""Calls to Kafka's admin API."""
+"""Makes calls to Kafka's admin API."""

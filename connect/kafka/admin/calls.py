@@ -1,4 +1,4 @@
-"""Asking the brokers through the admin API until they answer or the deadline is over."""
+"""Asks the brokers by the admin API until they answer or the deadline is over."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Answer = Future[Any] | dict[Any, Future[Any]]
 AskCoordinator = Callable[[AdminClient, float], Answer]
 
 _CALL_S: Final = 10.0
-"""How long one request may take before it is made again."""
+"""One request may take so many seconds before it is made again."""
 _COORDINATOR_CALL_S: Final = 2.0
-"""The same for the first question to a coordinator, which a new cluster has yet to choose, then twice as long."""
+"""The first question to a coordinator may take so long, as a new cluster has none yet; each next one twice that."""
 _PAUSE_S: Final = 0.2
 _LOOK_S: Final = 0.02
 _POLL_S: Final = 0.1
-# librdkafka's ListOffsets asks the leaders it knows for ever; a look at the metadata makes it know the new ones.
+# librdkafka's ListOffsets goes on asking former leaders; it learns of new ones by a request for metadata.
 _STALE: Final = frozenset({
     KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.NOT_LEADER_FOR_PARTITION,
 })  # fmt: skip
 
 
 class RetryingAdmin:
-    """An admin client whose calls are made again while their errors may pass; may be used from any thread."""
+    """Repeats an admin client's calls while their errors may pass. Any thread may use it."""
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._contact = ConnectionErrors()
@@ -42,9 +42,9 @@ class RetryingAdmin:
         self.client = self._connect()
 
     def metadata(self, deadline: Deadline, doing: str, topic: str | None = None) -> ClusterMetadata:
-        """Return what the brokers say of themselves and of all topics, or of one.
+        """Return the brokers' metadata about themselves and about all topics, or one.
 
-        RetriableError says why no broker answered in time, as far as the client knows.
+        Raise RetriableError when no broker answered in time; it says why, as far as the client knows.
         """
         while True:
             try:
@@ -58,9 +58,10 @@ class RetryingAdmin:
                 return found
 
     def await_topic(self, name: str, deadline: Deadline) -> None:
-        """Wait until a broker tells the leaders of a topic that was made, of which brokers hear a moment later.
+        """Wait until a broker tells the leaders of a new topic, as brokers hear of it a moment after it was made.
 
-        When the deadline is over, whoever uses the topic is told what is the matter. RetriableError: as `metadata`.
+        Return also when the deadline is over: the first use of the topic then fails with the reason. Raise
+        RetriableError as `metadata` does.
         """
         while True:
             topic = self.metadata(deadline, f"asking for the leaders of topic {name}", name).topics[name]
@@ -88,10 +89,10 @@ class RetryingAdmin:
         ignore: Collection[int] = (),
         answers: Collection[int] = (),
     ) -> Any:
-        """Ask as `call` does what the coordinator of a group answers, each time by a client for this question alone.
+        """Ask a group's coordinator as `call` does, each time with a new client for this question alone.
 
-        `ask` gives its request COORDINATOR_S of `connect.kafka.client.librdkafka`; the number that it gets is how long
-        an answer is waited for.
+        `ask` gets the seconds for which its answer is waited for. It gives its request the limit COORDINATOR_S of
+        `connect.kafka.client.librdkafka`.
         """
         limit_s = _COORDINATOR_CALL_S
         while True:
@@ -103,7 +104,7 @@ class RetryingAdmin:
                 if type(error) is not RetriableError:
                     raise
                 told = error.message
-            # librdkafka may look for a coordinator a few times only, and then for ever wait for other news.
+            # librdkafka may look for a coordinator only a few times, and then wait for ever.
             del client, how
             if not deadline.wait(_PAUSE_S):
                 raise RetriableError(told)
@@ -121,10 +122,11 @@ class RetryingAdmin:
         first_s: float = _CALL_S,
         needs: Needs | None = None,
     ) -> Any:
-        """Ask until there is an answer. `ignore`: errors that mean done; `answers`: those raised as BrokerRefusedError.
+        """Ask until there is an answer, and return it.
 
-        `again`: errors that count as retriable in this call. `first_s`: how long the first request may take before it
-        is made again, each later one twice as long. `needs`: what to grant where the brokers deny it.
+        Errors of `ignore` mean success, those of `answers` are raised as BrokerRefusedError, and those of `again` are
+        retriable in this call. The first request may take `first_s` seconds before it is made again, each later one
+        twice as long. `needs` says what to grant if the brokers deny the call.
         """
         limit_s = first_s
         while True:
@@ -149,7 +151,7 @@ class RetryingAdmin:
 
 
 class BrokerRefusedError(Exception):
-    """The broker said no in a way the caller expects."""
+    """Says that the broker refused the request with an error that the caller expects."""
 
 
 def _result(answer: Answer, deadline: Deadline) -> Any:

@@ -1,4 +1,4 @@
-"""Asks the brokers how their cluster fares: replicas, configs, rights. It only reads."""
+"""Asks the brokers for the state of their cluster: replicas, configs and rights. It changes nothing."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _UNANSWERED: Final = frozenset({
 })  # fmt: skip
 _CALL_S: Final = 4.0
 _CONNECT_S: Final = 1.0
-"""A broker that takes no connection within this time is not reached."""
+"""A broker that takes no connection within so many seconds counts as unreachable."""
 K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """Tells of a partition its leader (-1: none), how many replicas it has, and how many of them are in sync."""
+    """Holds a partition's leader (-1: none), the number of its replicas, and how many of them are in sync."""
 
     leader: int
     replicas: int
@@ -43,10 +43,10 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """Tells of a topic its partitions and, where the broker told them, its configs.
+    """Holds a topic's partitions and, where the broker told them, its configs.
 
-    `rights`: operations that the principal may do (as `READ`); `newest_ms`: the latest time that a record bears. None:
-    the broker did not tell.
+    `rights` names the operations that the principal may do (such as `READ`). `newest_ms` is the latest time that a
+    record bears, in epoch milliseconds. Both are None if the broker did not tell.
     """
 
     partitions: Sequence[PartitionState] = ()
@@ -56,15 +56,15 @@ class TopicState:
 
     @property
     def replication_factor(self) -> int:
-        """Return the smallest number of replicas of a partition."""
+        """Return the number of replicas of the partition that has the fewest."""
         return min((part.replicas for part in self.partitions), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """Holds what the brokers told. `trouble`: why no broker answered; None: one did.
+    """Holds the brokers' answers. `trouble` says why no broker answered; it is None if one did.
 
-    `denied`: topics that may not be looked at. `principal`: empty where it is not known.
+    `denied` names topics that may not be described. `principal` is empty if it is not known.
     """
 
     trouble: str | None = None
@@ -76,19 +76,19 @@ class ClusterState:
     broker: Mapping[str, str] = field(default_factory=dict)
     principal: str = ""
     controller: int = -1
-    """Names the broker that leads the cluster; -1: none is known."""
+    """Is the id of the broker that leads the cluster, or -1 if it is not known."""
     broker_denied: bool = False
     """Tells that the configs of brokers may not be read."""
     unanswered: Sequence[str] = ()
-    """Names what was asked and not answered in time, as `the groups`."""
+    """Names the questions that were not answered in time, such as `the groups`."""
     unreached: Mapping[str, str] = field(default_factory=dict)
-    """Tells of addresses, host:port, that brokers advertise why nobody gets there from here."""
+    """Maps each advertised address (host:port) that cannot be reached from here to the reason."""
 
 
 def cluster_state(
     settings: Mapping[str, Value], topics: Collection[str], groups: Collection[str], deadline: Deadline
 ) -> ClusterState:
-    """Return the state of the cluster; `topics` and `groups` are those whose configs and rights matter."""
+    """Return the state of the cluster. Configs and rights are asked for `topics` and `groups` alone."""
     principal = str(settings.get("sasl.username", ""))
     try:
         admin = RetryingAdmin(settings)
@@ -131,7 +131,7 @@ def _unreached(addresses: Iterable[tuple[str, int]]) -> dict[str, str]:
 
 
 class _Questions:
-    """Asks about many things at once; what is refused or not answered is left out, and `unanswered` names it."""
+    """Asks about many things at once. Refused and late answers are left out; `unanswered` names the late ones."""
 
     def __init__(self, admin: RetryingAdmin, deadline: Deadline) -> None:
         self._client = admin.client
@@ -164,7 +164,7 @@ class _Questions:
         return shown, refused
 
     def newest(self, partitions: Mapping[str, int]) -> dict[str, int]:
-        """Return the latest time that a record of each topic bears; `partitions`: how many each has."""
+        """Return each topic's latest record time in epoch milliseconds. `partitions` holds their partition counts."""
         latest = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # the library has no types
         wanted = {TopicPartition(name, number): latest for name, count in partitions.items() for number in range(count)}
         if not wanted:
@@ -205,7 +205,7 @@ class _Questions:
                     self.unanswered.append(what)
             except TimeoutError:
                 self.unanswered.append(what)
-                break  # those behind it are left out, too
+                break  # the futures behind it are left out, too
         return answers, frozenset(refused)
 
 

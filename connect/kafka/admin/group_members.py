@@ -1,4 +1,4 @@
-"""Says who is in a consumer group, and if the group knows it for certain at the moment."""
+"""Tells how many members a consumer group has, and if that number is certain at the moment."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _REBALANCING: Final = {ConsumerGroupState.PREPARING_REBALANCING, ConsumerGroupSt
 
 @dataclass(frozen=True, slots=True)
 class GroupMembers:
-    """Holds how many members a group has.
+    """Holds the number of a group's members.
 
-    rebalancing: the brokers wait for members to join again, and still count those that have ended meanwhile.
+    While it is `rebalancing`, brokers wait for members to join again, and still count those that have ended.
     """
 
     count: int = 0
@@ -23,5 +23,5 @@ class GroupMembers:
 
     @classmethod
     def of(cls, described: ConsumerGroupDescription | None) -> GroupMembers:
-        """Return what a description says; None describes a group that does not exist."""
+        """Return the members by a group's description, which is None for a group that does not exist."""
         return cls() if described is None else cls(len(described.members), described.state in _REBALANCING)

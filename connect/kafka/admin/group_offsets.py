@@ -1,4 +1,4 @@
-"""What a consumer group has committed, asked and changed from outside the group."""
+"""Reads and changes a consumer group's committed offsets from outside the group."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def committed_offsets(
     partitions: Collection[TopicPartition],
     deadline: Deadline,
 ) -> dict[TopicPartition, int]:
-    """Return the group's next offsets; partitions without one are left out. `settings` are an admin client's.
+    """Return the group's committed next offsets; partitions without one are left out. `settings` are an admin client's.
 
-    Asked by a consumer that never joins: librdkafka's admin call for it crashes the process when the group's
-    coordinator is another broker than it thought (librdkafka issue 5040).
+    A consumer that never joins asks for them. librdkafka's admin call crashes the process if the group's coordinator
+    is another broker than it thought (librdkafka issue 5040).
     """
     doing = f"listing the offsets of group {group}"
     wanted = [KafkaPartition(*tp) for tp in partitions]
@@ -84,7 +84,7 @@ def _set(admin: RetryingAdmin, group: str, offsets: Mapping[TopicPartition, int]
         if error.code() == KafkaError.UNKNOWN_MEMBER_ID:
             raise RetriableError(f"Failed {doing}: the group still has members.")
         ours = translate(error, doing)
-        # A broker that is about to keep the group says of each partition that it does not.
+        # A broker that is about to become the group's coordinator denies it for each partition.
         if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
             raise ours
 

@@ -1,4 +1,4 @@
-"""Asks brokers for topics by name: a list of all topics of a large cluster costs them as much as many rows."""
+"""Asks brokers for topics by name, as a list of all topics of a large cluster costs them much."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NOT_THERE: Final = frozenset({
     KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.TOPIC_EXCEPTION,
     KafkaError.LEADER_NOT_AVAILABLE,
 })  # fmt: skip
-"""Brokers say so of a topic that does not exist, is hidden, cannot exist, or is not there yet."""
+"""Brokers answer with these errors if a topic does not exist, does not exist yet, cannot exist, or is hidden."""
 _REQUEST_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic as it is: partitions, the smallest replication factor among them."""
+    """Holds a topic's number of partitions, and the smallest replication factor among them."""
 
     name: str
     partitions: int
@@ -47,6 +47,6 @@ def described(admin: RetryingAdmin, names: Collection[str], deadline: Deadline) 
 
 
 def asked_of_each(admin: RetryingAdmin, names: list[str], timeout_s: float) -> dict[str, Future[Any]]:
-    """Ask for these topics in one request, and return the answer that each will get."""
-    # A copy: the client looks into its own one for those that wait for an answer.
+    """Ask for these topics in one request, and return the future of each topic's answer."""
+    # Return a copy, as the client uses the dict to answer those that wait.
     return dict(admin.client.describe_topics(TopicCollection(names), request_timeout=timeout_s))

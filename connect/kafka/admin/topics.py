@@ -32,7 +32,9 @@ _NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the library gives this method no types
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the library gives this method no types
 _OFFSETS_S: Final = 0.5
-"""librdkafka sometimes misses that a topic made a moment ago has leaders, and would look again after 3 s only."""
+"""A request for offsets is repeated after this time. librdkafka sometimes misses that a new topic has leaders.
+
+It would look again only after 3 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,10 @@ class TopicSpec:
 class InternalTopic:
     """Describes one of the worker's own topics, which is compacted, and made when it is missing.
 
-    key: the worker key that names it ("config.storage.topic"). purpose: what it holds, as Kafka Connect's messages say
-    it ("connector configurations"). single_partition: more than one is an error. factor_key: the worker key of its
-    replication factor, where that is not named after `key`. set_in: where `key` is set.
+    `key` is the worker key that names the topic ("config.storage.topic"), and `set_in` says where that key is set.
+    `purpose` names the content as Kafka Connect's messages do ("connector configurations"). With `single_partition`
+    more than one partition is an error. `factor_key` is the worker key of the replication factor, where that is not
+    named after `key`.
     """
 
     spec: TopicSpec
@@ -61,11 +64,11 @@ class InternalTopic:
     factor_key: str = ""
     set_in: str = "Connect worker configurations"
     explicit: frozenset[str] = frozenset()
-    """What the worker's file says in so many words, so that a topic with less is refused: partitions, replicas."""
+    """Names what the worker's file sets itself (partitions, replicas). A topic that has less is refused."""
 
 
 class TopicAdmin:
-    """Asks and changes topics, groups and offsets; may be used from any thread."""
+    """Reads and changes topics, groups and offsets. Any thread may use it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = dict(settings)
@@ -76,7 +79,7 @@ class TopicAdmin:
         return str(self._admin.metadata(deadline, "asking for the cluster id").cluster_id)
 
     def answers(self, topic: str, timeout_s: float) -> bool:
-        """Return True if a broker says within this time what it knows of a topic."""
+        """Return True if a broker answers a question about a topic within `timeout_s` seconds."""
         try:
             self._admin.client.list_topics(topic, timeout=timeout_s)
         except KafkaException:
@@ -84,7 +87,7 @@ class TopicAdmin:
         return True
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
-        """Return the number of partitions of every topic there is."""
+        """Return the number of partitions of every topic."""
         found = self._admin.metadata(deadline, "listing topics").topics
         return {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
 
@@ -93,8 +96,10 @@ class TopicAdmin:
         return described(self._admin, names, deadline)
 
     def topic_id(self, name: str, deadline: Deadline, operation: str = "Describe") -> str | None:
-        """Return the id a topic was made with; None from brokers that give none. MissingTopicError; DeniedError tells
-        the grant for an operation, where it was hidden and looked as if it were missing.
+        """Return the id of a topic; None from brokers that give no ids.
+
+        Raise MissingTopicError, or DeniedError if the topic is hidden for lack of a right; it tells the grant for
+        `operation`.
         """
 
         def ask(timeout_s: float) -> Future[Any]:
@@ -109,15 +114,16 @@ class TopicAdmin:
         return {name: topic.partitions for name, topic in self.describe(names, deadline).items()}
 
     def configs(self, name: str, deadline: Deadline, *, is_there: bool = True) -> dict[str, str | None]:
-        """Return a topic's configs, broker defaults included. One that does not exist: RetriableError, or none if not
-        `is_there`.
+        """Return a topic's configs, broker defaults included.
+
+        If it does not exist, raise RetriableError, or return no configs unless `is_there`.
         """
         resource = ConfigResource(ResourceType.TOPIC, name)
 
         def ask(timeout_s: float) -> Future[Any]:
             return self._admin.client.describe_configs([resource], request_timeout=timeout_s)[resource]
 
-        # A topic that was made a moment ago is not known to every broker yet.
+        # A topic that was just made is not known to every broker yet.
         unknown = {KafkaError.UNKNOWN_TOPIC_OR_PART}
         again, ignore = (unknown, set[int]()) if is_there else (set[int](), unknown)
         soon = deadline.sooner(_PROPAGATION_S)
@@ -133,7 +139,7 @@ class TopicAdmin:
         configs: Mapping[str, str] | None = None,
         deadline: Deadline,
     ) -> bool:
-        """Create a topic; False when there was one, which is left as it is. -1 is the broker's default."""
+        """Create a topic, where -1 is the broker's default. Return False if it exists; then it is left as it is."""
         made = self._create(TopicSpec(name, partitions, replication_factor, configs or {}), deadline)
         if made:
             self._admin.await_topic(name, deadline.sooner(_PROPAGATION_S))
@@ -149,7 +155,7 @@ class TopicAdmin:
             self._admin.call(ask, deadline, f"deleting topic {name}", ignore={KafkaError.UNKNOWN_TOPIC_OR_PART})
 
     def delete_records(self, before: Mapping[TopicPartition, int], deadline: Deadline) -> None:
-        """Delete the records of each partition before an offset, for good."""
+        """Delete the records of each partition that are before an offset."""
         wanted = [KafkaPartition(tp.topic, tp.partition, offset) for tp, offset in before.items()]
 
         def ask(timeout_s: float) -> dict[Any, Future[Any]]:
@@ -162,21 +168,21 @@ class TopicAdmin:
     def ensure_internal(self, topics: Sequence[InternalTopic], deadline: Deadline, *, make: bool = True) -> set[str]:
         """Create the worker's topics where they are missing, and check the others. Return the names of the new ones.
 
-        Raise ConfigError, which names the key, for a wrong topic; without `make` for a missing one, too.
+        Raise ConfigError, which names the key, for a wrong topic, and without `make` for a missing one, too.
         """
-        # Side by side: a worker that starts waits for the slowest of them, not for all.
+        # They are made side by side, so a worker that starts waits for the slowest one, not for the sum.
         with ThreadPoolExecutor(max(1, len(topics)), thread_name_prefix="internal-topics") as threads:
             made = list(threads.map(lambda topic: self._ensure(topic, deadline, make=make), topics))
         return {topic.spec.name for topic, is_new in zip(topics, made, strict=True) if is_new}
 
     def call_coordinator(self, group: str) -> None:
-        """Have a new cluster make what it keeps groups in, which takes it a second; does not wait for that."""
+        """Make a new cluster create its topic of groups, which takes it a second. Do not wait for that."""
         self._admin.client.describe_consumer_groups([group], request_timeout=COORDINATOR_S)
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], deadline: Deadline, *, committed_only: bool = False
     ) -> dict[TopicPartition, int]:
-        """Return partitions' ends; `committed_only`: the last stable offset, behind which no transaction is open."""
+        """Return the ends of partitions; with `committed_only` the offset where the first open transaction begins."""
         return self._offsets(partitions, _LATEST, deadline, committed_only)
 
     def beginning_offsets(
@@ -188,25 +194,25 @@ class TopicAdmin:
     def offsets_at(
         self, partitions: Collection[TopicPartition], at_ms: int, deadline: Deadline
     ) -> dict[TopicPartition, int]:
-        """Return each partition's first offset whose record has this time or a later one; left out where none has."""
+        """Return each partition's first offset with this time or a later one; partitions without one are left out."""
         since = OffsetSpec.for_timestamp(max(0, at_ms))
         found = self._offsets(partitions, since, deadline, committed_only=False)
         return {tp: offset for tp, offset in found.items() if offset >= 0}
 
     def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
-        """Return what a consumer group has committed on topics that exist; empty for a group that does not exist."""
+        """Return a group's committed offsets on topics that exist; empty for a group that does not exist."""
         wanted = [TopicPartition(topic, p) for topic, count in self.topics(deadline).items() for p in range(count)]
         return committed_offsets(self._settings, group, wanted, deadline)
 
     def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int | None], deadline: Deadline) -> None:
-        """Set committed offsets of a group without members; None forgets one. RetriableError while it still has some.
+        """Set committed offsets of a group; None removes one. Raise RetriableError while the group has members.
 
-        Kafka has no request for both: an error that comes after some were set says so.
+        Kafka sets and removes by two requests. If the second one fails, its error says so.
         """
         alter_offsets(self._admin, group, offsets, deadline)
 
     def delete_group(self, group: str, deadline: Deadline) -> None:
-        """Delete a consumer group with its offsets; a missing one is no error. RetriableError while it has members."""
+        """Delete a consumer group with its offsets, if it exists. Raise RetriableError while it has members."""
 
         def ask(client: AdminClient, _timeout_s: float) -> Future[Any]:
             return client.delete_consumer_groups([group], request_timeout=COORDINATOR_S)[group]
@@ -230,9 +236,9 @@ class TopicAdmin:
         return GroupMembers.of(described)
 
     def fence(self, producer_settings: Sequence[Settings], deadline: Deadline) -> None:
-        """Shut out the producers of these transactional ids: what they have open is aborted, later writes fail.
+        """Fence the producers of these transactional ids: open transactions are aborted, later writes fail.
 
-        Kafka's fenceProducers: librdkafka has no such call, but a new producer of the same id does the same.
+        Kafka calls this fenceProducers. librdkafka has no such call, but a new producer of the same id does the same.
         """
         for settings in producer_settings:
             producer = BatchProducer(settings)
@@ -284,7 +290,7 @@ class TopicAdmin:
         except RetriableError:
             raise
         except ConnectError as error:
-            # As Kafka Connect: who may not describe configs is not kept from starting.
+            # A worker that may not describe configs starts all the same, as in Kafka Connect.
             _LOG.warning("The cleanup.policy of topic %s was not checked: %s", name, error)
         else:
             if {part.strip() for part in policy.split(",") if part.strip()} != {"compact"}:
@@ -315,7 +321,7 @@ class TopicAdmin:
         # that says "unknown" is one that has not yet heard of a topic made a moment ago.
         again = {KafkaError._NOENT, KafkaError.UNKNOWN_TOPIC_OR_PART}  # noqa: SLF001 - librdkafka's own code
         found = self._admin.call(ask, deadline, doing, again=again, first_s=_OFFSETS_S) if partitions else {}
-        # An answer that lacks a partition gives it this offset: its leader is not known to whoever answered.
+        # Such an offset means that the answer lacks the partition: whoever answered does not know its leader.
         while any(one.offset == OFFSET_INVALID for one in found.values()) and deadline.wait(_OFFSETS_S):
             found = self._admin.call(ask, deadline, doing, again=again, first_s=_OFFSETS_S)
         return {TopicPartition(part.topic, part.partition): result.offset for part, result in found.items()}

@@ -1,1 +1,1 @@
-"""How Kafka clients are configured, and what their errors mean."""
+"""Makes the settings of Kafka clients, and translates their errors."""

@@ -1,4 +1,4 @@
-"""librdkafka's log lines as Python log records, without the flood it makes while no broker answers."""
+"""Turns librdkafka's log lines into Python log records, without the flood of lines while no broker answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _VARYING: Final = re.compile(r"\d+ms|#\w+-\d+")
 
 
 class _OncePerMinute(logging.Filter):
-    """Lets a line pass once a minute, numbers aside: a lost broker is logged twenty times a second otherwise."""
+    """Lets a line pass once a minute, even if its numbers change. Else a lost broker is logged 20 times a second."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001 - librdkafka's own error codes begin with an underscore
-"""The one table that turns Kafka's errors into ours: what happens next, what to change, and never a secret."""
+"""Translates Kafka's errors into ours, which say what happens next and what to change, and never show a secret."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from connect.kafka.client.rights import DENIALS, Needs
 
 
 class FencedError(ConnectError):
-    """Another producer or group member took over: stop writing and committing, the other one is right."""
+    """Says that another producer or group member took over: this one has to stop writing and committing."""
 
 
 class FatalProducerError(ConnectError):
-    """The producer cannot go on: close it, make a new one, and resume from the last stored position."""
+    """Says that the producer cannot go on: close it, make a new one, and resume from the last stored position."""
 
 
 class AbortableError(ConnectError):
-    """The transaction must be aborted and its work done again; the producer itself is well."""
+    """Says that the transaction must be aborted and its work done again. The producer itself can go on."""
 
 
 class MissingTopicError(ConnectError):
-    """There is no such topic, or no more."""
+    """Says that a topic does not exist, or no longer."""
 
 
 class DeniedError(ConnectError):
@@ -39,7 +39,7 @@ class DeniedError(ConnectError):
 class PartlySentError(RetriableError):
     """Says that the local queue stayed full.
 
-    `sent` rows of the batch were taken; sending the same batch again adds the rest.
+    The queue took `sent` rows of the batch. Sending the same batch again adds the rest.
     """
 
     def __init__(self, message: str, *, sent: int) -> None:
@@ -59,7 +59,7 @@ _FENCED = frozenset({
     _E._ASSIGNMENT_LOST, _E.FENCED_MEMBER_EPOCH, _E.TRANSACTION_COORDINATOR_FENCED,
 })  # fmt: skip
 
-# Transient in themselves; librdkafka sets its own retriable flag on few of them.
+# These errors are transient; librdkafka sets its own retriable flag on few of them.
 _RETRIABLE = frozenset({
     _E._TRANSPORT, _E._ALL_BROKERS_DOWN, _E._TIMED_OUT, _E._TIMED_OUT_QUEUE, _E._MSG_TIMED_OUT, _E._RESOLVE,
     _E._WAIT_COORD, _E._WAIT_CACHE, _E._QUEUE_FULL, _E._IN_PROGRESS, _E._PREV_IN_PROGRESS, _E._RETRY, _E._NODE_UPDATE,
@@ -118,15 +118,15 @@ _ADVICE = {
 
 
 def is_retriable(error: KafkaError) -> bool:
-    """Return True if the same call may succeed later without anyone mending something."""
+    """Return True if the same call may succeed later though nobody changes anything."""
     return bool(error.retriable()) or error.code() in _RETRIABLE
 
 
 def is_of_unjoined_group(error: KafkaError) -> bool:
-    """Return True if the error is none to a reader by assignment.
+    """Return True if a reader by assignment may ignore the error, which is about a group that it never joins.
 
-    librdkafka looks for the coordinator of the group that such a reader names and never joins. Java asks for none, so
-    nobody grants that group; the records come all the same.
+    librdkafka looks for the coordinator of the group that such a reader names. Java does not, so nobody grants rights
+    to that group. The records come all the same.
     """
     return error.code() == _E.GROUP_AUTHORIZATION_FAILED
 
@@ -134,11 +134,11 @@ def is_of_unjoined_group(error: KafkaError) -> bool:
 def translate(error: KafkaError, doing: str, needs: Needs | None = None) -> ConnectError:
     """Return our error for Kafka's. `doing` is a phrase such as "writing to topic t"; it must hold no secret.
 
-    `needs` lets the error name the grant that is missing, as a command.
+    With `needs` the error names the command that grants a missing right.
     """
     code = error.code()
     message = f"{_sentence(doing)}: {error.str()} ({error.name()})."
-    if code in DENIALS:  # also where librdkafka calls it fatal: no other producer is let in either
+    if code in DENIALS:  # also where librdkafka calls it fatal, as a new producer would be refused, too
         right, grant = _ADVICE[code], needs.grant(code) if needs is not None else None
         return DeniedError(message, key=right.key, fix=f"Grant what is missing: {grant}" if grant else right.fix)
     if code in _FENCED:
@@ -156,7 +156,7 @@ def translate(error: KafkaError, doing: str, needs: Needs | None = None) -> Conn
 
 
 def undelivered(error: KafkaError, doing: str, needs: Needs | None = None, *, in_transaction: bool) -> ConnectError:
-    """Return our error for a record whose delivery failed after it was taken: the call cannot simply be made again.
+    """Return our error for a record whose delivery failed after it was queued, so that the call cannot be repeated.
 
     What may pass by itself is AbortableError in a transaction, else FatalProducerError: the row has to be read again.
     """
@@ -168,7 +168,7 @@ def undelivered(error: KafkaError, doing: str, needs: Needs | None = None, *, in
 
 @contextmanager
 def translated(doing: str, needs: Needs | None = None) -> Iterator[None]:
-    """Translate what Kafka raises inside. `doing` says what was tried, in the form "reading topic t"."""
+    """Translate Kafka's errors that are raised inside. `doing` says what was tried, in the form "reading topic t"."""
     try:
         yield
     except KafkaException as error:

@@ -1,7 +1,8 @@
-"""librdkafka's client inside one of confluent_kafka's: the only place that reads memory which no API gives out.
+"""Finds librdkafka's client inside one of confluent_kafka's, by reading memory that no API offers.
 
-The first use in a process tries it on a client without brokers, in milliseconds. Where anything is not as it is known
-here, everybody is left to confluent_kafka's own calls, which cost more, and the log says so once.
+The first use in a process tries this on a client without brokers, in milliseconds. If anything differs from what is
+known here, None is returned from then on, so callers use confluent_kafka's own calls, which cost more. The log says so
+once.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from connect.kafka.client.librdkafka import library
 
 _LOG = logging.getLogger("connect.kafka.client.inner_client")
 _AT_BYTES: Final = object.__basicsize__
-"""confluent_kafka's clients are a PyObject head and then the pointer to librdkafka's client (confluent_kafka.h)."""
+"""In confluent_kafka's clients the pointer to librdkafka's client follows the PyObject head (confluent_kafka.h)."""
 _POINTER_BYTES: Final = ctypes.sizeof(c_void_p)
 _KNOWN_MAJOR: Final = 2
 _CLIENT_BYTES: Final = 4096
-"""No function such as rd_kafka_name will read the client further than this (librdkafka 2.16)."""
+"""Functions such as rd_kafka_name read no more than these first bytes of the client (librdkafka 2.16)."""
 _CLIENT_ID: Final = "connect-inner-client"
 
 
 def client_of(client: Consumer | Producer | AdminClient) -> c_void_p | None:
-    """Return the rd_kafka_t of a client, valid until that is closed. None: use confluent_kafka's own calls."""
+    """Return the rd_kafka_t of a client, valid until the client is closed; None: use confluent_kafka's own calls."""
     return None if _TRIAL.fault() is not None else _pointer(client)
 
 
@@ -41,15 +42,15 @@ def is_library_known() -> bool:
 
 
 class _Trial:
-    """Looks once in a process. Any thread may ask."""
+    """Tries once in a process if memory is as expected. Any thread may ask."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # clients are made on many threads, and the log has one line
+        self._lock = threading.Lock()  # clients are made on many threads, but the log is to have one line
         self._done = False
         self._fault: str | None = None
 
     def fault(self) -> str | None:
-        """Return what differs from what this module knows of the two libraries; None if nothing does."""
+        """Return how the two libraries differ from what this module knows of them; None if they do not."""
         if self._done:
             return self._fault
         with self._lock:
@@ -85,9 +86,9 @@ def _fault() -> str | None:
 
 
 def _name(client: Producer) -> bytes:
-    """Return what librdkafka calls the client there.
+    """Return the name of the librdkafka client at an address.
 
-    OSError: there is no client; nothing is read that is not mapped.
+    Raise OSError if there is no mapped memory; the process does not end.
     """
     if type(client).__basicsize__ < _AT_BYTES + _POINTER_BYTES:
         raise OSError(f"its clients have only {type(client).__basicsize__} bytes")
@@ -105,7 +106,7 @@ def _pointer(client: Consumer | Producer | AdminClient) -> c_void_p | None:
 
 
 def _copied(address: int, size_bytes: int) -> bytes:
-    """Return memory as the kernel reads it: an address that is none gives an OSError and does not end the process."""
+    """Return memory that the kernel reads. Raise OSError for a bad address, which does not end the process."""
     reader, writer = os.pipe()
     try:
         written = ctypes.CDLL(None, use_errno=True).write(writer, c_void_p(address), ctypes.c_size_t(size_bytes))

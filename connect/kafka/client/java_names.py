@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905 - a hundred names read better as text
-"""Translates Java's client property names into librdkafka's. It is pure, and knows no defaults and no precedence."""
+"""Translates Java's client property names into librdkafka's. Pure; it knows no defaults and no precedence."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SECRET_WORDS: Final = (
 )
 
 BY_DURATION: Final = "by_duration:"
-"""Java has this before a span of time in auto.offset.reset; librdkafka has no such value."""
+"""In Java, auto.offset.reset may be this and a span of time. librdkafka has no such value."""
 
-# Known to librdkafka under the same name. Left out on purpose: plugin.library.paths and sasl.kerberos.kinit.cmd, by
-# which whoever may write a connector's configuration could run code on the worker.
+# librdkafka knows these under the same name. plugin.library.paths and sasl.kerberos.kinit.cmd are left out on purpose:
+# with them whoever may write a connector's configuration could run code on the worker.
 ADMIN_NAMES: Final = frozenset("""
     allow.auto.create.topics bootstrap.servers broker.address.family broker.address.ttl client.dns.lookup client.id
     client.rack connections.max.idle.ms debug enable.metrics.push enable.ssl.certificate.verification https.ca.location
@@ -56,7 +56,7 @@ _SAME: Final[Mapping[str, frozenset[str]]] = {
     "admin": ADMIN_NAMES,
 }
 
-# Java's keys that need nothing here: bytes in and out, waits bounded by deadlines, our own metrics.
+# These keys of Java change nothing here: bytes go in and out, deadlines bound waits, and metrics are our own.
 _NEEDLESS: Final = frozenset("""
     key.serializer value.serializer key.deserializer value.deserializer max.block.ms max.poll.records
     default.api.timeout.ms metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
@@ -89,14 +89,14 @@ _PARTITIONERS: Final[Mapping[str, str]] = {
 
 
 class Translation(NamedTuple):
-    """librdkafka's properties, and Java's keys that have none."""
+    """Holds librdkafka's properties, and the keys that have no counterpart there."""
 
     properties: dict[str, str]
     unknown: list[str]
 
 
 def translate_names(given: Mapping[str, str], client: Client) -> Translation:
-    """Translate all keys of one client. ConfigError with every broken key at once."""
+    """Translate all keys of one client. Raise ConfigError, which names every broken key."""
     security = translate_security(given)
     problems = list(security.problems)
     properties: dict[str, str] = dict(security.properties)
@@ -119,12 +119,12 @@ def translate_names(given: Mapping[str, str], client: Client) -> Translation:
 
 
 def names_of(client: Client) -> frozenset[str]:
-    """Return the names of a client's settings, as Java or librdkafka has them; those of its security are left out."""
+    """Return the names of a client's settings, both Java's and librdkafka's, without those of security."""
     return _SAME[client] | _NEEDLESS | _RENAMED.keys() | _SPECIAL.keys()
 
 
 def known_names(given: Mapping[str, str], client: Client) -> Mapping[str, str]:
-    """Return what is given without the keys that change nothing of a client."""
+    """Return the given settings without those that change nothing of a client."""
     security = translate_security(given).consumed
 
     def is_known(key: str, value: str) -> bool:
@@ -159,14 +159,14 @@ def _buffer_memory(value: str, client: Client) -> Mapping[str, str]:
 
 
 def _request_timeout(value: str, client: Client) -> Mapping[str, str]:
-    # Java bounds the whole request; librdkafka has that as socket.timeout.ms, at most 5 minutes.
+    # Java bounds the whole request by it; librdkafka does so by socket.timeout.ms, which is at most 5 minutes.
     socket = {"socket.timeout.ms": str(min(_whole(value), 300_000))}
     return {**socket, "request.timeout.ms": str(min(_whole(value), 900_000))} if client == "producer" else socket
 
 
 def _buffer_bytes(name: str) -> Callable[[str, Client], Mapping[str, str]]:
     def translate(value: str, _: Client) -> Mapping[str, str]:
-        return {name: str(max(0, _whole(value)))}  # -1 is Java's "as the system has it", 0 librdkafka's.
+        return {name: str(max(0, _whole(value)))}  # The system's default is -1 in Java and 0 in librdkafka.
 
     return translate
 
@@ -211,7 +211,7 @@ def _assignors(value: str, client: Client) -> Mapping[str, str] | None:
     bad = sorted(set(names) - set(_ASSIGNORS.values()))
     if bad or not names:
         raise ValueError(f"String must be one of: {', '.join(_ASSIGNORS)}, range, roundrobin, cooperative-sticky")
-    # librdkafka refuses a list of eager and cooperative ones, which in Java is the way from the one to the other.
+    # librdkafka refuses a list that mixes eager and cooperative ones, by which Java migrates a group.
     chosen = ["cooperative-sticky"] if "cooperative-sticky" in names else list(dict.fromkeys(names))
     return {"partition.assignment.strategy": ",".join(chosen)}
 

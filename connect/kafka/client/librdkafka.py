@@ -1,4 +1,4 @@
-"""The functions of the bundled librdkafka that confluent_kafka does not offer, or only with a Python object per record.
+"""Calls functions of the bundled librdkafka that confluent_kafka lacks, or offers with a Python object per record.
 
 Source: rdkafka.h of librdkafka 2.16, whose ABI is kept within a major version. ctypes calls release the GIL.
 """
@@ -23,11 +23,11 @@ EVENT_DELIVERY: Final = 0x1
 EVENT_LOG: Final = 0x4
 EVENT_ERROR: Final = 0x8
 COORDINATOR_S: Final = 3600.0
-"""The limit that librdkafka is given for a question to a group's coordinator: the longest that it takes.
+"""librdkafka gets this limit for a question to a group's coordinator. It is the longest limit that it accepts.
 
-A question that librdkafka has given up ends the process (an assertion of rd_kafka_enq_once_del_source_return) when the
-coordinator is found afterwards, as long as the client lives: librdkafka issues 3663 and 4605. So our own deadline is
-over first, and the client is let go of with its question.
+After librdkafka has given up a question, the process ends (an assertion of rd_kafka_enq_once_del_source_return) if the
+client still lives when the coordinator is found: librdkafka issues 3663 and 4605. So our own deadline ends first, and
+the client is dropped with its question.
 """
 _ANY_REQUEST: Final = 0
 _POLL_S: Final = 0.1
@@ -126,7 +126,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 
 
 def library_path() -> Path:
-    """Return where the librdkafka is that confluent_kafka itself uses. ConnectError where it cannot be found."""
+    """Return the path of the librdkafka that confluent_kafka uses. Raise ConnectError if it cannot be found."""
     bundled = [f for f in files("confluent-kafka") or () if f.name.startswith(("librdkafka-", "librdkafka."))]
     paths = [Path(str(f.locate())) for f in bundled]
     if not paths:
@@ -138,7 +138,7 @@ def library_path() -> Path:
 
 @cache
 def library() -> ctypes.CDLL:
-    """Load librdkafka and give each of its functions its types."""
+    """Load librdkafka and declare the types of its functions."""
     lib = ctypes.CDLL(str(library_path()))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(lib, name)
@@ -152,7 +152,7 @@ def error(code: int, *, reason: str | None = None, fatal: bool = False) -> Kafka
 
 
 def raise_error(pointer: int | None) -> None:
-    """Raise what a rd_kafka_error_t says, and free it; None: there was no error."""
+    """Free a rd_kafka_error_t and raise it as an exception. Do nothing for None, which is no error."""
     if not pointer:
         return
     lib = library()
@@ -168,10 +168,10 @@ def raise_error(pointer: int | None) -> None:
 
 
 def meet_brokers(client: c_void_p | int) -> None:
-    """Ask the brokers for their addresses, each try in a short time; errors show when rows are sent.
+    """Ask the brokers for their addresses, with short time-outs. Errors are ignored; they show when rows are sent.
 
-    An idempotent producer that loses its first broker, the one of bootstrap.servers, before it has its id asks for
-    one half a second later, or when it hears of the brokers again: the second answer is from one that stays.
+    An idempotent producer may lose its first broker, the one of bootstrap.servers, before it has its id. It asks again
+    half a second later, or when it hears of the brokers again. The second answer comes from a broker that stays.
     """
     lib = library()
     for _ in range(2):
@@ -181,7 +181,7 @@ def meet_brokers(client: c_void_p | int) -> None:
 
 
 def commit_offsets(client: c_void_p, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
-    """Commit and wait for the answer. KafkaException with _TIMED_OUT when there is none in time."""
+    """Commit and wait for the answer. Raise KafkaException with _TIMED_OUT when there is none in time."""
     lib = library()
     wanted = lib.rd_kafka_topic_partition_list_new(len(offsets))
     queue = lib.rd_kafka_queue_new(client)
@@ -206,9 +206,9 @@ def commit_offsets(client: c_void_p, offsets: Mapping[TopicPartition, int], dead
 def forget_offsets(
     client: c_void_p, group: str, partitions: Collection[TopicPartition], deadline: Deadline
 ) -> dict[TopicPartition, KafkaError]:
-    """Delete what a group has committed on some partitions. Return the errors of those that were refused.
+    """Delete a group's committed offsets of some partitions. Return the errors of those that were refused.
 
-    KafkaException: the request failed as a whole, with _TIMED_OUT when no answer came in time.
+    Raise KafkaException if the request failed as a whole, with _TIMED_OUT when no answer came in time.
     """
     lib = library()
     wanted = lib.rd_kafka_topic_partition_list_new(len(partitions))

@@ -1,6 +1,6 @@
-"""What the settings of Kafka clients name on this machine or elsewhere, and what of it a connector may override.
+"""Says which files and addresses Kafka clients' settings name, and which of these a connector may override.
 
-Settings that load a library or run a command are known to no connector: see `settings.WORKERS_ALONE` and `java_names`.
+No connector may set what loads a library or runs a command: see `settings.WORKERS_ALONE` and `java_names`.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ CLIENT_REACHES: Final[Mapping[str, tuple[Reach, ...]]] = MappingProxyType({
     "ssl.providers": (Reach.CLASS,),
     "ssl.truststore.location": (Reach.FILE,),
 })  # fmt: skip
-"""Holds the kinds of things that a setting names, by the name behind `producer.override.`, `consumer.override.` and
-`admin.override.`.
+"""Maps a setting to the kinds of things that it names, such as files.
+
+The names are those behind `producer.override.`, `consumer.override.` and `admin.override.`.
 """
 HARMLESS: Final[Mapping[str, str]] = MappingProxyType({
     "security.providers": "Java's, without effect",
     "ssl.provider": "Java's, without effect",
 })  # fmt: skip
-"""Settings that sound as if they named something, and why they do not."""
+"""Maps settings that sound as if they named such a thing to the reason why they do not."""
 _PROBE: Final = "probe"
-"""librdkafka's word for the certificates that the system has."""
+"""librdkafka calls the system's certificates so."""
 _PLAIN: Final = re.compile(r"[\w./@:+-]*", re.ASCII)
-"""What librdkafka may put into the command line of kinit: no character that means something to a shell."""
+"""librdkafka puts such values into the command line of kinit, so no character may mean something to a shell."""
 _JAAS: Final = "sasl.jaas.config"
 
 
 def override_problems(
     given: Mapping[str, str], prefix: str, allowed: AllowedPaths, hosts: AllowedHosts
 ) -> Iterator[ConfigProblem]:
-    """Yield what a connector may not override: files that the worker does not allow, parts of commands, other
-    protocols.
+    """Yield the overrides that a connector may not have: files that the worker does not allow, commands, protocols.
 
-    `prefix`: what the keys begin with in the connector's configuration, as `producer.override.`.
+    `prefix` is the beginning of the keys in the connector's configuration, such as `producer.override.`.
     """
     for key, value in given.items():
         yield from _value_problems(key, value, prefix + key, allowed)

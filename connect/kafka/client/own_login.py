@@ -1,5 +1,6 @@
-"""Keeps the worker's own login from brokers and issuers of tokens that only a connector names, and from those on the
-way whom only a connector's settings would let read it. It is pure.
+"""Protects the worker's own login at brokers and token issuers from a connector's overrides. Pure.
+
+An override may name other addresses, or weaken the connection so that others on the way could read the login.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _PROTOCOL: Final = "security.protocol"
 _CHECKS: Final = MappingProxyType({
     "ssl.endpoint.identification.algorithm": ("", "none"), "enable.ssl.certificate.verification": ("false", "f", "0"),
 })  # fmt: skip
-"""Checks of a broker's certificate, and the values that switch them off."""
+"""Maps the settings that check a broker's certificate to the values that switch the check off."""
 _CERTIFICATES: Final = (
     "ssl.truststore.certificates", "ssl.truststore.location", "ssl.ca.pem", "ssl.ca.location", "https.ca.location",
     "https.ca.pem",
@@ -30,7 +31,7 @@ _NO_LOGIN: Final = frozenset({_MECHANISM, "sasl.kerberos.service.name", *_LEADS}
 def without_login(own: Mapping[str, str], overrides: Mapping[str, str], allowed: str) -> dict[str, str]:
     """Return the worker's settings of a client, without its login where a connector's `overrides` would expose it.
 
-    `allowed`: what the worker's own file has under LOGIN_ADDRESSES.
+    `allowed` is the value of LOGIN_ADDRESSES in the worker's own file.
     """
     if _exposing(own, overrides, allowed) is None:
         return dict(own)
@@ -40,9 +41,9 @@ def without_login(own: Mapping[str, str], overrides: Mapping[str, str], allowed:
 def login_problems(
     own: Mapping[str, str], overrides: Mapping[str, str], prefix: str, allowed: str
 ) -> Iterator[ConfigProblem]:
-    """Yield the override by which others would get the worker's login of a client that has none of its own.
+    """Yield the override by which others would get the worker's login, if the client has no login of its own.
 
-    `prefix`: what the keys begin with in the connector's configuration, as `producer.override.`.
+    `prefix` is the beginning of the keys in the connector's configuration, such as `producer.override.`.
     """
     key = _exposing(own, overrides, allowed)
     if key is None or not _protocol({**own, **overrides}).startswith("SASL") or any(map(_is_login, overrides)):
@@ -61,14 +62,14 @@ def login_problems(
 
 
 def _exposing(own: Mapping[str, str], overrides: Mapping[str, str], allowed: str) -> str | None:
-    """Return the override by which others could get the worker's login; None where none does."""
+    """Return the override by which others could get the worker's login, or None."""
     return _elsewhere(own, overrides, allowed) or _weakening(own, overrides, allowed)
 
 
 def _weakening(own: Mapping[str, str], overrides: Mapping[str, str], allowed: str) -> str | None:
-    """Return the override that makes the way to the worker's own brokers, or issuer, less safe; None: none does.
+    """Return an override that makes connections to the worker's own brokers or issuer less safe, or None.
 
-    Kerberos is left out, as no server on the way gets what it could use elsewhere.
+    Kerberos is left out, as no server on the way gets anything that it could use elsewhere.
     """
     merged = {**own, **overrides}
     mechanism = merged.get(_MECHANISM, _KERBEROS).strip().upper()
@@ -96,7 +97,7 @@ def _is_off(settings: Mapping[str, str], key: str, off: Collection[str]) -> bool
 
 
 def _elsewhere(own: Mapping[str, str], overrides: Mapping[str, str], allowed: str) -> str | None:
-    """Return the override that names an address which neither the worker uses nor its file allows; None: none does."""
+    """Return an override with an address that the worker does not use and its file does not allow, or None."""
     known = _addresses(allowed)
     leads = (key for key in _LEADS if _addresses(overrides.get(key, "")) - _addresses(own.get(key, "")) - known)
     return next(leads, None)

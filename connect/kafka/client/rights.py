@@ -1,4 +1,4 @@
-"""Writes the command that grants a client what the brokers deny it. It is pure, and no command holds a secret."""
+"""Writes the command that grants a client a right that the brokers deny. Pure; no command holds a secret."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ DENIALS: Final = frozenset({
     KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED,
 })  # fmt: skip
-"""What brokers answer to a login that lacks a right."""
+"""Brokers answer so to a login that lacks a right."""
 
 
 def grant_command(servers: str, principal: str, operations: Iterable[str], resource: str) -> str:
-    """Return the command line that grants operations. `principal`: empty where it is not known.
+    """Return the command line that grants operations. `principal` is empty if it is not known.
 
-    `resource`: the options of kafka-acls.sh that name it, quoted for a shell.
+    `resource` holds the options of kafka-acls.sh that name the resource, quoted for a shell.
     """
     allowed = quote(f"User:{principal or 'PRINCIPAL'}")
     wanted = " ".join(f"--operation {operation}" for operation in operations)
@@ -27,25 +27,25 @@ def grant_command(servers: str, principal: str, operations: Iterable[str], resou
 
 
 class Needs(NamedTuple):
-    """What a client does at the brokers: as whom, and with which topics."""
+    """Says what a client does at the brokers, with which principal and which topics."""
 
     servers: str
     principal: str
     group: str
     transactional_id: str
     operation: str
-    """`Read`, `Write` or `Create`, as kafka-acls.sh names what is done to topics."""
+    """Is `Read`, `Write` or `Create`, as kafka-acls.sh names operations on topics."""
     topics: Collection[str] = ()
 
     @classmethod
     def of(cls, settings: Settings, operation: str, topics: Collection[str] = ()) -> Self:
-        """Return those of a client with librdkafka's `settings`."""
+        """Return the needs of a client with librdkafka's `settings`."""
         names = ("bootstrap.servers", "sasl.username", "group.id", "transactional.id")
         servers, principal, group, transactional_id = (str(settings.get(name, "")) for name in names)
         return cls(servers, principal, group, transactional_id, operation, topics)
 
     def grant(self, code: int) -> str | None:
-        """Return the command that grants what an answer of DENIALS asks for; None when its resource is not known."""
+        """Return the command that grants the right denied by `code` (of DENIALS); None if the resource is not known."""
         operation, resource = self._denied(code)
         if not resource:
             return None

@@ -25,7 +25,7 @@ _SAME: Final = frozenset("""
     ssl.key.pem ssl.providers ssl.sigalgs.list
 """.split())  # fmt: skip
 
-# Java chooses protocol versions and providers; OpenSSL does that by itself.
+# Java's keys choose protocol versions and providers; OpenSSL does that by itself.
 _NEEDLESS: Final = frozenset("""
     ssl.protocol ssl.enabled.protocols ssl.provider ssl.keymanager.algorithm ssl.trustmanager.algorithm
     ssl.secure.random.implementation ssl.engine.factory.class ssl.truststore.password ssl.truststore.type
@@ -45,7 +45,7 @@ _OPTION: Final = re.compile(r"""\s*([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^
 
 @dataclass(slots=True)
 class SecuritySettings:
-    """The translated properties, the keys they were made from, and what is wrong."""
+    """Holds the translated properties, the keys that they were made from, and the problems."""
 
     properties: dict[str, str] = field(default_factory=dict)
     consumed: set[str] = field(default_factory=set)
@@ -153,7 +153,7 @@ _MODULES: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def _options(text: str) -> dict[str, str] | None:
-    """NAME=VALUE pairs; None when anything else is between them."""
+    """Return the NAME=VALUE pairs of a text; None if there is anything else in it."""
     options: dict[str, str] = {}
     at = 0
     while at < len(text.rstrip()):

@@ -1,9 +1,10 @@
 """Makes librdkafka's settings of clients from a worker's Java property names.
 
-It reads nothing but its arguments, and where links among the paths that they name lead.
+It reads its arguments only, and follows the links among the paths that they name.
 
-Precedence, lowest first: our default, un-prefixed worker keys (bootstrap.servers, security.*, sasl.*, ssl.*), worker
-keys with `producer.`, `consumer.` or `admin.`, the connector's overrides (given without `producer.override.` etc.).
+The precedence is, lowest first: our default, un-prefixed worker keys (bootstrap.servers, security.*, sasl.*, ssl.*),
+worker keys with `producer.`, `consumer.` or `admin.`, and the connector's overrides, whose keys are given without
+`producer.override.` etc.
 
 Sources: the ProducerConfig, ConsumerConfig, AdminClientConfig, SaslConfigs and SslConfigs of Kafka 4.1; librdkafka's
 CONFIGURATION.md.
@@ -26,14 +27,14 @@ Value = str | int | float | bool
 Isolation = Literal["read_committed", "read_uncommitted"]
 _INHERITED: Final = ("security.", "sasl.", "ssl.")
 WORKERS_ALONE: Final = frozenset({"ssl.providers"})
-"""Settings that load a library into the process, which no connector may name. Those of plug-ins and commands
-(`plugin.library.paths`, `ssl.engine.location`, `sasl.kerberos.kinit.cmd`) reach librdkafka from nowhere."""
+"""These settings load a library into the process, so no connector may set them. Settings of plug-ins and commands
+(`plugin.library.paths`, `ssl.engine.location`, `sasl.kerberos.kinit.cmd`) are never given to librdkafka."""
 
 _COMMON: Final[Mapping[str, Value]] = {
     "socket.keepalive.enable": True,
-    # A broker that closes an idle connection is no news.
+    # A broker that closes an idle connection is not worth a line in the log.
     "log.connection.close": False,
-    # librdkafka lets a new client wait half of this before it connects: at its 100 ms a task is there 40 ms later.
+    # A new client waits half of this before it connects. At librdkafka's 100 ms a task would start 40 ms later.
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 2000,
     # A broker that is frozen keeps its connections: without an answer the client asks it, and no other, for so long.
@@ -43,19 +44,18 @@ _COMMON: Final[Mapping[str, Value]] = {
 _SHARED: Final = "shared"
 _READER_RECONNECT_MS: Final = 100
 _MEMBER_RECONNECT_MS: Final = 500
-"""Consumers without brokers try them twice in this time, and do so for ever; a worker may have many sinks, but few
-readers.
+"""Consumers without brokers try them twice in this time, for ever. It is long, as a worker may have many sinks.
 """
 _PRODUCER: Final[Mapping[str, Value]] = {
     **_COMMON,
     "acks": "all",
     "enable.idempotence": True,
-    # Java's partitioner: the same key must meet the same partition whoever wrote it.
+    # This is Java's partitioner: the same key must go to the same partition, whoever writes it.
     "partitioner": "murmur2_random",
     "linger.ms": 10,
     "message.max.bytes": 1048576,
     "queue.buffering.max.messages": 200_000,
-    # Java's buffer.memory.
+    # This is Java's buffer.memory.
     "queue.buffering.max.kbytes": 32_768,
     "delivery.report.only.error": True,
 }
@@ -70,7 +70,7 @@ _CONSUMER: Final[Mapping[str, Value]] = {
     "auto.offset.reset": "earliest",
     "partition.assignment.strategy": "cooperative-sticky",
     "queued.max.messages.kbytes": 16_384,
-    # One answer of a broker, over all its partitions; librdkafka would hold 50 MiB beside that queue.
+    # It bounds one answer of a broker, over all its partitions. librdkafka would hold 50 MiB beside that queue.
     "fetch.max.bytes": 16_777_216,
     # librdkafka's 1 s pause after a full local queue would starve a sink that reads fast.
     "fetch.queue.backoff.ms": 50,
@@ -78,7 +78,7 @@ _CONSUMER: Final[Mapping[str, Value]] = {
 
 
 class ClientSettings(NamedTuple):
-    """What librdkafka is given, and the keys it was not given because neither side knows them (for one log line)."""
+    """Holds the settings for librdkafka, and the keys that are left out as neither side knows them, for the log."""
 
     properties: Mapping[str, Value]
     unknown: list[str]
@@ -95,7 +95,7 @@ def producer_settings(
     client_id: str,
     transactional_id: str | None = None,
 ) -> ClientSettings:
-    """Return the settings of a producer. ConfigError names every key whose value librdkafka has no counterpart for."""
+    """Return the settings of a producer. Raise ConfigError, which names every key that librdkafka cannot take."""
     given = _merged(worker, "producer.", overrides)
     path = given.pop("path", None)
     given.pop(_SHARED, None)
@@ -112,9 +112,9 @@ def producer_settings(
 
 
 def _leave_idempotence(properties: dict[str, Value], given: Mapping[str, str]) -> None:
-    """Make no idempotent producer where a setting rules it out and nobody asks for it, as Java's client does.
+    """Make the producer not idempotent if a setting rules that out and nobody asks for it, as Java's client does.
 
-    One request at a time keeps the order of rows then, as Kafka Connect has it.
+    It then sends one request at a time, as in Kafka Connect, which keeps the order of rows.
     """
     in_flight = given.get(_IN_FLIGHT, "")
     is_ruled_out = (
@@ -129,9 +129,9 @@ def _leave_idempotence(properties: dict[str, Value], given: Mapping[str, str]) -
 
 
 def _hold_one_record(properties: dict[str, Value]) -> None:
-    # A record that is larger than the whole queue would wait for a place in it for ever.
+    # A record larger than the whole queue would wait for room in it for ever.
     largest, room = str(properties["message.max.bytes"]), str(properties["queue.buffering.max.kbytes"])
-    # What is no number is librdkafka's to refuse.
+    # librdkafka itself refuses a text that is no number.
     if largest.isdecimal() and room.isdecimal():
         least_kb = -(-int(largest) // 1024) + 1
         if int(room) < least_kb:
@@ -152,9 +152,9 @@ def consumer_settings(
     isolation: Isolation = "read_committed",
     keeps_duration: bool = False,
 ) -> ClientSettings:
-    """Return the settings of a consumer. `group_id` None: for reading by assignment only, nothing is ever committed.
+    """Return the settings of a consumer. Without `group_id` it reads by assignment and never commits.
 
-    `keeps_duration`: the reader knows an auto.offset.reset of Java's that names a span of time (`BatchConsumer`).
+    `keeps_duration` says that the reader itself handles an auto.offset.reset with a span of time (`BatchConsumer`).
     """
     given = _merged(worker, "consumer.", overrides)
     path = given.pop("path", None)
@@ -179,7 +179,7 @@ def admin_settings(worker: Mapping[str, str], overrides: Mapping[str, str], clie
 
 
 def admin_part(properties: Mapping[str, Value]) -> dict[str, Value]:
-    """Return what an admin client needs of another client's librdkafka properties: addresses, security, timeouts."""
+    """Return those of a client's librdkafka properties that an admin client needs: addresses, security, time-outs."""
     return {k: v for k, v in properties.items() if k.startswith(_INHERITED) or k in ADMIN_NAMES}
 
 
@@ -189,9 +189,9 @@ def is_secret(key: str) -> bool:
 
 
 def all_override_problems(worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str]) -> list[ConfigProblem]:
-    """Return what a connector's overrides of one client name that the worker does not allow.
+    """Return the problems of a connector's overrides of one client that the worker does not allow.
 
-    `prefix`: that of the client, as `producer.`.
+    `prefix` is the client's, such as `producer.`.
     """
     name, allowed = f"{prefix}override.", worker.get(LOGIN_ADDRESSES, "")
     return [
@@ -215,12 +215,12 @@ def _merged(worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str]
 
 
 def _bound_delivery(properties: dict[str, Value]) -> None:
-    """Let a row wait for its brokers for ever (0), as Connect in Java does, unless a transaction bounds it."""
+    """Let a row wait for its brokers for ever (0), as Kafka Connect does, unless a transaction bounds the wait."""
     timeout = properties.pop("delivery.timeout.ms", None)
     if "transactional.id" not in properties:
         properties["message.timeout.ms"] = timeout if timeout not in {None, "2147483647"} else 0
         return
-    # librdkafka refuses a longer one than the transaction's; left out, it takes exactly the transaction's.
+    # librdkafka refuses a time-out longer than the transaction's. By default it takes exactly the transaction's.
     transaction_ms = int(properties.get("transaction.timeout.ms", 60_000))
     if timeout is not None and 0 < int(timeout) <= transaction_ms:
         properties["message.timeout.ms"] = timeout

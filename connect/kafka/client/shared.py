@@ -1,4 +1,4 @@
-"""Holds what several owners share, one for equal keys, as long as one of them has it."""
+"""Shares objects among owners: one object for each key, which lives as long as one of its owners holds it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 class Shared(Generic[T]):
-    """Knows what is in use. Any thread may call it."""
+    """Knows the objects that are in use. Any thread may call it."""
 
     def __init__(self) -> None:
         self._lock: Final = threading.Lock()
         self._in_use: WeakValueDictionary[Hashable, T] = WeakValueDictionary()
 
     def of(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the one with this key, made where nobody has it. It ends when its last owner lets go of it."""
+        """Return the object with this key; make it if nobody holds it. It ends when nobody refers to it any more."""
         with self._lock:
             found = self._in_use.get(key)
             if found is None:

@@ -25,12 +25,12 @@ from connect.lib.nearest import nearest
 
 _ID: Final = "connect-settings-trial"
 _UNKNOWN_MAX: Final = 50
-"""So many settings that a client does not have are named."""
+"""At most so many settings that a client does not have are named."""
 _OURS: Final = frozenset({"producer.path", "consumer.path"})
 
 
 class _Client(NamedTuple):
-    """Makes the settings of a client, and the client."""
+    """Holds how to make a client's settings, and the client."""
 
     kind: Client
     settings: Callable[[Mapping[str, str], Mapping[str, str]], ClientSettings]
@@ -46,7 +46,7 @@ _CLIENTS: Final[Mapping[str, _Client]] = {
 
 
 def client_problems(worker: Mapping[str, str]) -> list[ConfigProblem]:
-    """Return each key of a worker's file with which a client cannot be made, and why."""
+    """Return a problem for each key of a worker's file with which a client cannot be made."""
     found: dict[str, ConfigProblem] = {}
     for prefix in _CLIENTS:
         others = tuple(name for name in _CLIENTS if name != prefix)
@@ -59,9 +59,9 @@ def client_problems(worker: Mapping[str, str]) -> list[ConfigProblem]:
 def refused_overrides(
     worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str], *, in_transactions: bool = False
 ) -> list[ConfigProblem]:
-    """Return each key of a connector's overrides with which its client cannot be made, and why.
+    """Return a problem for each key of a connector's overrides with which its client cannot be made.
 
-    `prefix`: that of the client in a worker's file. Nothing, where the client cannot be made without them either.
+    `prefix` is the client's in a worker's file. Return no problems if the client cannot be made without them either.
     """
     client = _CLIENTS[prefix]
     if in_transactions and prefix == "producer.":
@@ -82,9 +82,9 @@ def refused_overrides(
 
 
 def unknown_overrides(prefix: str, overrides: Mapping[str, str]) -> Mapping[str, str | None]:
-    """Return those of a connector's overrides that the client does not have, each with the name that may be meant.
+    """Return the overrides of a connector that the client does not have, each with the name that may be meant.
 
-    `prefix`: that of the client in a worker's file. Nothing, where one of them cannot be read: an error says so.
+    `prefix` is the client's in a worker's file. Return none if an override cannot be read, as an error says so.
     """
     kind = _CLIENTS[prefix].kind
     try:
@@ -95,20 +95,20 @@ def unknown_overrides(prefix: str, overrides: Mapping[str, str]) -> Mapping[str,
 
 
 def unknown_client_keys(worker: Mapping[str, str]) -> list[str]:
-    """Return the keys behind a client's prefix that this client does not have."""
+    """Return the keys of a worker's file, with a client's prefix, that this client does not have."""
     found: list[str] = []
     for prefix, client in _CLIENTS.items():
         try:
             found += [prefix + key for key in client.settings(worker, {}).unknown if prefix + key in worker]
         except ConfigError:
-            continue  # client_problems names the key
+            continue  # client_problems names the broken key
     return found
 
 
 def _problems(given: Mapping[str, str], refusal: Callable[[Mapping[str, str]], str | None]) -> Iterator[ConfigProblem]:
-    """Yield one problem at a time: librdkafka names the first alone, and by its own name of the key.
+    """Yield the problems one by one, as librdkafka names only the first one, and by its own name of the key.
 
-    The key is the one without which it says something else; it is empty where there is none.
+    A problem's key is the one without which librdkafka says something else; it is empty if there is no such key.
     """
     left = dict(given)
     while why := refusal(left):
@@ -124,7 +124,7 @@ def _without(given: Mapping[str, str], key: str) -> dict[str, str]:
 
 
 def _refusal(client: _Client, worker: Mapping[str, str], overrides: Mapping[str, str] | None = None) -> str | None:
-    """Return why a client cannot be made, as a sentence. None: it can."""
+    """Return a sentence that says why a client cannot be made; None if it can."""
     try:
         properties = client.settings(worker, overrides or {}).properties
         own = {key: value for key, value in properties.items() if key not in _OURS}
