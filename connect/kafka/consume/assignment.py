@@ -1,4 +1,4 @@
-"""A consumer's partitions are kept here, through rebalances, pauses and chosen starts."""
+"""Keeps a consumer's partitions through rebalances, pauses and chosen starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RebalanceCallbacks = Mapping[str, Callable[[Consumer, list[KafkaPartition]], Non
 
 
 class Assignment:
-    """Carries out rebalances and keeps what they gave. Owned by the consumer's thread, on which callbacks come."""
+    """Carries out rebalances and keeps the assigned partitions. Owned by the consumer's thread, as callbacks are."""
 
     def __init__(
         self,
@@ -41,15 +41,15 @@ class Assignment:
         self.owned: set[TopicPartition] = set()
         self.paused: set[TopicPartition] = set()
         self.is_by_hand = False
-        """Tells that no group gave the partitions."""
+        """Is True if the partitions were chosen by `replace` and not assigned by a group."""
         self._start_offsets: dict[TopicPartition, int] | None = None
         self._chosen: dict[TopicPartition, int] = {}
-        """Where owned partitions began, or begin anew, that did not at the group's committed offset."""
+        """Holds the chosen start offsets of owned partitions that did not start at the group's committed offset."""
 
     def callbacks(
         self, on_assigned: OnPartitions, on_revoked: OnPartitions, on_lost: OnPartitions
     ) -> RebalanceCallbacks:
-        """Return what a subscription hands to librdkafka; see `BatchConsumer.subscribe`."""
+        """Return the callbacks that a subscription hands to librdkafka; see `BatchConsumer.subscribe`."""
         return {
             "on_assign": lambda _, parts: self._assign(parts, on_assigned),
             "on_revoke": lambda _, parts: self._unassign(parts, on_revoked),
@@ -57,7 +57,7 @@ class Assignment:
         }
 
     def replace(self, starts: Mapping[TopicPartition, int | None]) -> None:
-        """Read these partitions instead of the former ones, outside of any group; None: from the first record on."""
+        """Read these partitions instead of the former ones, without a group. None starts at the first record."""
         former, self.is_by_hand = self.owned, True
         parts = [KafkaPartition(*tp, OFFSET_BEGINNING if at is None else at) for tp, at in starts.items()]
         self._reads.unassigned(former)
@@ -70,32 +70,32 @@ class Assignment:
             self._consumer.assign(parts)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Stop reading these, also those that come back in a rebalance."""
+        """Stop reading these partitions, also if they come back in a rebalance."""
         chosen = set(partitions)
         self.paused |= chosen
         with translated(f"pausing {names_of(sorted(chosen))}"):
             self._consumer.pause([KafkaPartition(*tp) for tp in chosen & self._active()])
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these again."""
+        """Read these partitions again."""
         chosen = set(partitions)
         self.paused -= chosen
         with translated(f"resuming {names_of(sorted(chosen))}"):
             self._consumer.resume([KafkaPartition(*tp) for tp in chosen & self._active()])
 
     def start_at(self, partition: TopicPartition, offset: int) -> bool:
-        """Let a partition that is just being assigned start at an offset; False when none is being assigned."""
+        """Let a partition that is just being assigned start at an offset. Return False if none is being assigned."""
         if self._start_offsets is None:
             return False
         self._start_offsets[partition] = offset
         return True
 
     def restart(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Read these owned partitions, of which librdkafka reads nothing any more, from these offsets on."""
+        """Read these owned partitions, which librdkafka has stopped reading, from these offsets on."""
         self._chosen |= starts
         moved = list(starts) if self._is_incremental else list(self.owned)
         with translated(f"reading {names_of(sorted(starts))} from other offsets"):
-            # A partition at rest takes no seek, it has to be assigned again; others go on at what was read of them.
+            # A stopped partition takes no seek, so it has to be assigned again. The others go on where they are.
             read = {
                 TopicPartition(p.topic, p.partition): p.offset
                 for p in self._consumer.position([KafkaPartition(*tp) for tp in moved if tp not in starts])
@@ -109,7 +109,7 @@ class Assignment:
                 self._consumer.incremental_assign(parts)
             else:
                 self._consumer.assign(parts)
-            # librdkafka's thread ends the former reading, and its queue with it, before it answers the next question.
+            # librdkafka's thread ends the former fetches, and their queue, before it answers the next request.
             self._consumer.assignment()
             self._reads.assigned(moved)
             resting = [KafkaPartition(*tp) for tp in moved if tp in self.paused]
@@ -150,7 +150,7 @@ class Assignment:
             self._chosen.pop(tp, None)
 
     def _call(self, callback: OnPartitions, partitions: Partitions) -> None:
-        # An exception that went through consume() would take the records of that call with it.
+        # An exception that passes through consume() would lose the records of that call.
         try:
             callback(partitions)
         except Exception as error:  # noqa: BLE001 - raised by the next poll
@@ -161,6 +161,6 @@ class Assignment:
 
 
 def names_of(partitions: Sequence[TopicPartition], most: int = 5) -> str:
-    """Return the first of these partitions as people write them, and how many more there are."""
+    """Return a text with the first of these partitions, and how many more there are."""
     shown = ", ".join(f"{topic}-{partition}" for topic, partition in partitions[:most])
     return shown if len(partitions) <= most else f"{shown} and {len(partitions) - most} more"

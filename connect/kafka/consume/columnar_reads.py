@@ -1,8 +1,8 @@
 """Reads records out of librdkafka straight into Arrow columns, by native code: no Python object per record.
 
-Records get a queue of their own: every partition's is forwarded to it before it is assigned. The client's queue keeps
-rebalances and all other callbacks, which confluent_kafka must serve itself, as they need its state of the thread.
-librdkafka drops what a seek, a pause or a rebalance has made stale on any queue, and keeps positions the same way.
+Records get a queue of their own: before a partition is assigned, its queue is forwarded to this one. The client's queue
+keeps rebalances and all other callbacks, which confluent_kafka must serve itself, as they need its state of the thread.
+On any queue librdkafka drops records that a seek, a pause or a rebalance has made stale, and it keeps the positions.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class ColumnarReads:
         self._assigned: set[TopicPartition] = set()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Have these partitions' records come to our queue."""
+        """Forward these partitions' records to our queue."""
         if self._queue is None:
-            return  # Closing: nobody reads them any more.
+            return  # While the consumer closes nobody reads them any more.
         for topic, partition in partitions:
             own = self._lib.rd_kafka_queue_get_partition(self._client, topic.encode(), partition)
             self._lib.rd_kafka_queue_forward(own, self._queue)
@@ -45,7 +45,7 @@ class ColumnarReads:
         self._assigned.update(partitions)
 
     def unassigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Take note that librdkafka has stopped fetching them; should they come back, they are forwarded again."""
+        """Take note that librdkafka has stopped fetching them. They are forwarded again if they come back."""
         self._assigned.difference_update(partitions)
 
     def take(self, most: int, wait_s: float, fill_s: float) -> PolledBatches:
@@ -72,14 +72,14 @@ class ColumnarReads:
         return PolledBatches([*served.batches, *batches], errors, {**served.ends, **ends})
 
     def serve(self, timeout_s: float) -> PolledBatches:
-        """See `Reads`. An error and the rebalance that comes of it are served together."""
+        """See `Reads`. An error and the rebalance that follows from it are served together."""
         messages = self._consumer.consume(_MOST_EVENTS, 0)
         if not messages and timeout_s > 0:
             messages = self._consumer.consume(1, timeout_s)
         return polled_batches(list(messages))
 
     def close(self) -> None:
-        """Give the queue back."""
+        """Free the queue."""
         if self._queue is not None:
             self._lib.rd_kafka_queue_destroy(self._queue)
         self._queue = None

@@ -1,4 +1,4 @@
-"""Turns messages of confluent_kafka into columns: one pass per member over a whole poll, mostly in C."""
+"""Turns messages of confluent_kafka into columns, with one pass per member over a whole poll, mostly in C."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from connect.api.records import TopicPartition
 from connect.kafka.raw import RawBatch
 
 NO_OFFSET: Final = -1001
-"""librdkafka's own word for an offset that is none."""
-# The stubs allow None in all of them, which is only so for messages that carry an error.
+"""librdkafka has this value where there is no offset."""
+# The stubs allow None everywhere, but only messages that carry an error have it.
 _topic: Callable[[Message], str] = Message.topic  # type: ignore[assignment]  # the stubs allow None, which only messages with an error have
 _partition: Callable[[Message], int] = Message.partition  # type: ignore[assignment]  # the stubs allow None, which only messages with an error have
 _offset: Callable[[Message], int] = Message.offset  # type: ignore[assignment]  # the stubs allow None, which only messages with an error have
@@ -31,7 +31,7 @@ class SizeGuess:
         return max(1, min(most, int(self._budget_bytes / self._record_bytes)))
 
     def learn(self, batches: Sequence[RawBatch]) -> None:
-        """Take the size of these into account; larger ones at once, smaller ones bit by bit."""
+        """Learn from the size of these records: larger ones count at once, smaller ones bit by bit."""
         count = sum(map(len, batches))
         if count:
             seen = max(64.0, sum(b.size_bytes for b in batches) / count)
@@ -39,7 +39,7 @@ class SizeGuess:
 
 
 class ReadError(NamedTuple):
-    """Holds an error that came in place of a record. `partition`: None, `offset`: negative, where it is of none."""
+    """Holds an error that came in place of a record. Without a place `partition` is None and `offset` negative."""
 
     error: KafkaError
     partition: TopicPartition | None
@@ -47,9 +47,9 @@ class ReadError(NamedTuple):
 
 
 class PolledBatches(NamedTuple):
-    """Holds one batch per partition, in the order of their first record, and what came between them.
+    """Holds one batch per partition, in the order of their first record, and the errors and ends that came between.
 
-    `ends`: behind everything that can be read of a partition; all of it came before, or comes with these batches.
+    `ends` are the offsets behind all readable records of partitions whose end was reached with these batches.
     """
 
     batches: Sequence[RawBatch]
@@ -58,7 +58,7 @@ class PolledBatches(NamedTuple):
 
 
 def polled_batches(messages: list[Message]) -> PolledBatches:
-    """Return what messages of confluent_kafka hold."""
+    """Return the batches, errors and ends that messages of confluent_kafka hold."""
     errors: list[ReadError] = []
     ends: dict[TopicPartition, int] = {}
     if any(error is not None for error in map(Message.error, messages)):
@@ -80,7 +80,7 @@ def _read_error(error: KafkaError, message: Message) -> ReadError:
 
 
 def _by_partition(messages: list[Message]) -> dict[tuple[str, int], list[Message]]:
-    """Group messages by partition. librdkafka gives long runs of one partition: cut at the edges only."""
+    """Group messages by partition. librdkafka gives long runs of one partition, so only their edges are looked for."""
     if not messages:
         return {}
     places = list(zip(map(_topic, messages), map(_partition, messages), strict=True))
@@ -112,5 +112,5 @@ def _batch(topic: str, partition: int, rows: list[Message]) -> RawBatch:
 def _binary(values: list[bytes | None]) -> Any:
     import pyarrow as pa
 
-    # Never chunked: a poll is bounded far below the 2 GB of one binary array.
+    # It is never chunked, as a poll is bounded far below the 2 GB of one binary array.
     return pa.array(values, pa.binary())

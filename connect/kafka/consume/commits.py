@@ -23,7 +23,7 @@ def commit(
     deadline: Deadline,
     remarks: Mapping[TopicPartition, str] = MappingProxyType({}),
 ) -> None:
-    """Commit and wait for the answer. KafkaException with _TIMED_OUT when there is none in time.
+    """Commit and wait for the answer. Raise KafkaException with _TIMED_OUT when there is none in time.
 
     `remarks` are the offsets' metadata. confluent_kafka's own commit takes no timeout: without a coordinator it blocks
     for session.timeout.ms and longer.
@@ -32,7 +32,7 @@ def commit(
     if client is not None and offsets.keys().isdisjoint(remarks):
         commit_offsets(client, offsets, deadline)
     else:
-        # A thread for each commit: remarks are rare.
+        # Each commit has a thread, as remarks are rare.
         wanted = [KafkaPartition(*tp, offset, metadata=remarks.get(tp, "")) for tp, offset in offsets.items()]
         _commit_apart(consumer, wanted, deadline)
 

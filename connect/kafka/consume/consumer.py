@@ -1,4 +1,4 @@
-"""Kafka records as columns of bytes, for a group member: polling, rebalances, commits. Never commits by itself."""
+"""Reads Kafka records as columns of bytes, as a member of a group or by assignment. It never commits by itself."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ Settings = Mapping[str, str | int | float | bool]
 
 _LOG = logging.getLogger("connect.kafka.consume.consumer")
 _WAIT_S: Final = 0.1
-"""How long one wait may last, so that a stop is seen soon."""
+"""One wait lasts at most so long, so that a stop is seen soon."""
 _REFRESH_MS: Final = 60_000
 _MOST_RECORDS: Final = 1_000_000
-"""consume() takes no more."""
+"""consume() accepts no larger number."""
 _FILL_S: Final = 0.05
-"""How long to go on collecting after the first record: large slices cost less than many small ones."""
+"""A poll goes on collecting for so long after its first record, as large batches cost less than many small ones."""
 
 
 def _path(settings: dict[str, object]) -> str:
@@ -52,8 +52,9 @@ def _path(settings: dict[str, object]) -> str:
 
 
 def _reads(path: str, consumer: Consumer) -> Reads:
-    """Return how to read: the columnar way needs native code and librdkafka's own client; without them the plain one
-    does the same.
+    """Return the way to read for a `path`.
+
+    The columnar way needs native code and librdkafka's own client. Without them the plain way does the same.
     """
     client = client_of(consumer) if path == "columnar" and native.module() is not None else None
     if client is None:
@@ -64,17 +65,17 @@ def _reads(path: str, consumer: Consumer) -> Reads:
 
 
 def _reset_policy(settings: dict[str, object]) -> ResetPolicy:
-    """Return the policy of a group without an offset that is in the log, and take it over from librdkafka."""
+    """Return the policy for offsets that are not in the log, and set librdkafka to report an error then."""
     policy = ResetPolicy.parse(str(settings.get("auto.offset.reset", "latest")))
     settings["auto.offset.reset"] = "error"
     return policy
 
 
 class BatchConsumer:
-    """A member of a consumer group that reads whole batches; owned by one thread, callbacks come on that thread.
+    """Reads whole batches as a member of a consumer group. Owned by one thread, which also runs the callbacks.
 
     `settings` are librdkafka's (`connect.kafka.client.settings`), and `consumer.path`: columnar (the default) or plain.
-    `max_poll_bytes` bounds what one poll gathers: with it and `queued.max.messages.kbytes` memory stays bounded.
+    `max_poll_bytes` bounds the records of one poll; it and `queued.max.messages.kbytes` bound the memory.
     """
 
     def __init__(self, settings: Settings, *, max_poll_bytes: int = 4_194_304) -> None:
@@ -83,14 +84,14 @@ class BatchConsumer:
         )
         self._client = Needs.of(settings, "Read")
         self._failures = Failures(self._client)
-        # Only librdkafka's word that a partition was read to its end tells where one is behind marks of transactions.
+        # Only librdkafka's end-of-partition event tells the end where transaction markers are the last in the log.
         own: dict[str, object] = {**settings, "enable.partition.eof": True, "error_cb": self._failures.on_error}
         path, policy = _path(own), _reset_policy(own)
         with translated("making a consumer"):
             self._consumer = Consumer(own, logger=client_logger("consumer"))
         self._size = SizeGuess(max_poll_bytes)
         self._closed = False
-        # A client that is left to the garbage collector may hang for ever in whatever line comes.
+        # If the garbage collector ends a client, it may hang for ever, in any line of code.
         with ExitStack() as unless_made:
             unless_made.callback(self._consumer.close)
             self._reads = _reads(path, self._consumer)
@@ -112,23 +113,23 @@ class BatchConsumer:
         on_revoked: OnPartitions,
         on_lost: OnPartitions,
     ) -> None:
-        """Join the group. `topics`: names, or one regular expression (Java's) that must match whole names.
+        """Join the group. `topics` are names, or one regular expression (Java's) that must match whole names.
 
-        on_assigned: partitions that are new here; `seek` and `pause` may be called inside. on_revoked: still owned,
-        `commit` works inside. on_lost: already another member's. What a callback raises, the next `poll` raises.
+        `on_assigned` gets new partitions, and may call `seek` and `pause`. `on_revoked` gets partitions that are still
+        owned, and may `commit`. `on_lost` gets those that another member has already. The next `poll` raises what a
+        callback raised.
         """
         self._subscription.begin(topics, self._assignment.callbacks(on_assigned, on_revoked, on_lost))
 
     def assign(self, starts: Mapping[TopicPartition, int | None]) -> None:
-        """Read these partitions instead of the former ones, outside of any group; None: from the first record on."""
+        """Read these partitions instead of the former ones, without a group. None starts at the first record."""
         self._assignment.replace(starts)
 
     def poll(self, max_records: int, deadline: Deadline) -> list[RawBatch]:
-        """Return at most `max_records` records as one batch per partition, each in offset order; empty when none came
-        in time.
+        """Return at most `max_records` records, one batch per partition in offset order; empty if none came in time.
 
-        0 serves rebalances only, and so does a poll while everything is paused: call it at least every
-        max.poll.interval.ms, or the group takes the partitions away. `next_offset` is behind the last record read;
+        With 0, or while all partitions are paused, it serves rebalances only. Call it at least every
+        max.poll.interval.ms, or the group takes the partitions away. A batch's `next_offset` is behind its last record;
         offsets may have gaps from compaction and transactions.
         """
         self._failures.raise_first()
@@ -148,8 +149,8 @@ class BatchConsumer:
     def commit(self, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
         """Commit next offsets and wait for the answer.
 
-        RetriableError: the brokers did not answer in time, or a rebalance is on: poll, then commit what is still
-        owned. FencedError: another member owns the partitions; what was not committed is read again there.
+        Raise RetriableError if brokers did not answer in time, or during a rebalance: poll, then commit the partitions
+        still owned. Raise FencedError if another member owns them, which reads again what was not committed.
         """
         if not offsets:
             return
@@ -162,7 +163,7 @@ class BatchConsumer:
             commit(self._consumer, offsets, deadline, self.remarks.own)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Stop reading these; prefetched records are thrown away and read again on resume."""
+        """Stop reading these partitions. Prefetched records are dropped, and read again after `resume`."""
         self._assignment.pause(partitions)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
@@ -170,7 +171,7 @@ class BatchConsumer:
         self._assignment.resume(partitions)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Read this owned partition from `offset` on; inside on_assigned: start there, not at the committed offset."""
+        """Read this owned partition from `offset` on. Inside `on_assigned` it overrides the committed offset."""
         if self._assignment.start_at(partition, offset) or self._resets.moves(partition, offset):
             return
         with translated(f"seeking to offset {offset} of {names_of([partition])}"):
@@ -185,8 +186,9 @@ class BatchConsumer:
         return _offsets(found)
 
     def position(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the next offset `poll` gives of each, at an end behind the marks of transactions; partitions of which
-        nothing was read yet are left out, but those that are paused.
+        """Return the next offset that `poll` gives of each partition; at an end it is behind the transaction markers.
+
+        Partitions of which nothing was read yet are left out, unless they are paused.
         """
         wanted = set(partitions)
         with translated("reading positions"):
@@ -195,18 +197,19 @@ class BatchConsumer:
         return {tp: at for tp, at in known.items() if tp in wanted}
 
     def take_gaps(self) -> list[Gap]:
-        """Return what the group never reads, as it was found out by polls since the last call."""
+        """Return the gaps, which the group never reads, that polls have found since the last call."""
         return self._resets.take_gaps()
 
     def reached_ends(self) -> dict[TopicPartition, int]:
-        """Return the end of each owned partition of which `poll` has given everything that can be read, as of the last
-        fetch: it is behind the marks of transactions and the rows of aborted ones, too.
+        """Return the ends of owned partitions of which `poll` has given all readable records, as of the last fetch.
+
+        An end is also behind transaction markers and the rows of aborted transactions.
         """
         return dict(self._ends.reached)
 
     @property
     def trouble(self) -> str | None:
-        """Return the topics that do not exist, as Kafka last said it; None once they do."""
+        """Return a sentence about topics that do not exist, as Kafka last said; None once they exist."""
         return self._subscription.trouble
 
     def assignment(self) -> frozenset[TopicPartition]:
@@ -214,20 +217,20 @@ class BatchConsumer:
         return frozenset(self._assignment.owned)
 
     def end_offsets(self) -> dict[TopicPartition, int]:
-        """Return the end of each owned partition as of the last fetch; unknown ones are left out.
+        """Return the end of each owned partition as of the last fetch; unknown ends are left out.
 
-        Where no fetch tells it, brokers are asked every few seconds.
+        Where no fetch tells the end, brokers are asked every few seconds.
         """
         return self._ends.of(self._assignment.owned, self._assignment.paused)
 
     def lag(self) -> dict[TopicPartition, int]:
-        """Return how many records each owned partition has behind the position, as of the last fetch, where known."""
+        """Return how many records each owned partition has behind its position, as of the last fetch, where known."""
         ends = self.end_offsets()
         positions = self.position(ends)
         return {tp: max(0, ends[tp] - positions[tp]) for tp in positions}
 
     def close(self, deadline: Deadline) -> None:
-        """Leave the group, with on_revoked for what is owned, and free everything. May be called twice."""
+        """Leave the group, with `on_revoked` for owned partitions, and free everything. May be called twice."""
         if self._closed:
             return
         self._closed = True
@@ -242,7 +245,7 @@ class BatchConsumer:
 
     def _free(self, deadline: Deadline) -> None:
         self._reads.close()
-        # It waits for the coordinator without a timeout.
+        # This call waits for the coordinator without a time-out.
         leaving = threading.Thread(target=self._consumer.close, name="kafka-consumer-close", daemon=True)
         leaving.start()
         leaving.join(max(0.001, deadline.remaining_s))
@@ -275,7 +278,7 @@ class BatchConsumer:
         for failed in taken.errors:
             if not self._resets.takes(failed):
                 self._note(failed.error)
-        # A rebalance inside the same poll may have taken a partition away after its records were read.
+        # A rebalance in the same poll may have taken a partition away after its records were read.
         return [b for b in batches if TopicPartition(b.topic, b.partition or 0) in self._assignment.owned]
 
     def _restart(self, starts: Mapping[TopicPartition, int], gaps: Collection[Gap]) -> None:
@@ -287,7 +290,7 @@ class BatchConsumer:
 
     def _note(self, error: KafkaError) -> None:
         if is_retriable(error) and not error.fatal():
-            return  # librdkafka goes on by itself.
+            return  # After such errors librdkafka goes on by itself.
         if self._assignment.is_by_hand and is_of_unjoined_group(error):
             return
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:

@@ -1,4 +1,4 @@
-"""What goes wrong aside of the calls of a consumer is kept, until a call raises it."""
+"""Keeps errors that occur outside of a consumer's calls until the next call raises them."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from connect.kafka.client.rights import Needs
 
 
 class Failures:
-    """Keeps librdkafka's fatal error, and the first thing that a callback or a read raised since the last call.
+    """Keeps librdkafka's fatal error, and the first error that a callback or a read raised since the last call.
 
-    It is apart from the consumer so that no reference cycle is made.
+    It is a separate object, so that the consumer is in no reference cycle.
     """
 
     def __init__(self, needs: Needs) -> None:
-        """`needs`: what the consumer does, without its topics."""
+        """Take the rights that the consumer needs, without its topics, for the texts of errors."""
         self._needs = needs
         self._fatal: KafkaError | None = None
         self._first: Exception | None = None
 
     @property
     def is_pending(self) -> bool:
-        """Return True when the next call raises what a callback or a read raised."""
+        """Return True if the next call raises an error of a callback or a read."""
         return self._first is not None
 
     def on_error(self, error: KafkaError) -> None:
-        """Keep what librdkafka reports aside of records, where it is fatal."""
+        """Keep an error that librdkafka reports apart from records, if it is fatal."""
         if error.fatal() and self._fatal is None:
             self._fatal = error
 
     def keep(self, error: Exception) -> None:
-        """Raise this at the next call, unless something else came first."""
+        """Keep an error for the next call, unless another one came first."""
         self._first = self._first or error
 
     def raise_first(self) -> None:
-        """Raise the error that is kept, if any. A fatal error is raised at every call, another one only once."""
+        """Raise the kept error, if any. A fatal error is raised at every call, another one only once."""
         if self._fatal is not None:
             raise translate(self._fatal, "polling", self._needs)
         first, self._first = self._first, None

@@ -1,4 +1,4 @@
-"""What a group never reads of a partition, as its next offset is not in the log. Pure."""
+"""Describes the offsets of a partition that a group never reads, as its next offset is not in the log. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from connect.api.records import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Tells of a next offset that a log does not have, and where the group reads on.
+    """Holds a next offset that a log does not have, and the offset at which the group reads on.
 
-    `log_start` and `log_end`: what the log has, the end excluded. `policy`: the value of auto.offset.reset.
+    The log has the offsets from `log_start` up to `log_end`, which is excluded. `policy` is the value of
+    auto.offset.reset.
     """
 
     partition: TopicPartition
@@ -23,19 +24,19 @@ class Gap:
 
     @property
     def is_below_log(self) -> bool:
-        """Tell if rows were deleted before the group had read them; else its offset is beyond what the log has."""
+        """Return True if rows were deleted before the group read them, False if its offset is beyond the log's end."""
         return self.offset < self.log_start
 
     @property
     def goes_back(self) -> bool:
-        """Tell if rows are read whose offsets the group has passed already."""
+        """Return True if the group reads on at an offset that it has passed already."""
         return not self.is_below_log
 
     @property
     def missed_rows(self) -> int:
         """Return how many offsets the group passes over without having read them.
 
-        Beyond the log's end all offsets of the log are other rows than those that were read, or were not read yet.
+        If its offset is beyond the log's end, all rows of the log count as rows that were not read before.
         """
         return max(0, self.reads_on_at - (self.offset if self.is_below_log else self.log_start))
 

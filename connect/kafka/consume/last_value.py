@@ -1,4 +1,4 @@
-"""The values of one key in one partition of a topic: for the few facts that a worker looks up once."""
+"""Reads and writes the values of one key in a topic's first partition, for facts that a worker looks up once."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Settings = Mapping[str, str | int | float | bool]
 PARTITION: Final = 0
 _POLL_S: Final = 0.5
 _END_MS: Final = 10
-"""How long a broker looks out for more before it says that this is the end."""
+"""A broker waits so many milliseconds for more records before it reports the end."""
 _SOON: Final = {"topic.metadata.refresh.fast.interval.ms": 10, "retry.backoff.ms": 10, "retry.backoff.max.ms": 50}
 """Brokers know of a topic that was just made some time after they say so: it is asked for often meanwhile."""
 
 
 class LastValue(NamedTuple):
-    """A value (None: removed), where it is, and when it was written by its writer's clock."""
+    """Holds a value (None: removed), its place, and the time of writing by its writer's clock."""
 
     value: bytes | None
     offset: int
@@ -31,10 +31,9 @@ class LastValue(NamedTuple):
 
 
 def read_values(topics: list[str], key: bytes, settings: Settings, deadline: Deadline) -> dict[str, list[LastValue]]:
-    """Return the values under the key in the first partition of each topic, oldest first, as far as compaction left
-    them.
+    """Return the key's values in the first partition of each topic, oldest first, if compaction has not removed them.
 
-    RetriableError when the ends were not reached in time.
+    Raise RetriableError when the ends were not reached in time.
     """
     found: dict[str, list[LastValue]] = {topic: [] for topic in topics}
     own = {**settings, "enable.partition.eof": True, "enable.auto.commit": False, "group.id": "unused"}
@@ -42,7 +41,7 @@ def read_values(topics: list[str], key: bytes, settings: Settings, deadline: Dea
     with translated("making a consumer"):
         consumer = Consumer(own, logger=client_logger("last_value"))
     try:
-        # A number, as librdkafka looks up what "beginning" means half a second after it found the leader.
+        # The start is a number, as librdkafka takes half a second to look up "beginning" after it found the leader.
         consumer.assign([KafkaPartition(topic, PARTITION, 0) for topic in topics])
         left = set(topics)
         while left:
@@ -57,7 +56,7 @@ def read_values(topics: list[str], key: bytes, settings: Settings, deadline: Dea
                 if message.key() == key:
                     found[topic].append(_kept(message))
             elif error.code() == KafkaError._PARTITION_EOF or topic in left:  # noqa: SLF001 - librdkafka's own code
-                # Whoever may not read another cluster's topic is not kept from starting.
+                # A worker that may not read another cluster's topic starts all the same.
                 left.discard(topic)
             elif error.fatal():
                 raise translate(error, "reading the claims of clusters")
@@ -67,7 +66,7 @@ def read_values(topics: list[str], key: bytes, settings: Settings, deadline: Dea
 
 
 def write_value(topic: str, key: bytes, value: bytes | None, settings: Settings, deadline: Deadline) -> LastValue:
-    """Write the value where `read_values` finds it; as it was written. The broker's errors."""
+    """Write the value where `read_values` finds it, and return it. The brokers' errors pass through."""
     done: list[Message] = []
     failed: list[KafkaError] = []
 
@@ -77,7 +76,7 @@ def write_value(topic: str, key: bytes, value: bytes | None, settings: Settings,
         else:
             failed.append(error)
 
-    # One record needs no idempotence, for which a broker that has just started lets its producers wait.
+    # One record needs no idempotence, for which a producer would wait if its broker has just started.
     own = {**settings, "enable.idempotence": False, "linger.ms": 0, "delivery.report.only.error": False, **_SOON}
     own.pop("producer.path", None)
     with translated("making a producer"):

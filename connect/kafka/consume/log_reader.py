@@ -1,4 +1,4 @@
-"""Records between given offsets, read without a group: nothing is committed and no member is moved."""
+"""Reads records between given offsets, without a group: nothing is committed, and no group changes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from connect.lib.deadline import Deadline
 Settings = Mapping[str, str | int | float | bool]
 _WAIT_S: Final = 0.1
 _FETCH_MS: Final = 20
-"""A broker with nothing more holds a fetch so long, by default 500 ms, and only its answer tells that an end is reached
-behind the marker of a transaction."""
+"""A broker without more records answers a fetch after so many milliseconds (by default 500).
+
+Behind a transaction marker only this answer tells that the end is reached.
+"""
 _SLICE: Final = 2000
 
 
 class OffsetRange(NamedTuple):
-    """A span holds the offsets start..end-1 of a partition."""
+    """Holds a range of a partition's offsets: start..end-1."""
 
     start: int
     end: int
@@ -35,14 +37,14 @@ class OffsetRange(NamedTuple):
 def read_spans(
     settings: Settings, spans: Mapping[TopicPartition, OffsetRange], deadline: Deadline
 ) -> Iterator[RawBatch]:
-    """Yield the records of each span that are still there, in offset order per partition.
+    """Yield the records of each span that still exist, in offset order per partition.
 
-    RetriableError when the deadline passes before the ends are reached.
+    Raise RetriableError when the deadline passes before the ends are reached.
     """
     left = {tp: span for tp, span in spans.items() if span.start < span.end}
     if not left:
         return
-    # Markers of transactions are no records: only this event tells that nothing more comes before an end.
+    # Transaction markers are no records, so only this event tells that no more records come before an end.
     own = {
         **settings, "enable.auto.commit": False, "auto.offset.reset": "earliest", "enable.partition.eof": True,
         "fetch.wait.max.ms": _FETCH_MS,
@@ -63,7 +65,7 @@ def read_spans(
 
 
 def read_record(settings: Settings, place: TopicPartition, offset: int, deadline: Deadline) -> RawBatch:
-    """Return one record. ConnectError when the log no longer holds it."""
+    """Return one record. Raise ConnectError if the log no longer holds it."""
     for batch in read_spans(settings, {place: OffsetRange(offset, offset + 1)}, deadline):
         return batch
     raise ConnectError(
@@ -73,7 +75,7 @@ def read_record(settings: Settings, place: TopicPartition, offset: int, deadline
 
 
 def _inside(messages: list[Message], left: dict[TopicPartition, OffsetRange], needs: Needs) -> list[RawBatch]:
-    """Return the records before the ends; partitions that reached theirs leave `left`."""
+    """Return the records before the ends, and remove partitions that reached their end from `left`."""
     taken = polled_batches(messages)
     for error in (failed.error for failed in taken.errors):
         if not (is_retriable(error) or is_of_unjoined_group(error)):

@@ -1,4 +1,4 @@
-"""A member of a plain consumer group whose partitions stand for work, not for records: nothing is ever fetched."""
+"""Is a member of a plain consumer group whose partitions stand for work. It never fetches records."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _PROTOCOL: Final = {"group.protocol": "classic", "partition.assignment.strategy"
 """The KIP-848 protocol notices a lost member only after the broker's group.consumer.session.timeout.ms (45 s)."""
 
 NUDGE_S: Final = 0.1
-"""How punctual heartbeats are: by them a worker hears that others join and leave."""
+"""Heartbeats, by which a worker hears that others join and leave, are sent at most so many seconds late."""
 
 
 class GroupListener(Protocol):
     """Hears of partitions inside `poll`, on its thread."""
 
     def assigned(self, partitions: frozenset[int]) -> None:
-        """Take note that these partitions are this member's too, from now on."""
+        """Take note that this member also owns these partitions from now on."""
 
     def revoked(self, partitions: frozenset[int]) -> None:
-        """Let go of these partitions, which are given to others as soon as this returns."""
+        """Stop the work of these partitions; others get them as soon as this returns."""
 
     def lost(self, partitions: frozenset[int]) -> None:
-        """Let go of these partitions, which were this member's; others may have them already."""
+        """Stop the work of these partitions, which this member has lost; others may own them already."""
 
 
 class MembershipConsumer:
@@ -57,7 +57,7 @@ class MembershipConsumer:
             self._consumer = consumer
 
     def poll(self, timeout_s: float) -> None:
-        """Serve the group. ConnectError: somebody must mend something; RetriableError: a broker is away for now."""
+        """Serve the group. Raise RetriableError while a broker is away, ConnectError if a person has to act."""
         if self._consumer is None:
             raise ConnectError("The member has left its group.")
         try:
@@ -79,11 +79,11 @@ class MembershipConsumer:
 
     @property
     def trouble(self) -> str | None:
-        """Return why the brokers were last not reached; None since the member got its partitions."""
+        """Return why the brokers were last not reached; None once the member has got its partitions."""
         return self._contact.trouble
 
     def _nudge(self, consumer: Consumer) -> None:
-        """Wake librdkafka's main thread: it sends heartbeats when that is awake, which may be twice a second."""
+        """Wake librdkafka's main thread, as it sends heartbeats only when awake, which may be twice a second."""
         now_s = time.monotonic()
         if now_s - self._nudged_s >= NUDGE_S:
             self._nudged_s = now_s

@@ -1,7 +1,7 @@
-"""Decides where a group reads on whose next offset is not in the log, and knows what it never reads by that.
+"""Decides where a group reads on whose next offset is not in the log, and which offsets it skips by that.
 
-librdkafka is told auto.offset.reset=error: it would go elsewhere with one line of the log. Its error names the
-partition and the offset; here brokers are asked for both ends of the log.
+librdkafka is set to auto.offset.reset=error, as otherwise it would jump and only log a line. Its error names the
+partition and the offset. Then brokers are asked for both ends of the log.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _ANSWER_S: Final = 2.0
 _AGAIN_S: Final = 1.0
 """Brokers that did not answer are asked again after this time."""
 _OUT_OF_RANGE: Final = "out of range"
-"""librdkafka's text where a broker has refused the offset. Otherwise it has found that the log was cut, by epochs."""
+"""librdkafka's text has this if a broker refused the offset. Otherwise leader epochs showed that the log was cut."""
 _KEY: Final = "consumer.override.auto.offset.reset"
 
 
 class _Lost(NamedTuple):
-    """The place that librdkafka could not read from; `offset` None: it named none."""
+    """Holds a place that librdkafka could not read from; `offset` is None if it named none."""
 
     offset: int | None
     is_out_of_range: bool
 
 
 class OffsetResets:
-    """Keeps partitions that stand still until it is known where they are read on. Owned by the consumer's thread."""
+    """Keeps the partitions that stand still until it is known where to read on. Owned by the consumer's thread."""
 
     def __init__(self, consumer: Consumer, policy: ResetPolicy) -> None:
         self._consumer = consumer
@@ -48,7 +48,7 @@ class OffsetResets:
         self._gaps: list[Gap] = []
 
     def takes(self, failed: ReadError) -> bool:
-        """Tell if an error is one of these, and note it."""
+        """Return True if an error says that an offset is not in the log, and note its partition."""
         if failed.error.code() != KafkaError._AUTO_OFFSET_RESET or failed.partition is None:  # noqa: SLF001 - librdkafka's own code
             return False
         offset = failed.offset if failed.offset >= 0 else None
@@ -56,26 +56,26 @@ class OffsetResets:
         return True
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget partitions that are read no more, or from another place."""
+        """Forget partitions that are no longer read, or are read from another place."""
         for tp in partitions:
             self._lost.pop(tp, None)
 
     def moves(self, partition: TopicPartition, offset: int) -> bool:
-        """Tell if a partition stands still here, and let it read on at this offset instead, if the log has it."""
+        """Return True if a partition stands still. Then it reads on at this offset, if the log has it."""
         if partition not in self._lost:
             return False
         self._lost[partition] = _Lost(offset, is_out_of_range=True)
         return True
 
     def take_gaps(self) -> list[Gap]:
-        """Return what was found since the last call."""
+        """Return the gaps that were found since the last call."""
         found, self._gaps = self._gaps, []
         return found
 
     def settle(self, restart: Callable[[Mapping[TopicPartition, int], Collection[Gap]], None]) -> None:
-        """Have partitions read on where that is known now; `restart` hears the offsets, and the gaps before them.
+        """Ask brokers where partitions read on, and call `restart` with the offsets, and the gaps before them.
 
-        ConnectError: auto.offset.reset=none forbids it.
+        Raise ConnectError if auto.offset.reset=none forbids that.
         """
         if not self._lost or time.monotonic() < self._next_s:
             return
@@ -97,7 +97,7 @@ class OffsetResets:
             restart(starts, gaps)
 
     def _starts(self) -> tuple[dict[TopicPartition, int], list[Gap]]:
-        """Return where to read on, of those partitions whose brokers answer. KafkaException."""
+        """Return the offsets to read on at, and the gaps, of partitions whose brokers answer. Raise KafkaException."""
         before = self._offsets_before()
         new = [tp for tp in self._lost if tp not in before]
         if self._policy.is_none and new:
@@ -115,7 +115,7 @@ class OffsetResets:
         for tp in before.keys() & first.keys() & end.keys() & chosen.keys():
             offset = before[tp]
             if self._lost[tp].is_out_of_range and first[tp] <= offset <= end[tp]:
-                starts[tp] = offset  # It was out of range for a moment only, as where a leader had just begun.
+                starts[tp] = offset  # It was out of range only for a moment, for example as a leader had just begun.
                 continue
             gap = Gap(tp, offset, first[tp], end[tp], chosen[tp], self._policy.text)
             if self._policy.is_none:
@@ -130,9 +130,7 @@ class OffsetResets:
         return starts, gaps
 
     def _offsets_before(self) -> dict[TopicPartition, int]:
-        """Return the next offset to read of each; those are left out of which the group has neither read nor
-        committed anything.
-        """
+        """Return the next offset of each partition, without those of which the group has read and committed nothing."""
         known = {tp: lost.offset for tp, lost in self._lost.items() if lost.offset is not None}
         unknown = [KafkaPartition(*tp) for tp in self._lost if tp not in known]
         if unknown:
@@ -143,7 +141,7 @@ class OffsetResets:
         return known
 
     def _ask(self, partitions: Collection[TopicPartition], place: int) -> dict[TopicPartition, int]:
-        """Return the offset at a place of each log; an end, where no row is as young as it asks."""
+        """Return the offset at a place of each log; it is the log's end if all rows are older than the place's time."""
         if not partitions:
             return {}
         wanted = [KafkaPartition(*tp, place) for tp in sorted(partitions)]

@@ -1,4 +1,4 @@
-"""Where partitions end, for a consumer that may read of transactions only what is committed."""
+"""Knows where partitions end, for a consumer that may read only committed transactions."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from connect.kafka.consume.reset_policy import ResetPolicy
 from connect.kafka.raw import RawBatch
 
 ASK_S: Final = 3.0
-"""How often brokers are asked."""
+"""Brokers are asked again after so many seconds."""
 _ANSWER_S: Final = 1.0
-"""Whoever asks waits so long for an answer, and goes by the last one then."""
+"""An answer is waited for so long; after that the previous answer counts."""
 _LOG = logging.getLogger(__name__)
 
 
 class PartitionEnds:
-    """Keeps what fetches tell of ends. Owned by the consumer's thread.
+    """Keeps the ends of partitions that fetches tell. Owned by the consumer's thread.
 
-    Brokers are asked, but seldom, about partitions of which no fetch tells enough: those that are paused, and those
-    whose last rows belong to a transaction that is still open. Nobody can read these rows.
-    `policy`: where a group begins that has committed nothing.
+    Brokers are asked now and then about partitions of which no fetch tells enough: those that are paused, and those
+    whose last rows belong to an open transaction, which nobody can read. `policy` says where a group begins that has
+    committed nothing.
     """
 
     def __init__(self, consumer: Consumer, policy: ResetPolicy) -> None:
@@ -37,12 +37,12 @@ class PartitionEnds:
         self._asked: dict[TopicPartition, int] = {}
         self._held_back: dict[TopicPartition, int] = {}
         self.reached: dict[TopicPartition, int] = {}
-        """They are the ends before which everything was read. A mark of a transaction may be the last before them."""
+        """Holds the ends up to which all was read. The last entry before an end may be a transaction marker."""
         self.starts: dict[TopicPartition, int] = {}
-        """They are where the group goes on in paused partitions: what it committed, else the first offset to read."""
+        """Holds the next offset of each paused partition: the committed one, else the first one to read."""
 
     def note(self, ends: Mapping[TopicPartition, int], batches: Sequence[RawBatch]) -> None:
-        """Note what one poll gave: ends that it reached, and rows."""
+        """Note the ends that one poll reached, and its rows."""
         self.reached |= ends
         for batch in batches:
             tp = TopicPartition(batch.topic, batch.partition or 0)
@@ -54,15 +54,15 @@ class PartitionEnds:
         self.reached[partition] = end
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget which ends were reached, as these partitions are read from another place, or no more."""
+        """Forget the reached ends of these partitions, as they are read from another place, or no longer."""
         for tp in partitions:
             self.reached.pop(tp, None)
 
     def of(self, owned: Collection[TopicPartition], paused: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the end of each owned partition behind what can be read, where it is known."""
+        """Return the end of each owned partition's readable records, where it is known."""
         ends = self._fetched(owned)
         behind = {tp: end for tp, end in self.reached.items() if tp not in paused and ends.get(tp, end) > end}
-        # A row that has just come is on its way. An open transaction is still there the next time.
+        # A new row is fetched soon, but an open transaction is still there at the next look.
         held_back = {tp for tp, end in behind.items() if self._held_back.get(tp) == end}
         self._held_back = behind
         self._look([tp for tp in owned if tp in paused], held_back)
@@ -83,7 +83,7 @@ class PartitionEnds:
         return found
 
     def _look(self, paused: Collection[TopicPartition], held_back: Collection[TopicPartition]) -> None:
-        """Ask for these partitions, unless that was done a moment ago; forget others."""
+        """Ask for the ends of these partitions, unless that was done a moment ago, and forget others."""
         now_s = time.monotonic()
         if now_s < self._next_s:
             return

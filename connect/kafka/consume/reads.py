@@ -1,4 +1,4 @@
-"""Defines how records leave librdkafka: the protocol, and the plain way, with a Python object per record."""
+"""Defines how records are taken from librdkafka: the protocol, and the plain way, with a Python object per record."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Reads(Protocol):
     """
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Prepare to read these partitions; called before librdkafka is told so."""
+        """Prepare to read these partitions. Called before they are assigned in librdkafka."""
 
     def unassigned(self, partitions: Collection[TopicPartition]) -> None:
         """Forget these partitions, which are no longer read."""
 
     def take(self, most: int, wait_s: float, fill_s: float) -> PolledBatches:
-        """Return at most `most` records: wait `wait_s` for the first one, go on for `fill_s` after it."""
+        """Return at most `most` records. Wait up to `wait_s` for the first one, then collect more for `fill_s`."""
 
     def serve(self, timeout_s: float) -> PolledBatches:
-        """Serve callbacks for as long, or until the first one. Records may come along."""
+        """Serve callbacks for `timeout_s`, or until one was served. Return records that came meanwhile."""
 
     def close(self) -> None:
-        """Free what is ours, before the consumer itself is closed."""
+        """Free what this object holds, before the consumer itself is closed."""
 
 
 class PlainReads:
@@ -44,7 +44,7 @@ class PlainReads:
         """Do nothing."""
 
     def unassigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Take note of the partitions: what was read of them is read again, by whoever gets them."""
+        """Take note of the partitions, so that records read of them are dropped: their next owner reads them again."""
         self._gone.update(partitions)
 
     def take(self, most: int, wait_s: float, fill_s: float) -> PolledBatches:

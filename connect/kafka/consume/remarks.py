@@ -1,4 +1,4 @@
-"""Texts that a group keeps beside the offsets that it commits, as their metadata."""
+"""Keeps remarks: texts that a group commits with its offsets, as their metadata."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Remarks:
     """Keeps the remarks on a consumer's partitions. Owned by the consumer's thread."""
 
     def __init__(self, consumer: Consumer, needs: Callable[[], Needs]) -> None:
-        """`needs` tells what the consumer does now."""
+        """Take the consumer. `needs` returns the rights that it needs now."""
         self._consumer = consumer
         self._needs = needs
         self.own: dict[TopicPartition, str] = {}
-        """Each goes with every commit of its partition, until it is taken out."""
+        """Holds the remark that goes with every commit of a partition until it is removed."""
 
     def committed(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> dict[TopicPartition, str]:
-        """Return what stands beside the group's committed offsets; partitions without a remark are left out.
+        """Return the remarks of the group's committed offsets; partitions without one are left out.
 
-        ConnectError: the group does not say.
+        Raise ConnectError if the group's coordinator does not answer.
         """
         wanted = [KafkaPartition(*tp) for tp in partitions]
         with translated("reading committed offsets", self._needs()):

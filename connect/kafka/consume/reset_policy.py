@@ -1,4 +1,4 @@
-"""Where a group reads on whose offset is not in the log, as its auto.offset.reset says. Pure."""
+"""Says where a group reads on whose offset is not in the log, by its auto.offset.reset. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _NONE: Final = frozenset({"none", "error"})
 
 @dataclass(frozen=True, slots=True)
 class ResetPolicy:
-    """Says where to read on. `text`: the setting's value; `age`: of the first row to read, by_duration alone."""
+    """Says where to read on. `text` is the setting's value; with by_duration `age` is that of the first row to read."""
 
     text: str
     age: timedelta | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the policy of a value, Java's or librdkafka's. ValueError: there is none of that name."""
+        """Return the policy of a value of Java's or librdkafka's. Raise ValueError for any other text."""
         value = text.strip().lower()
         if value.startswith(BY_DURATION):
             return cls(value, parse_duration(value.removeprefix(BY_DURATION)))
@@ -35,7 +35,7 @@ class ResetPolicy:
 
     @property
     def is_none(self) -> bool:
-        """Return True if the reader must end instead."""
+        """Return True if the reader must fail instead of reading on."""
         return self.text in _NONE
 
     def place(self, now_ms: int) -> int:

@@ -1,4 +1,4 @@
-"""A group's member reads the topics that it named, or those that match; some of them may have yet to come."""
+"""Subscribes a group's member to named or matching topics, of which some may not exist yet."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LOOK_AGAIN_S: Final = 1.0
 
 
 class Subscription:
-    """Joins a group for its topics and looks for those that come later. Owned by the consumer's thread."""
+    """Joins a group and looks for topics that are made later. Owned by the consumer's thread."""
 
     def __init__(self, consumer: Consumer, *, refresh_s: float) -> None:
-        """`refresh_s`: how often topics are looked for that match."""
+        """Take the consumer. Matching topics are looked for each `refresh_s` seconds."""
         self._consumer = consumer
         self._refresh_s = refresh_s
         self._callbacks: RebalanceCallbacks = {}
@@ -32,15 +32,15 @@ class Subscription:
         self._missing: set[str] = set()
         self._look_again_s: float | None = None
         self.trouble: str | None = None
-        """It names the topics that do not exist, as Kafka last said it; None once they do."""
+        """Names the topics that do not exist, as Kafka last said; None once they exist."""
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the topics that are named, or match."""
+        """Return the named or matching topics."""
         return self._names
 
     def begin(self, topics: Sequence[str] | str, callbacks: RebalanceCallbacks) -> None:
-        """Join the group. `topics`: names, or one regular expression (Java's) that must match whole names."""
+        """Join the group. `topics` are names, or one regular expression (Java's) that must match whole names."""
         self._callbacks = callbacks
         if isinstance(topics, str):
             self._pattern = TopicPattern(self._consumer, topics, refresh_s=self._refresh_s)
@@ -49,7 +49,7 @@ class Subscription:
             self._join(topics)
 
     def refresh(self, deadline: Deadline) -> None:
-        """Take in topics that match now, and look for those that are missing, when it is time for that."""
+        """If it is time, subscribe to topics that match now, and look for missing ones."""
         self._follow_pattern(deadline)
         self._look_for_missing(deadline)
 
@@ -75,7 +75,7 @@ class Subscription:
             self._join(names)
 
     def _look_for_missing(self, deadline: Deadline) -> None:
-        """Ask for the list of all topics while a topic is missing, which makes librdkafka join it once it is there."""
+        """Ask for the list of all topics while a topic is missing, as this makes librdkafka join it once it exists."""
         if self._look_again_s is None or time.monotonic() < self._look_again_s:
             return
         self._look_again_s = None

@@ -1,1 +1,1 @@
-"""Holds compacted internal topics: read whole, followed, written."""
+"""Reads compacted internal topics whole, follows them, and writes to them."""

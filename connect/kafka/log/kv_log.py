@@ -1,4 +1,4 @@
-"""Reads a compacted topic whole and follows it for ever: the log behind the worker's configs, offsets and statuses."""
+"""Reads a compacted topic whole and follows it. The worker's configs, offsets and statuses are kept in such topics."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _PAUSE_S: Final = 0.2
 _LOOK_S: Final = 0.05
 _SLICE: Final = 1000
 _FETCH_AGAIN_MS: Final = 50
-"""A topic that was just made is not there for its leader at once; by default librdkafka asks again after 500 ms."""
+"""A fetch of a new topic, which its leader may not know yet, is repeated after so long; librdkafka waits 500 ms."""
 
 
 class KeyValueLog:
     """Reads the topic on a thread of its own and calls `on_record` there, in order of each partition.
 
-    `put` and `read_to_end` may be called from any thread but that one. `on_error` hears what a person must mend
-    (rights, a deleted topic, a callback that raised); brokers that are away are waited for in silence.
+    `put` and `read_to_end` may be called from any other thread. `on_error` is called with errors that a person must
+    mend (rights, a deleted topic, a callback that raised). Brokers that are away are waited for in silence.
     """
 
     def __init__(
@@ -54,8 +54,10 @@ class KeyValueLog:
         on_error: Callable[[ConnectError], None] | None = None,
         transactional: Settings | None = None,
     ) -> None:
-        """`producer`: its settings, or one that is shared. `transactional`: settings of a second producer, with its
-        transactional.id, for `put_all` in transactions.
+        """Take the settings of the clients.
+
+        `producer` holds a producer's settings, or is a shared producer. `transactional` holds the settings of a second
+        producer, with its transactional.id, for `put_all` in transactions.
         """
         self.topic = topic
         self._consumer_settings = {
@@ -63,7 +65,7 @@ class KeyValueLog:
             **consumer,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            # Markers of transactions are no records: only this event tells that the end was reached behind them.
+            # Transaction markers are no records, so only this event tells that the end behind them was reached.
             "enable.partition.eof": True,
             "error_cb": self._on_client_error,
         }
@@ -72,42 +74,44 @@ class KeyValueLog:
         self._on_error = on_error or self._log_error
         # confluent_kafka lets one thread at a time into a client, and the reader is always inside its consumer.
         self._admin = TopicAdmin(admin_part(consumer))
-        # Writers have threads, so they come behind all that may fail.
+        # Writers have threads, so they are made after all that may fail.
         self._writer = RecordWriter(topic, producer) if producer is not None else None
         self._transactions = TransactionWriter(topic, transactional) if transactional is not None else None
         self._consumer: Consumer | None = None
         self._shared_ends = SharedAnswer(lambda deadline: self._ends(deadline, committed_only=False))
         self._positions: dict[int, int] = {}
         self._written: dict[int, int] = {}
-        """Holds the offset behind what `put` wrote last into each partition."""
+        """Holds the offset behind the record that `put` wrote last into each partition."""
         self._moved = threading.Condition()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._read, name=f"kv-log-{topic}", daemon=True)
         self.last_error: ConnectError | None = None
-        """The last error of the reader; None again once records or ends are read."""
+        """Holds the last error of the reader; it is None again once records or ends are read."""
 
     def start(self, deadline: Deadline) -> None:
-        """Read the topic to its end, then go on reading. RetriableError: not done in time, open another log.
+        """Read the topic to its end, and follow it from then on.
 
-        A log that could not start is closed.
+        Raise RetriableError if the end was not reached in time; then this log is closed, and another one is needed.
         """
         with self._closed_on_failure():
             self._begin(deadline)
             self.read_to_end(deadline)
 
     def begin(self, deadline: Deadline) -> None:
-        """Begin as `start` does, without waiting for the end, which an open transaction may hide."""
+        """Begin to read as `start` does, but do not wait for the end, which an open transaction may hide."""
         with self._closed_on_failure():
             self._begin(deadline)
 
     def put(self, key: bytes, value: bytes | None) -> Future[None]:
-        """Write a record (None: a tombstone); the future ends when every in-sync replica has it."""
+        """Write a record (None: a tombstone). The future ends when every in-sync replica has it."""
         if self._writer is None:
             raise ConnectError(f"The log of topic {self.topic} was opened for reading only.")
         return self._writer.put(key, value, self._wrote)
 
     def put_all(self, records: Sequence[KeyValue], transactional: bool = False) -> Future[None]:
-        """Write records in order; `transactional`: all or nothing, after `claim`. FencedError: claimed by another."""
+        """Write records in order; if `transactional`, all or none of them, after `claim`.
+
+        The future fails with FencedError if another owner has claimed the id."""
         if not records:
             done: Future[None] = Future()
             done.set_result(None)
@@ -117,23 +121,23 @@ class KeyValueLog:
         return self._claimed().put_all(records)
 
     def claim(self, deadline: Deadline) -> None:
-        """Become the only one that may write in transactions here: older owners of the transactional id are fenced."""
+        """Fence older owners of the transactional id, so that only this log may write in transactions."""
         self._claimed().claim(deadline)
 
     def read_to_end(self, deadline: Deadline, *, committed_only: bool = False) -> None:
         """Return once every record that was in the topic at the time of the call was given to `on_record`.
 
-        A transaction that is open at that time is waited for, also by a reader of committed records: its commit may be
-        acknowledged before its records can be read. `committed_only` stops where the first open one begins.
+        Wait also for a transaction that is open then, even as a reader of committed records: its commit may be
+        acknowledged before its records can be read. With `committed_only` stop where the first open one begins.
         """
         ends = self._ends(deadline, committed_only) if committed_only else self._shared_ends.get(deadline)
         self._read_until(ends, deadline)
 
     def read_back(self, deadline: Deadline) -> None:
-        """Return once each record that `put` has written, and all before it, was given to `on_record`.
+        """Return once all records that `put` has written, and those before them, were given to `on_record`.
 
-        Unlike `read_to_end` it asks no broker for the end, unless one has not told where it put a record, as where it
-        had the record already. What transactions write is not among it.
+        It asks brokers for the end only if one did not tell the offset of a record, for example as it had the record
+        already. Records that were written in transactions are not waited for.
         """
         with self._moved:
             written = dict(self._written)
@@ -152,7 +156,7 @@ class KeyValueLog:
                 self._moved.wait(min(_POLL_S, deadline.remaining_s))
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Write out what is queued, at most `timeout_s` long, and let go of the clients. May be called twice."""
+        """Write queued records for at most `timeout_s` seconds, and close the clients. May be called twice."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
@@ -168,7 +172,7 @@ class KeyValueLog:
 
     @contextmanager
     def _closed_on_failure(self) -> Iterator[None]:
-        """Let go of the clients where the block fails: one that the garbage collector ends may hang for ever."""
+        """Close the clients if the block fails, as one that the garbage collector ends may hang for ever."""
         try:
             yield
         except BaseException:
@@ -180,7 +184,7 @@ class KeyValueLog:
             self._consumer = Consumer(self._consumer_settings, logger=client_logger("kv_log"))
         partitions = self._partitions(deadline)
         self._positions = dict.fromkeys(partitions, 0)
-        # A number: librdkafka may take half a second to look up what "beginning" means. Were it gone, the reset tells.
+        # It is a number, as librdkafka may take half a second to look up "beginning". If it is gone, the reset counts.
         self._consumer.assign([KafkaPartition(self.topic, p, 0) for p in partitions])
         self._thread.start()
 
@@ -205,7 +209,7 @@ class KeyValueLog:
                 error = topic.error
             except KafkaException as failed:
                 error = failed.args[0]
-            # A topic made a moment ago is not known to every broker.
+            # A topic that was just made is not known to every broker yet.
             if not (is_retriable(error) or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
                 raise translate(error, doing, self._needs)
             if not deadline.wait(_LOOK_S):
@@ -232,7 +236,7 @@ class KeyValueLog:
             try:
                 first = self._client().poll(_POLL_S)
                 if first is not None:
-                    self._take([first])  # at once: a call for more that fails would take it along
+                    self._take([first])  # handed on at once, as it would be lost if the next call failed
                     self._take(self._client().consume(_SLICE, 0))
             except KafkaException as error:
                 self._report(translate(error.args[0], f"reading topic {self.topic}", self._needs))

@@ -1,6 +1,6 @@
-"""Puts single records into an internal topic, each with a future, or many in one transaction.
+"""Writes single records into an internal topic, each with a future, or many in one transaction.
 
-For data see `producer`.
+Rows of connectors are written by `connect.kafka.produce`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _TRANSACTION_S: Final = 30.0
 
 
 class RecordWriter:
-    """Puts records one by one; thread-safe. Their futures end on the producer's thread."""
+    """Writes records one by one. Thread-safe; the futures end on the producer's thread."""
 
     def __init__(self, topic: str, producer: Settings | SharedProducer) -> None:
-        """`producer`: the settings of one of its own, or one that is left to others at the end."""
+        """Take a topic. `producer` holds a producer's settings, or is a shared producer, which `close` leaves open."""
         self._topic = topic
         self._owns = not isinstance(producer, SharedProducer)
         self._producer = producer if isinstance(producer, SharedProducer) else SharedProducer(producer)
@@ -39,7 +39,7 @@ class RecordWriter:
     def put(self, key: bytes, value: bytes | None, written: Callable[[int, int], None] | None = None) -> Future[None]:
         """Write one record; the future ends when every in-sync replica has it.
 
-        `written` hears its partition and offset just before, on the producer's thread; below 0: none was told.
+        `written` is called just before, on the producer's thread, with partition and offset; below 0 they are unknown.
         """
         done: Future[None] = Future()
         done.set_running_or_notify_cancel()
@@ -63,15 +63,15 @@ class RecordWriter:
         return done
 
     def close(self, timeout_s: float) -> None:
-        """Wait for acknowledgements at most `timeout_s`, then fail the futures that are left."""
+        """Wait at most `timeout_s` seconds for acknowledgements, then fail the futures that are left."""
         if self._owns:
             self._producer.close(timeout_s)
 
 
 class TransactionWriter:
-    """Puts several records in one transaction, one after the other on a thread of its own.
+    """Writes several records in one transaction; its thread runs one transaction after the other.
 
-    The transactional id is the owner's claim: whoever claims it last may write, all others get FencedError.
+    Whoever has claimed the transactional id last may write. All others get FencedError.
     """
 
     def __init__(self, topic: str, settings: Settings) -> None:
@@ -81,15 +81,15 @@ class TransactionWriter:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"kv-transactions-{topic}")
 
     def claim(self, deadline: Deadline) -> None:
-        """Fence every other writer with this transactional id. RetriableError: the brokers did not answer in time."""
+        """Fence all other writers of this transactional id. Raise RetriableError if brokers did not answer in time."""
         self._thread.submit(self._claim, deadline).result()
 
     def put_all(self, records: Sequence[KeyValue]) -> Future[None]:
-        """Write all or nothing. FencedError: another one has claimed the topic; claim again to write again."""
+        """Write all records or none. The future fails with FencedError if another writer has claimed the id since."""
         return self._thread.submit(self._write, list(records))
 
     def close(self) -> None:
-        """Let go of the claim."""
+        """Close the producer."""
         self._thread.submit(self._drop)
         self._thread.shutdown(wait=True)
 

@@ -1,4 +1,4 @@
-"""Shares one question to a server among all who ask it at the same time. No answer is older than its caller's call.
+"""Asks a server once for all who ask the same at the same time. No answer is older than its caller's call.
 
 Hundreds of tasks that start together all ask where the offsets topic ends.
 """
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class SharedAnswer(Generic[T]):
-    """Asks for one caller at a time, and for those who came before the question was put. Any thread may call it."""
+    """Asks one question at a time, for all callers who came before it was put. Any thread may call it."""
 
     def __init__(self, ask: Callable[[Deadline], T]) -> None:
         self._ask = ask
@@ -25,12 +25,13 @@ class SharedAnswer(Generic[T]):
         self._counting = threading.Lock()
         self._calls = 0
         self._answered: tuple[int, T] | None = None
-        """Holds the number of the last call before the question that was answered last, and the answer."""
+        """Holds the last answer, and the number of the last call that came before its question."""
 
     def get(self, deadline: Deadline) -> T:
-        """Return an answer to a question that was put after this call began. RetriableError: others ask for too long.
+        """Return the answer to a question that was put after this call began.
 
-        What the question raises is for the caller that put it alone: the next one asks anew.
+        Raise RetriableError if another caller's question takes longer than the deadline. An error of a question is
+        raised only to the caller that put it; the next one asks anew.
         """
         with self._counting:
             self._calls += 1
