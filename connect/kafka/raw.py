@@ -1,4 +1,4 @@
-"""Records as Kafka has them: columns of bytes of one topic. No schemas, no conversion."""
+"""Holds records as Kafka has them: columns of bytes of one topic, without schemas and conversion."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TIME_OF_SENDING: Final = 0
-"""What librdkafka takes for "no timestamp", in all of its calls."""
+"""librdkafka takes this for "no timestamp", in all of its calls."""
 RawHeaders = Sequence[tuple[str, bytes | None]]
-"""The headers of one record, in order; a key may come more than once."""
+"""Holds the headers of one record, in order. A key may come more than once."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedHeaders(Sequence[RawHeaders]):
-    """The headers of some records that all have the same: they are sent without an object per record."""
+    """Holds the headers of records that all have the same ones, so that they are sent without an object per record."""
 
     headers: RawHeaders
     records: int
@@ -36,7 +36,7 @@ class SharedHeaders(Sequence[RawHeaders]):
     def __getitem__(self, index: int | slice) -> RawHeaders | SharedHeaders:
         if isinstance(index, slice):
             return SharedHeaders(self.headers, len(range(self.records)[index]))
-        range(self.records)[index]  # IndexError, where there is no such record
+        range(self.records)[index]  # raises IndexError if there is no such record
         return self.headers
 
 
@@ -44,9 +44,10 @@ class SharedHeaders(Sequence[RawHeaders]):
 class RawBatch:
     """Holds records of one topic, in order.
 
-    values: null is a tombstone. keys: None when no record has one. headers: one sequence per record, None when no
-    record has any. timestamps_ms: null is the time of sending. partition: to write to (None: by key), or read from.
-    offsets, next_offset: of what was read; offsets may have gaps (compaction, transaction markers).
+    A null in `values` is a tombstone. `keys` is None if no record has a key. `headers` has one sequence per record,
+    and is None if no record has headers. A null in `timestamps_ms` stands for the time of sending. `partition` is the
+    one to write to (None: by key), or the one that was read. Only read records have `offsets`, with `next_offset`
+    behind them; offsets may have gaps from compaction and transaction markers.
     """
 
     topic: str
@@ -108,7 +109,7 @@ def _size_bytes(array: pa.BinaryArray) -> int:
 
 
 def sent_time(timestamp_ms: int | None) -> int:
-    """Return a timestamp for librdkafka, which cannot write the first millisecond of 1970 and gets the next one."""
+    """Return a timestamp for librdkafka; 0, which it cannot write as a time, becomes 1."""
     return TIME_OF_SENDING if timestamp_ms is None else timestamp_ms or 1
 
 

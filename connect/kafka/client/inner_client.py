@@ -27,7 +27,7 @@ _AT_BYTES: Final = object.__basicsize__
 _POINTER_BYTES: Final = ctypes.sizeof(c_void_p)
 _KNOWN_MAJOR: Final = 2
 _CLIENT_BYTES: Final = 4096
-"""Functions such as rd_kafka_name read no more than these first bytes of the client (librdkafka 2.16)."""
+"""It is the number of bytes of the client that functions such as rd_kafka_name read at most (librdkafka 2.16)."""
 _CLIENT_ID: Final = "connect-inner-client"
 
 

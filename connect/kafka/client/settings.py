@@ -44,8 +44,7 @@ _COMMON: Final[Mapping[str, Value]] = {
 _SHARED: Final = "shared"
 _READER_RECONNECT_MS: Final = 100
 _MEMBER_RECONNECT_MS: Final = 500
-"""Consumers without brokers try them twice in this time, for ever. It is long, as a worker may have many sinks.
-"""
+"""This time is long, as a worker may have many sinks: consumers without brokers try them twice in it, for ever."""
 _PRODUCER: Final[Mapping[str, Value]] = {
     **_COMMON,
     "acks": "all",

@@ -1,4 +1,4 @@
-"""Writes single records into an internal topic, each with a future, or many in one transaction.
+"""Puts single records into an internal topic, each with a future, or many in one transaction.
 
 Rows of connectors are written by `connect.kafka.produce`.
 """
@@ -27,7 +27,7 @@ _TRANSACTION_S: Final = 30.0
 
 
 class RecordWriter:
-    """Writes records one by one. Thread-safe; the futures end on the producer's thread."""
+    """Puts records into a topic one by one. It is thread-safe; the futures end on the producer's thread."""
 
     def __init__(self, topic: str, producer: Settings | SharedProducer) -> None:
         """Take a topic. `producer` holds a producer's settings, or is a shared producer, which `close` leaves open."""
@@ -69,7 +69,7 @@ class RecordWriter:
 
 
 class TransactionWriter:
-    """Writes several records in one transaction; its thread runs one transaction after the other.
+    """Puts several records into a topic in one transaction; its thread runs one transaction after the other.
 
     Whoever has claimed the transactional id last may write. All others get FencedError.
     """

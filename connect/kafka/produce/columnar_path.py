@@ -33,7 +33,7 @@ Words = npt.NDArray[np.uint64]
 _ANY_PARTITION: Final = -1
 _COPY: Final = 0x2
 _CHUNK: Final = 16_384
-"""One call hands over so many rows: a message array of 1.2 MB."""
+"""One call hands over at most so many rows; their message array has 1.2 MB."""
 
 _MESSAGE: Final = np.dtype({
     "names": ["err", "payload", "len", "key", "key_len", "opaque"],
@@ -53,7 +53,7 @@ _TOPIC, _PARTITION, _VALUE, _KEY, _OPAQUE, _FLAGS, _TIMESTAMP, _HEADER = 2, 3, 4
 _ROW_FIELDS: Final = np.array([_TOPIC, _PARTITION, _VALUE, _KEY, _FLAGS, _TIMESTAMP, _OPAQUE], np.int32)
 
 _NOTHING: Final = ctypes.create_string_buffer(1)
-"""Where an empty value points: a null pointer would make it a tombstone."""
+"""An empty value points here, as a null pointer would make it a tombstone."""
 _EMPTY: Final = ctypes.addressof(_NOTHING)
 
 
@@ -82,11 +82,11 @@ class ColumnarPath:
         return done - start
 
     def prepare(self) -> None:
-        """Meet the brokers."""
+        """See `ProducerPath`."""
         self._native.prepare()
 
     def poll(self) -> None:
-        """Serve what there is."""
+        """See `ProducerPath`."""
         while self._native.serve():
             pass
         if self._native.rows is not None:
@@ -187,7 +187,7 @@ class ColumnarPath:
         return len(batch)
 
     def _fields(self, batch: RawBatch, opaque: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], object]:
-        """Return the arguments of all rows, where each row's begin, and what must live as long as they are used."""
+        """Return all rows' arguments, where each row's begin, and an object that must live as long as they do."""
         rows, own = len(batch), len(_ROW_FIELDS)
         headers = batch.headers if batch.headers is not None else [()] * rows
         starts = np.zeros(rows + 1, np.int64)
@@ -216,7 +216,7 @@ class ColumnarPath:
 
 
 def _fill_headers(fields: npt.NDArray[Any], at: npt.NDArray[np.int64], headers: Sequence[RawHeaders]) -> object:
-    """Fill in the headers, which are few and Python objects already; only their addresses are computed by column."""
+    """Fill in the headers, which are few and Python objects anyway. Only their addresses are computed by column."""
     flat = list(chain.from_iterable(headers))
     names = [name.encode() + b"\0" for name, _ in flat]
     values = [value if value is not None else b"" for _, value in flat]

@@ -1,4 +1,4 @@
-"""A librdkafka producer of our own, which calls no Python per record and gives events only for what failed."""
+"""Makes a librdkafka producer of our own, which calls no Python per record and reports failed records only."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _PURGE_QUEUE: Final = 0x1
 _PURGE_ALL: Final = 0x3
 _TEXT_BYTES: Final = 512
 _TICK_MS: Final = 5
-"""Acknowledged rows make no event, so their number has to be asked for."""
+"""The number of acknowledged rows is asked for so many milliseconds apart, as they make no event."""
 _LIBRARY_LINGER_MS: Final = 5000.0
-"""librdkafka's own linger.ms where native code sends in its place: should that fail, rows leave by then."""
+"""librdkafka's linger.ms is this where native code decides when to send. If that fails, rows are sent by then."""
 _LIBRARY_DEFAULT_LINGER_MS: Final = 5.0
 _BATCH_BYTES: Final = 1_000_000
-"""librdkafka's batch.size is this where none is given."""
+"""librdkafka's batch.size has this default."""
 _LEVELS: Final = (
     logging.CRITICAL, logging.CRITICAL, logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.INFO,
     logging.DEBUG,
 )  # fmt: skip
-"""Holds Python's log level for each of syslog's."""
+"""Holds Python's log level for each level of syslog."""
 
 
 class NativeProducer:
@@ -50,16 +50,16 @@ class NativeProducer:
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._lib = library()
         self.rows: native.RowSender | None = None
-        """Queues rows without a copy; None: this takes native code, which is not there."""
+        """Queues rows without a copy; None where native code is not installed."""
         self.copied: native.RowSender | ReportedRows
-        """Counts rows that librdkafka copies."""
+        """Counts the rows that librdkafka copies."""
         self._client = self._made(settings)
         self._queue = self._lib.rd_kafka_queue_get_main(self._client)
         self._lib.rd_kafka_set_log_queue(self._client, self._queue)
         self._log = client_logger("producer")
         self._topics: dict[str, int] = {}
         self.failure: Undelivered | None = None
-        """The first row that was not delivered."""
+        """Holds the first row that was not delivered."""
 
     @property
     def handle(self) -> int:
@@ -67,7 +67,7 @@ class NativeProducer:
         return self._client
 
     def topic(self, name: str) -> int:
-        """Return the topic's rd_kafka_topic_t, which is kept until close."""
+        """Return the topic's rd_kafka_topic_t, which is valid until `close`."""
         found = self._topics.get(name)
         if found is None:
             found = self._lib.rd_kafka_topic_new(self._client, name.encode(), None)
@@ -90,7 +90,7 @@ class NativeProducer:
         return cause
 
     def outstanding(self) -> int:
-        """Return the number of rows that are queued or on the way, and events that were not served."""
+        """Return the number of rows that are queued or on the way, plus that of events that were not served."""
         return int(self._lib.rd_kafka_outq_len(self._client))
 
     def serve(self, timeout_ms: int = 0) -> bool:
@@ -109,7 +109,7 @@ class NativeProducer:
         return True
 
     def drain(self, rows: int, timeout_s: float) -> None:
-        """Serve events until at most `rows` are outstanding or the time is over."""
+        """Serve events until at most `rows` rows are outstanding or the time is over."""
         if rows == 0 and self.rows is not None:
             self.rows.hurry()
         end_s = time.monotonic() + timeout_s
@@ -123,7 +123,7 @@ class NativeProducer:
             pass
 
     def init_transactions(self, timeout_s: float) -> None:
-        """See rdkafka.h; KafkaException tells whether to retry or to abort."""
+        """See rdkafka.h. Raise KafkaException, which tells if to retry or to abort."""
         raise_error(self._lib.rd_kafka_init_transactions(self._client, int(timeout_s * 1000)))
 
     def begin_transaction(self) -> None:
@@ -131,7 +131,7 @@ class NativeProducer:
         raise_error(self._lib.rd_kafka_begin_transaction(self._client))
 
     def commit_transaction(self, timeout_s: float) -> None:
-        """See rdkafka.h. Everything must be delivered before: librdkafka's own flush serves no events."""
+        """See rdkafka.h. All rows must be delivered before, as librdkafka's own flush serves no events."""
         raise_error(self._lib.rd_kafka_commit_transaction(self._client, int(timeout_s * 1000)))
 
     def abort_transaction(self, timeout_s: float) -> None:
@@ -197,7 +197,7 @@ class NativeProducer:
 
 
 def _library_linger_ms(settings: Mapping[str, str | int | float | bool], linger_ms: float) -> float:
-    # Rows may not time out while they linger, which librdkafka refuses.
+    # librdkafka refuses a time-out of rows that is shorter than the linger.
     ends = [float(settings.get("message.timeout.ms", 0))]
     if "transactional.id" in settings:
         ends.append(float(settings.get("transaction.timeout.ms", 60_000)))

@@ -1,4 +1,4 @@
-"""Hands rows to librdkafka one by one by confluent_kafka's `produce`: public API only, Python objects per row."""
+"""Hands rows to librdkafka one by one with confluent_kafka's `produce`: by public API only, with objects per row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ANY_PARTITION = -1
 
 
 class _Reports:
-    """What librdkafka said; apart from the path so that no reference cycle keeps the client alive after close."""
+    """Holds librdkafka's reports. It is a separate object, so that no reference cycle keeps a closed client alive."""
 
     def __init__(self) -> None:
         self.failure: Undelivered | None = None
@@ -58,10 +58,10 @@ class PlainPath:
         return self._producer
 
     def prepare(self) -> None:
-        """Do nothing: rows meet the brokers."""
+        """Do nothing, as the first rows make the client connect."""
 
     def enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
-        """Queue rows from `start` on. The rows before a refused one stay queued."""
+        """Queue rows from `start` on. If one is refused, the rows before it stay queued."""
         rest = batch.slice(start, len(batch))
         produce, topic = self._client.produce, rest.topic
         partition = _ANY_PARTITION if rest.partition is None else rest.partition
@@ -92,7 +92,7 @@ class PlainPath:
         self._serve(0)
 
     def drain(self, rows: int, timeout_s: float) -> None:
-        """Serve delivery reports until few enough rows are outstanding."""
+        """Serve delivery reports until at most `rows` rows are outstanding or the time is over."""
         end_s = time.monotonic() + timeout_s
         while len(self._client) > rows and (left_s := end_s - time.monotonic()) > 0:
             self._serve(left_s)
@@ -133,7 +133,7 @@ class PlainPath:
         self._reports.failure = None
 
     def close(self) -> None:
-        """Free the client: without the last reference librdkafka ends at once, which its own `close` does not."""
+        """Free the client by dropping the last reference. Its own `close` would not end librdkafka at once."""
         self._producer = None
 
     def _serve(self, timeout_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Producers of tasks that send little share a client with their neighbours; who sends more gets one alone.
+"""Lets tasks that send little share a Kafka client; a task that sends more gets a client of its own.
 
 A client costs three threads, a connection per broker and half a megabyte, whether it sends or not, and a worker may
 have hundreds of sources of which few are busy at a time.
@@ -25,36 +25,36 @@ from connect.lib.deadline import Deadline
 
 LITTLE_ROWS: Final = 1000
 LITTLE_BYTES: Final = 1024 * 1024
-"""What may be sent in a second, and wait for acknowledgement, through a client that is shared."""
+"""A task may send so many bytes a second through a shared client, and have so many waiting for acknowledgement."""
 ALONE_S: Final = 60.0
-"""A client that sent nothing for so long is closed, and its owner shares one again."""
+"""A client of one task that sent nothing for so many seconds is closed, and the task shares one again."""
 _WINDOW_S: Final = 1.0
 _WAIT_S: Final = 0.1
 _GIVEN_UP: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - its own codes
 
 
 class RowProducer(Protocol):
-    """What `BatchProducer` and `PooledProducer` have in common; owned by one thread."""
+    """Defines what `BatchProducer` and `PooledProducer` have in common. Owned by one thread."""
 
     @property
     def outstanding(self) -> int:
         """Return the number of rows that were taken and are not acknowledged yet."""
 
     def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
-        """Queue all rows in order; `receipt` is told of those that are acknowledged, by `check` at the latest."""
+        """Queue all rows in order. Acknowledged rows are counted in `receipt`, by `check` at the latest."""
 
     def check(self) -> None:
         """Raise the first error of a row that was not delivered."""
 
     def flush(self, deadline: Deadline) -> None:
-        """Return when every row taken is acknowledged."""
+        """Return when all queued rows are acknowledged."""
 
     def close(self, timeout_s: float = 0.0) -> None:
         """Wait at most `timeout_s` for acknowledgements, then drop the rest and free all."""
 
 
 class ProducerPool:
-    """The clients that are shared, one for equal settings. Any thread may call it."""
+    """Keeps the shared clients, one for equal settings. Any thread may call it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # tasks begin and end on their own threads
@@ -62,7 +62,7 @@ class ProducerPool:
         self._users: dict[SharedProducer, int] = {}
 
     def take(self, settings: Settings) -> SharedProducer:
-        """Return the client with these settings; give it back."""
+        """Return the client with these settings. It has to be given back."""
         key = frozenset(settings.items())
         with self._lock:
             shared = self._shared.get(key)
@@ -83,15 +83,15 @@ class ProducerPool:
 
 
 class PooledProducer:
-    """Sends as `BatchProducer` does, through a shared client as long as that is little; owned by one thread.
+    """Sends as `BatchProducer` does, through a shared client as long as it sends little. Owned by one thread.
 
-    Rows stay in order when the client changes: everything is acknowledged before. A row that fails fails its owner
-    alone. When an owner has to leave before its rows are acknowledged, or the client ends of itself, all owners
-    that have rows on the way hear an error: they read those rows again.
+    Rows stay in order when the client changes, as all are acknowledged before. A row that fails is an error of its
+    owner alone. If an owner closes before its rows are acknowledged, or the client ends by itself, all owners with rows
+    on the way get an error, and read those rows again.
     """
 
     def __init__(self, pool: ProducerPool, shared: Settings, alone: Settings) -> None:
-        """Take the settings of the shared client and of the one that this producer would have alone."""
+        """Take the settings of the shared client, and of the client that this producer would have alone."""
         self._pool = pool
         self._settings = (shared, alone)
         self._alone: BatchProducer | None = None
@@ -115,7 +115,7 @@ class PooledProducer:
         return self._alone.outstanding if self._alone is not None else self._waiting_rows
 
     def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
-        """Queue all rows in order. PartlySentError: no room inside the deadline; the same batch again adds the rest."""
+        """Queue all rows in order. Raise PartlySentError at the deadline; the same batch again adds the rest."""
         start = self._partly[1] if self._partly is not None and self._partly[0] is batch else 0
         self._partly = None
         rest = batch.slice(start, len(batch)) if start else batch
@@ -133,7 +133,7 @@ class PooledProducer:
             raise
 
     def check(self) -> None:
-        """Raise the first error of a row that was not delivered. Called from time to time, also without rows."""
+        """Raise the first error of a row that was not delivered. Call it from time to time, also without rows."""
         if self._alone is not None:
             self._alone.check()
             if time.monotonic() - self._sent_s >= ALONE_S and not self._alone.outstanding:
@@ -148,7 +148,7 @@ class PooledProducer:
             raise undelivered(error, doing, self._needs(self._failure.topic), in_transaction=False)
 
     def flush(self, deadline: Deadline) -> None:
-        """Return when every row taken is acknowledged. RetriableError: not by the deadline; nothing is lost yet."""
+        """Return when all queued rows are acknowledged. Raise RetriableError at the deadline; nothing is lost then."""
         if self._alone is not None:
             self._alone.flush(deadline)
             return
@@ -168,14 +168,14 @@ class PooledProducer:
         shared, self._shared = self._shared, None
         if shared is None:
             return
-        # The ledger knows which rows were acknowledged; the others are sent again. After a row that failed the rest is
-        # waited for all the same: neighbours would pay for them.
+        # The ledger knows which rows were acknowledged; the others are sent again. The rest is waited for also after a
+        # row that failed, as otherwise the client's other owners would get errors.
         deadline = Deadline.after(timeout_s)
         with self._changed:
             while self._waiting_rows and not deadline.expired:
                 self._changed.wait(min(_WAIT_S, deadline.remaining_s))
         if self._waiting_rows:
-            # Sent later, they could end up behind rows of this owner's next life.
+            # If they were sent later, they could come behind rows that this owner sends after its restart.
             shared.give_up("a task ended before its rows were acknowledged")
         self._pool.give_back(shared)
 
@@ -244,7 +244,7 @@ class PooledProducer:
             receipt.expect()
 
     def _done_with(self, receipt: Receipt | None, size_bytes: int) -> None:
-        """Wait for a row no longer; None: it is not in Kafka, and its receipt stays open."""
+        """Stop waiting for a row. Without `receipt` the row is not in Kafka, and its receipt stays open."""
         with self._changed:
             self._waiting_rows -= 1
             self._waiting_bytes -= size_bytes

@@ -1,6 +1,6 @@
-"""Sends columns of bytes into Kafka: queueing, back-pressure, delivery errors, transactions.
+"""Sends columns of bytes to Kafka, with queueing, back-pressure, delivery errors and transactions.
 
-Never retries a task's work.
+It does not repeat a task's work after an error.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from connect.lib.deadline import Deadline
 Settings = Mapping[str, str | int | float | bool]
 
 _WAIT_S: Final = 0.1
-"""How long one wait for delivery events may last, so that a stop is seen soon."""
+"""One wait for delivery events lasts at most so long, so that a stop is seen soon."""
 _CONSEQUENCES: Final = frozenset({KafkaError._STATE, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - librdkafka's own codes begin so
-"""What rows get that come, or wait, after the error by which a transaction has failed."""
+"""Rows get these errors if they wait, or come, after the error by which a transaction has failed."""
 _BEGUN_S: Final = 5.0
-"""How long an abort waits for its rows; the brokers know of a new transaction's partitions well before."""
+"""An abort waits for its rows for so long; brokers know a new transaction's partitions well before."""
 _LEFT_OPEN_S: Final = 5.0
-"""How long `close` tries to abort a transaction that is open."""
+"""The time is in seconds: for so long `close` tries to abort an open transaction."""
 
 
 class ProducerPath(Protocol):
-    """Defines how rows get into librdkafka. Raises KafkaException; the BatchProducer translates."""
+    """Defines how rows get into librdkafka. Raises KafkaException, which BatchProducer translates."""
 
     def prepare(self) -> None:
-        """Meet the brokers, in a short time or not at all."""
+        """Make the client connect, if brokers answer within a short time."""
 
     def enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
-        """Queue rows from `start` on, in order, until done or the queue is full. Return the number of rows queued.
+        """Queue rows from `start` on, in order, until the queue is full. Return the number of rows that were queued.
 
-        `receipt` hears of their acknowledgements, while `poll` runs.
+        Their acknowledgements are counted in `receipt` while `poll` runs.
         """
 
     def poll(self) -> None:
         """Serve delivery reports and errors without waiting."""
 
     def drain(self, rows: int, timeout_s: float) -> None:
-        """Serve delivery reports until at most `rows` are outstanding or the time is over."""
+        """Serve delivery reports until at most `rows` rows are outstanding or the time is over."""
 
     def failure(self) -> Undelivered | None:
         """Return the first row that was not delivered; None as long as there is none."""
@@ -60,7 +60,7 @@ class ProducerPath(Protocol):
         """Return the number of rows that are queued or on the way."""
 
     def purge(self) -> None:
-        """Throw away what is queued or on the way."""
+        """Drop rows that are queued or on the way."""
 
     def init_transactions(self, timeout_s: float) -> None:
         """Fence older producers of this transactional id."""
@@ -119,7 +119,7 @@ class BatchProducer:
         """Tells that a transaction is open that nobody has tried to abort."""
 
     def prepare(self) -> None:
-        """Get ready to send, within half a second; brokers that are away are no error yet."""
+        """Prepare to send, within half a second. Brokers that are away are no error yet."""
         self._path.prepare()
 
     @property
@@ -128,10 +128,10 @@ class BatchProducer:
         return self._path.outstanding()
 
     def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
-        """Queue all rows in order; returns before they are acknowledged, of which `receipt` is told in time.
+        """Queue all rows in order. Return before they are acknowledged, which is counted in `receipt` later.
 
-        A full queue is waited for inside the deadline. PartlySentError when it passes: call again with the *same* batch
-        object, and only the rows that were not taken yet are added. Other errors: see `check`.
+        Wait for a full queue until the deadline, then raise PartlySentError: call again with the *same* batch object,
+        which adds only the rows that are not queued yet. For other errors see `check`.
         """
         start = self._partly[1] if self._partly is not None and self._partly[0] is batch else 0
         self._partly = None
@@ -151,11 +151,11 @@ class BatchProducer:
                     f" were taken, {self.outstanding} rows wait for the brokers.",
                     sent=start,
                 )
-            # A quarter at a time: filling up slot by slot would slice the batch anew for each of them.
+            # Wait for a quarter of the queue: refilling slot by slot would slice the batch anew for each slot.
             self._path.drain(self.outstanding * 3 // 4, min(_WAIT_S, deadline.remaining_s))
 
     def check(self) -> None:
-        """Serve delivery reports without waiting; raise the first error of a row that was not delivered."""
+        """Serve delivery reports without waiting, and raise the first error of a row that was not delivered."""
         self._path.poll()
         fatal = self._path.fatal()
         if fatal is not None:
@@ -167,7 +167,7 @@ class BatchProducer:
             raise undelivered(cause, failure.doing, needs, in_transaction=self._transactional)
 
     def flush(self, deadline: Deadline) -> None:
-        """Return when every row taken is acknowledged. RetriableError: not by the deadline; nothing is lost yet."""
+        """Return when all queued rows are acknowledged. Raise RetriableError at the deadline; nothing is lost then."""
         while True:
             self.check()
             waiting = self.outstanding
@@ -178,31 +178,31 @@ class BatchProducer:
             self._path.drain(0, min(_WAIT_S, deadline.remaining_s))
 
     def init_transactions(self, deadline: Deadline) -> None:
-        """Fence older producers with this transactional id, finish or abort what they left. Once, before `begin`."""
+        """Fence older producers of this transactional id, and end their transactions. Call it once, before `begin`."""
         self._transact("initialising transactions", self._path.init_transactions, deadline)
 
     def begin(self) -> None:
-        """Open a transaction: rows sent from now on are in it."""
+        """Open a transaction, which contains the rows that are sent from now on."""
         self._topics.clear()
         with translated("opening a transaction", self._needs()):
             self._path.begin_transaction()
         self._is_left_open = True
 
     def commit(self, deadline: Deadline) -> None:
-        """Flush and commit. RetriableError: call again. AbortableError: abort, then do the work again."""
+        """Flush and commit. After a RetriableError call it again; after an AbortableError abort and repeat the work."""
         self.flush(deadline)
         self._transact("committing a transaction", self._path.commit_transaction, deadline)
         self._is_left_open = False
 
     def abort(self, deadline: Deadline) -> None:
-        """Throw away the open transaction: nobody reads its rows. RetriableError: call again."""
+        """Abort the open transaction, so that nobody reads its rows. After a RetriableError call it again."""
         self._partly = None
         self._is_left_open = False
         self._await_begun(deadline.sooner(_BEGUN_S))
         self._transact("aborting a transaction", self._path.abort_transaction, deadline)
 
     def purge(self) -> None:
-        """Throw away all rows that are not acknowledged, for a kill: a restart sends them again."""
+        """Drop all rows that are not acknowledged, as the task is killed. A restart sends them again."""
         self._partly = None
         self._purged = True
         self._path.purge()
@@ -210,12 +210,12 @@ class BatchProducer:
     def close(self, timeout_s: float = 0.0) -> None:
         """Wait at most `timeout_s` for acknowledgements, then drop the rest and free all. May be called twice.
 
-        A transaction that is open is aborted: readers of committed records would wait for it until it times out.
+        An open transaction is aborted, as readers of committed records would wait for it until it times out.
         """
         if self._closed:
             return
         if self._is_left_open and not self._purged:
-            with suppress(ConnectError):  # The next owner of the id ends it, or else its timeout does.
+            with suppress(ConnectError):  # The next owner of the id ends the transaction, or else its time-out does.
                 self.abort(Deadline.after(_LEFT_OPEN_S))
         with suppress(ConnectError):  # The ledger knows which rows were acknowledged; the others are sent again.
             self.flush(Deadline.after(timeout_s))
@@ -233,10 +233,10 @@ class BatchProducer:
             raise self._refused(self._cause(error.args[0]), batch) from error
 
     def _cause(self, error: KafkaError) -> KafkaError:
-        """Return why librdkafka has given up the open transaction, where it only tells that it did.
+        """Return the error for which librdkafka has given up the open transaction.
 
-        It takes no more rows then, and throws away those that it has; only another call tells the first error. A
-        transaction cannot begin inside of an open one, so this call changes nothing.
+        After that error librdkafka drops rows and takes no more, and only another call tells the error. This calls
+        `begin_transaction`, which changes nothing, as a transaction cannot begin inside of an open one.
         """
         if not self._transactional or self._purged or error.code() not in _CONSEQUENCES:
             return error
@@ -253,7 +253,7 @@ class BatchProducer:
     def _refused(self, error: KafkaError, batch: RawBatch) -> ConnectError:
         """Return the error for a row that librdkafka did not take.
 
-        The largest row is named, as the refused one is not known on every path.
+        It names the largest row, as the refused one is not known on every path.
         """
         what = f"topic {batch.topic}"
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
@@ -265,8 +265,8 @@ class BatchProducer:
     def _await_begun(self, deadline: Deadline) -> None:
         """Wait until the transaction's rows are acknowledged, or one failed.
 
-        A broker that is still ending the transaction before does not know of this one yet; librdkafka would ask it to
-        abort all the same, and that answer (INVALID_TXN_STATE) ends the producer for good.
+        A broker that is still ending the previous transaction does not know this one yet. librdkafka would ask it to
+        abort all the same, and its answer (INVALID_TXN_STATE) would end the producer for good.
         """
         while self.outstanding and self._path.failure() is None and self._path.fatal() is None:
             if deadline.expired:
@@ -274,7 +274,7 @@ class BatchProducer:
             self._path.drain(0, min(_WAIT_S, deadline.remaining_s))
 
     def _transact(self, doing: str, call: Callable[[float], None], deadline: Deadline) -> None:
-        """Call with short timeouts, so that a stop is seen; librdkafka resumes the same call where it was."""
+        """Repeat a call with short time-outs, so that a stop is seen. librdkafka resumes the call where it was."""
         while True:
             began_s = time.monotonic()
             try:

@@ -1,4 +1,4 @@
-"""Tells what of the rows that were sent waits for Kafka's acknowledgement, or failed. It has no I/O and no clock."""
+"""Counts the sent rows that Kafka has not acknowledged yet, and describes failed ones. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError
 
 
 class Undelivered(NamedTuple):
-    """A row that Kafka did not take after all."""
+    """Describes a row that was queued and then not delivered."""
 
     error: KafkaError
     topic: str
@@ -16,14 +16,14 @@ class Undelivered(NamedTuple):
 
     @property
     def doing(self) -> str:
-        """Return what was tried, as errors say it."""
+        """Return what was tried, as a phrase for errors."""
         return f"writing to topic {self.topic} (record of {self.size_bytes} bytes)"
 
 
 class Receipt:
-    """Counts what a sender queues for it and what Kafka acknowledges, in parts of any size.
+    """Counts parts of rows, of any size, that a sender queues and that Kafka acknowledges.
 
-    A part with a row that failed is never acknowledged, and so the receipt is never settled. One thread at a time.
+    A part with a failed row is never acknowledged, so its receipt is never settled. One thread may use it at a time.
     """
 
     def __init__(self) -> None:
@@ -34,10 +34,10 @@ class Receipt:
         self._open_parts += 1
 
     def acknowledge(self) -> None:
-        """Take note that every row of a part is in Kafka, or was not queued after all."""
+        """Take note that all rows of a part are in Kafka, or were not queued after all."""
         self._open_parts -= 1
 
     @property
     def is_settled(self) -> bool:
-        """Return True if every row is in Kafka. As of the last time that its producer was asked to `check`."""
+        """Return True if all rows are in Kafka, as of the last `check` of the producer."""
         return self._open_parts == 0

@@ -1,4 +1,4 @@
-"""Rows are counted by librdkafka's delivery reports: the twin of `connect.native.RowSender` without native code."""
+"""Counts rows by librdkafka's delivery reports, as `connect.native.RowSender` does with native code."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ReportedRows:
         self._open: dict[int, _Open] = {}
 
     def queue(self, rows: int, queue: Callable[[int], int], on_acknowledged: Callable[[], None]) -> int:
-        """Have `queue` take up to `rows` rows under a number that it gets. Return how many it took.
+        """Call `queue` with a new number, under which it queues up to `rows` rows. Return how many it queued.
 
-        `on_acknowledged` is called once all that were taken are in Kafka.
+        `on_acknowledged` is called once all these rows are in Kafka.
         """
         number = next(self._numbers)
         self._open[number] = _Open(rows, on_acknowledged)

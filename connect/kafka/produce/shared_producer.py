@@ -1,4 +1,4 @@
-"""One librdkafka client sends single records of many owners, and tells each of its own records' delivery."""
+"""Sends single records of many owners by one librdkafka client, and tells each owner of their delivery."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from connect.kafka.raw import TIME_OF_SENDING
 
 Settings = Mapping[str, str | int | float | bool]
 OnDelivery = Callable[[KafkaError | None, Message], None]
-"""Hears of each record once, on the producer's thread; must return at once."""
+"""Is called once for each record, on the producer's thread, and must return at once."""
 
 _LOG = logging.getLogger("connect.kafka.produce.shared_producer")
 _POLL_S: Final = 0.25
@@ -27,14 +27,14 @@ ANY_PARTITION: Final = -1
 
 
 class SharedProducer:
-    """Any thread may call it. A thread of its own serves the delivery reports.
+    """Sends records for any thread. A thread of its own serves the delivery reports.
 
-    It outlives fatal errors: what was on the way fails, and what comes later goes through a new client.
+    It survives fatal errors: records on the way fail, and later records go through a new client.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.needs = Needs.of(settings, "Write")
-        """What it does at the brokers, without the topics."""
+        """Holds the rights that the client needs, without the topics."""
         self._settings = {
             **{key: value for key, value in settings.items() if key != "producer.path"},
             "linger.ms": _LINGER_MS,  # single records wait for no company
@@ -59,9 +59,9 @@ class SharedProducer:
         timestamp_ms: int = TIME_OF_SENDING,
         headers: Sequence[tuple[str, bytes | None]] = (),
     ) -> None:
-        """Queue a record. KafkaException: it is refused; BufferError: the queue is full; nothing is heard then.
+        """Queue a record. For `timestamp_ms` see `sent_time`.
 
-        `timestamp_ms`: see `sent_time`.
+        Raise KafkaException if it is refused, BufferError if the queue is full; then `on_delivery` is not called.
         """
         with self._lock:  # a client that is replaced meanwhile would forget the record and tell nobody
             self._live().produce(
@@ -70,12 +70,12 @@ class SharedProducer:
             )  # fmt: skip
 
     def give_up(self, reason: str) -> None:
-        """Fail all that is on the way, whoever's it is: what one owner cannot wait for must not be sent later."""
+        """Fail all records on the way, of all owners, as those that an owner gives up must not be sent later."""
         with self._lock:
             self._replace(reason)
 
     def close(self, timeout_s: float) -> None:
-        """Wait for acknowledgements at most `timeout_s`, then fail what is left."""
+        """Wait at most `timeout_s` seconds for acknowledgements, then fail the records that are left."""
         self._client.flush(timeout_s)
         self._drop(self._client)
         self._stop.set()
