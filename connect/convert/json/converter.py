@@ -1,4 +1,4 @@
-"""org.apache.kafka.connect.json.JsonConverter over columns, with a row path that is exact in every case."""
+"""Converts columns as org.apache.kafka.connect.json.JsonConverter does, and rows where columns are not exact."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def json_header(config: JsonConfig, *, is_key: bool = False) -> ColumnHeaderConv
 class JsonConverter:
     """Converts columns to JSON bytes and back. Owned by one task thread.
 
-    A null row is a tombstone and becomes null bytes whatever its schema, where Java writes the four bytes `null`, an
-    envelope with a null payload or the schema's default: a Column has one kind of null. `encode_row` does as Java.
+    A null row is a tombstone and becomes null bytes, whatever its schema, as a Column has one kind of null. Java writes
+    the four bytes `null`, an envelope with a null payload, or the schema's default, as `encode_row` does.
 
-    A key has Java's bytes, as partitions and compaction go by them; so has a value with a schema, unless it holds
+    A key has Java's bytes, as partitions and compaction go by them. So has a value with a schema, unless it holds
     decimals as numbers.
     """
 
@@ -139,7 +139,7 @@ class JsonConverter:
                 # Java's doubles have no -0.0, so its rows are read one by one.
                 java = self._reading.java
                 rows = (lambda: self._decode_rows(payloads, None, enveloped=False)) if java else None
-                # What was read is JSON, so its own text, on one line, is the fastest way to write it as such again.
+                # The rows that were read are JSON, so their own text, on one line, is the fastest to write.
                 texts = None if java else lambda: payloads if is_compact else native.compact_json(payloads)
                 return Column(
                     None, len(array), arrow=lambda: array, rows=rows or (lambda: read_rows(payloads)), json=texts,

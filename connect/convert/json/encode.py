@@ -1,6 +1,6 @@
-"""Arrow columns to JSON texts, one per row, without a Python object per row but for strings that need escapes.
+"""Writes Arrow columns as JSON texts, one per row, with Python objects only for strings that need escapes.
 
-The bytes are those of `json_write`. Used where native code is not there, or leaves a type to others.
+The bytes are those of `connect.convert.json.write`. It is used without native code, or for types that that leaves out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOMENTS = {
     s.TIMESTAMP: (pa.timestamp("ms", "UTC"), pa.int64()),
 }  # fmt: skip
 _ESCAPED: Final = r'["\\\x00-\x1f\x{10000}-\x{10ffff}]'
-"""Matches what stands in a JSON string in another form."""
+"""Matches the characters that a JSON string escapes."""
 
 
 def encode_columns(array: pa.Array, schema: Schema, writing: Writing) -> pa.BinaryArray:

@@ -1,4 +1,4 @@
-"""Types that hold themselves: what is inside of the first value becomes JSON, see `connect.api.schema.recursive`."""
+"""Reads types that hold themselves: values inside of the first one become JSON, see `connect.api.schema.recursive`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RecursiveTexts:
         self._level += 1
         try:
             return texts_of(read(cursor), schema)
-        except RecursionError:  # levels of many collections each
+        except RecursionError:  # a level may consist of several nested collections
             return _failed(cursor)
         finally:
             self._level -= 1

@@ -1,4 +1,4 @@
-"""Types that hold themselves, written: the JSON inside of the first value becomes a value of its format again."""
+"""Writes types that hold themselves: the JSON inside of the first value becomes a value of the format again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RecursiveValues(Generic[Written]):
     ) -> None:
         """Take `make`, which gives the type's own schema and what writes it; it is called when the first value comes.
 
-        `nothing`: what no values are written as.
+        `nothing` is the result for no values.
         """
         self._make = make
         self._nothing = nothing

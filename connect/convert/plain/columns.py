@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 DOUBLE_EXACT = 2.0**53
-"""Integers beyond this are not all held by a double."""
+"""A double cannot hold all integers beyond this."""
 _BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _PADDING: Final = 64
 
 
 class NotColumnarError(Exception):
-    """The columnar path cannot prove that its result is exact; the row path decides. Never leaves the converter."""
+    """Says that the columnar path cannot prove its result exact, so the row path decides. No converter lets it out."""
 
 
 def struct_of(array: pa.StructArray, children: list[pa.Array], fields: list[pa.Field]) -> pa.StructArray:

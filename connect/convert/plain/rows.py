@@ -1,4 +1,4 @@
-"""The one loop of the row paths: convert every row, name those that cannot be."""
+"""Converts row by row, and names the rows that cannot be converted. All row paths use this loop."""
 
 from __future__ import annotations
 

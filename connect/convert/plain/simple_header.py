@@ -1,4 +1,4 @@
-"""org.apache.kafka.connect.storage.SimpleHeaderConverter: header values as text whose type is inferred when read."""
+"""Writes header values as text, and infers their types, as org.apache.kafka.connect.storage.SimpleHeaderConverter."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from connect.convert.vectors.cursor import Cursor, Positions, ordered_by_row, te
 from connect.convert.vectors.wire import FIXED32, FIXED64, LENGTH, wire_type
 
 Decoder = Callable[[Cursor], pa.Array]
-"""Reads the value at the cursor in every row; or, for a message, all that is left of every row."""
+"""Reads the value at the cursor in every row. A decoder of messages reads all that is left of every row."""
 
 _NUMBERS: Final[Mapping[str, pa.DataType]] = {
     "double": pa.float64(), "float": pa.float32(), "fixed64": pa.int64(), "sfixed64": pa.int64(),
@@ -32,7 +32,7 @@ _LOGICAL: Final[Mapping[str, Callable[[list[pa.Array], Cursor], pa.Array]]] = {
     n.DATE: logical.dates_of, n.TIME: logical.times_of, n.TIMESTAMP: logical.timestamps_of,
 }  # fmt: skip
 _WIDTHS: Final = {FIXED64: 8, FIXED32: 4}
-"""Bytes of a packed number, by its wire type; any other has the length that its groups have."""
+"""Holds the bytes of a packed number by its wire type. Numbers of other types are varints, whose length differs."""
 _INT32: Final = 1 << 31
 
 
@@ -56,7 +56,7 @@ def decoder(schema: Schema, message: ProtoMessage, settings: n.ProtobufSettings)
 
 @dataclass(slots=True)
 class _Found:
-    """Holds what was read of one field so far: the rows of every piece, and the piece."""
+    """Holds the pieces of one field that were read so far, with the rows of each piece."""
 
     places: list[Positions] = field(default_factory=list)
     pieces: list[pa.Array] = field(default_factory=list)
@@ -122,7 +122,7 @@ class _Plan:
         self._type = arrow_type(schema)
 
     def read(self, part: Cursor, wire: int, places: Positions, found: _Found) -> bool:
-        """Read the value that comes next; False when the wire type is not the field's, which it then is not."""
+        """Read the next value. Return False, and read nothing, if its wire type is not the field's."""
         if wire == wire_type(self.field.kind):
             found.add(places, self._value(part))
             return True

@@ -16,7 +16,7 @@ UNION_PREFIX: Final = f"{NAMESPACE}.Union."
 GENERALIZED_UNION, GENERALIZED_ENUM = "org.apache.kafka.connect.data.Union", "org.apache.kafka.connect.data.Enum"
 CONNECT_TYPE: Final = "connect.type"
 CONNECT_NAME: Final = "connect.name"
-"""Ours, for Debezium's types of times alone: Confluent's converter leaves the names of numbers and texts out."""
+"""This parameter is ours, for Debezium's time types. Confluent's converter writes no names of numbers and texts."""
 
 DECIMAL, DATE = "confluent.type.Decimal", "google.type.Date"
 TIME, TIMESTAMP = "google.type.TimeOfDay", "google.protobuf.Timestamp"

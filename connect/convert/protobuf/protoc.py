@@ -19,7 +19,7 @@ from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connect.lib import python_child
 
 OWN_NAME: Final = "connect_schema.proto"
-"""The name of a schema that is no file's; messages speak of its lines."""
+"""The schema itself, which has no file, gets this name; protoc's messages name its lines by it."""
 _TIMEOUT_S: Final = 60
 _NAME_CHARS: Final = 500
 _PART_BYTES: Final = 200

@@ -1,4 +1,4 @@
-"""The settings that all registry converters share, as Confluent declares them. No I/O.
+"""Declares the settings that all registry converters share, as Confluent does. No I/O.
 
 Source: io.confluent.kafka.serializers.AbstractKafkaSchemaSerDeConfig and SchemaRegistryClientConfig 8.3.
 """
@@ -39,9 +39,9 @@ def _check_strategy(name: str) -> str:
 
 
 def only(default: Any, instead: str) -> AfterValidator:
-    """Return a validator for a key of Confluent's of which only the default is to be had.
+    """Return a validator for a key of Confluent's of which only the default value is supported.
 
-    What it would change must not be left out unsaid.
+    Another value must be an error, as ignoring it would be silent.
     """
 
     def check(value: Any) -> Any:

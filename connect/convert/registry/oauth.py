@@ -27,7 +27,7 @@ _SHOWN_CHARS: Final = 300
 
 
 class TokenRefusedError(RetriableError):
-    """The issuer gives this worker no token. Retriable, as it is never about the rows."""
+    """Says that the issuer gives this worker no token. It is retriable, as it is never the fault of rows."""
 
 
 class OAuthTokens:

@@ -9,9 +9,9 @@ from typing import Final
 from connect.api.errors import SchemaError
 
 TYPES: Final = 10_000
-"""How many types a schema may hold, each as often as it is named."""
+"""A schema may hold at most so many types; each counts as often as it is named."""
 LEVELS: Final = 100
-"""How many types may lie inside one another."""
+"""At most so many types may lie inside one another."""
 
 
 class SchemaSize:

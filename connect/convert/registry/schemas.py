@@ -16,11 +16,11 @@ from connect.convert.registry.subjects import STRATEGIES
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 REFERENCES_DEEP: Final = 100
-"""How many references may follow one another; a registry's word is not trusted to end."""
+"""At most so many references may follow one another, as a registry is not trusted to end a chain."""
 REFERENCES: Final = 10_000
-"""How many schemas one may refer to."""
+"""A schema may refer to at most so many others."""
 REFERENCES_MIB: Final = 16
-"""How long their texts may be together: as one answer of a registry may be."""
+"""Their texts may have so many MiB together, as many as one answer of a registry."""
 
 
 class Recent(Generic[K, V]):
@@ -85,18 +85,18 @@ class Schemas:
         return self._client.by_id(schema_id)
 
     def version(self, schema_id: int, topic: str, record_name: str | None) -> int | None:
-        """Return the version of the subject that an id is.
+        """Return the version that a schema id has in its subject.
 
-        None: it is none of its, or the subject is not known without a record's name.
+        Return None if the subject does not have it, or is not known without a record's name.
         """
         if record_name is None and self._subject is not STRATEGIES[_TOPIC]:
             return None
         return self._client.version_of(schema_id, self._subject(topic, self._is_key, record_name))
 
     def references(self, schema: Registered) -> Sequence[tuple[str, Registered]]:
-        """Return by name what the schema refers to; each stands after all that it refers to itself.
+        """Return the schemas that the schema refers to, with their names; each stands behind those that it refers to.
 
-        SchemaError when the references have no end, or are very long.
+        Raise SchemaError if the references have no end, or are very long.
         """
         found: dict[str, Registered] = {}
         left_chars = REFERENCES_MIB << 20

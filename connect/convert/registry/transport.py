@@ -42,7 +42,7 @@ _REFUSAL: Final = TypeAdapter(_Refusal)
 
 
 class RegistryError(ConnectError):
-    """The registry refused a request; holds its HTTP status, its `error_code` and its own words."""
+    """Says that the registry refused a request, with its HTTP status, its `error_code` and its message."""
 
     def __init__(self, status: int, code: int, message: str) -> None:
         super().__init__(message)
@@ -51,14 +51,15 @@ class RegistryError(ConnectError):
 
 
 class RegistryUnusableError(RetriableError):
-    """The registry answers, but not to this worker: wrong credentials, or no registry at all.
+    """Says that the registry does not serve this worker: the credentials are wrong, or it is no registry at all.
 
-    Retriable, as it is never about the rows: they must not be dead-lettered for it. Trying again at once is no use.
+    It is retriable, as it is never the fault of rows, which must not become dead letters. Trying again at once does
+    not help.
     """
 
 
 class Transport:
-    """Requests to the first address that answers. Owned by one task thread."""
+    """Sends requests to the first address that answers. Owned by one task thread."""
 
     def __init__(self, config: RegistryConfig) -> None:
         urls = [url.rstrip("/") for url in config.url]
@@ -78,7 +79,7 @@ class Transport:
             self._headers |= {name: value for name, value in own.items() if value}
 
     def call(self, method: str, path: str, kind: TypeAdapter[T], body: Mapping[str, Any] | None = None) -> T:
-        """Return an answer of a kind. RegistryError: it refuses. RetriableError: no address answers."""
+        """Return an answer of type `kind`. Raise RegistryError if it refuses, RetriableError if no address answers."""
         first_s, most_s = self._wait_s
         for wait_s in islice(delays_s(most_s, initial_s=first_s), self._attempts - 1):
             try:
@@ -121,7 +122,7 @@ class Transport:
             answer = self._client.ask(method, url, headers=headers, body=data)
             if answer.status != 401:
                 break
-            # It may have been withdrawn before its time.
+            # The token may have been withdrawn before its end.
             self._tokens.forget()
         return answer
 

@@ -82,7 +82,7 @@ class Cursor:
     def items(self, width: int) -> tuple[Cursor, Positions]:
         """Return a cursor at each of the numbers that fill the rows, and the place of each one's row.
 
-        They are `width` bytes long; 0: as long as base 128 makes each.
+        They are `width` bytes long each, or varints for 0.
         """
         lengths = self.end - self.at
         places = np.repeat(np.arange(len(self)), lengths)
