@@ -1,4 +1,4 @@
-"""ExtractField: one field, by name or dotted path, becomes the whole key or value."""
+"""Replaces the whole key or value by one of its fields, given by name or dotted path (ExtractField)."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class _ExtractField:
         return row
 
     def _of_whole(self, column: Column) -> pa.Array | None:
-        """Return the field's column of maps without a schema that their columns tell exactly.
+        """Return the field's column of schemaless maps, if their columns tell it exactly.
 
-        None: `_of_map` decides.
+        None leaves it to `_of_map`.
         """
         import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Flatten: nested fields come to the top level under joined names. On Arrow no value is moved but for defaults."""
+"""Moves nested fields to the top level under joined names (Flatten). On Arrow only defaults change values."""
 
 from __future__ import annotations
 

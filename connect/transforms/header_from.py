@@ -1,4 +1,4 @@
-"""HeaderFrom: fields move or are copied into headers."""
+"""Moves or copies fields into headers (HeaderFrom)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HoistField: the whole key or value becomes the one field of a struct or map, nulls too."""
+"""Makes the whole key or value the only field of a struct or map, also if it is null (HoistField)."""
 
 from __future__ import annotations
 

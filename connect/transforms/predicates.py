@@ -1,4 +1,4 @@
-"""TopicNameMatches, HasHeaderKey, RecordIsTombstone, and Filter, which drops what a predicate selects."""
+"""Holds TopicNameMatches, HasHeaderKey and RecordIsTombstone, and Filter, which drops rows that a predicate selects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redact: fields whose names match are emptied, masked or hashed, at any depth of structs, maps and arrays."""
+"""Empties, masks or hashes fields whose names match, at any depth of structs, maps and arrays (Redact)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ReplaceField: drops and renames fields. On Arrow it moves columns and touches no value."""
+"""Drops and renames fields (ReplaceField). On Arrow it moves columns and touches no value."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class _ReplaceField:
 def _by_parent(config: ReplaceFieldConfig) -> dict[Path, _Fields]:
     """Return what to exclude, include and rename by parent.
 
-    A path that is included takes its parents along, and of them nothing else.
+    An included path keeps its parents, too, but none of their other fields.
     """
     groups: dict[Path, _Fields] = {}
     for name in config.exclude:

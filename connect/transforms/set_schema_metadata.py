@@ -1,4 +1,4 @@
-"""SetSchemaMetadata: another name and version for the schema of a struct; no value is touched but for defaults."""
+"""Gives a struct's schema another name and version (SetSchemaMetadata). Only defaults change values."""
 
 from __future__ import annotations
 

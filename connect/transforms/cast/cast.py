@@ -77,7 +77,7 @@ class _CastFields:
     def _column(self, array: pa.StructArray, schema: Schema, field: Field) -> pa.Array:
         column = column_of(array, schema, field, default=self._default)
         target = self._casts.get(field.name)
-        # What stands below a tombstone is no value: it may not be cast, nor refused.
+        # The slot of a tombstone may hold anything in Arrow. It is no value, so it is neither cast nor refused.
         return column if target is None else cast_column(masked_by(column, array), field.schema, target)
 
 
@@ -110,8 +110,8 @@ def _schema_of(schema: Schema, target: Type) -> Schema:
 def _whole_schema(schema: Schema, target: Type) -> Schema:
     """Return the schema of a whole key or value that was cast.
 
-    It keeps name, version, doc and parameters, unless they say that the value is a date or decimal: it is one no more.
-    Java keeps those too, and then fails to write the record.
+    It keeps name, version, doc and parameters, unless they say that the value is a date or decimal, which it no longer
+    is. Java keeps those too, and then fails to write the record.
     """
     made = _schema_of(schema, target)
     if schema.name in LOGICAL_NAMES:

@@ -95,7 +95,7 @@ def moment_text(ms: int) -> str:
 
 
 class _UnexpectedTypeError(Exception):
-    """Bytes are cast to strings only."""
+    """Says that a value is of a type that cannot be cast; bytes are cast to strings only."""
 
 
 def _container(value: Any) -> Type | None:

@@ -1,1 +1,1 @@
-"""Transforms whose code is the user's: Python functions and SQL."""
+"""Holds the transforms that run the user's code: Python functions and SQL."""

@@ -1,4 +1,4 @@
-"""Calls a function of the user's on each value or on the columns of a batch. An error that it raises is the row's."""
+"""Calls a user's function on each value or on the columns of a batch. Its errors make the row a bad row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FunctionFailedError(SchemaError):
-    """The function raised, or gave back what it must not."""
+    """Says that the function raised an error, or returned a value that it must not return."""
 
 
 class _PerRow:

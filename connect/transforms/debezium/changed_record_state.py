@@ -1,6 +1,6 @@
 """Names the columns that an update changed in headers (io.debezium.transforms.ExtractChangedRecordState).
 
-Source of the rules: Debezium 3's documentation. What is no update passes as it is.
+Source of the rules: Debezium 3's documentation. Records that are no updates pass unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from connect.transforms.settings.debezium_config import ExtractChangedRecordStat
 
 
 class ExtractChangedRecordState:
-    """Adds headers to updates that tell the row before. Owned by one task thread."""
+    """Adds headers to updates whose events hold the former row. Owned by one task thread."""
 
     def __init__(self, config: ExtractChangedRecordStateConfig) -> None:
         self._changed, self._unchanged = config.changed_header.strip(), config.unchanged_header.strip()

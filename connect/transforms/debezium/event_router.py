@@ -1,6 +1,6 @@
 """Routes rows of an outbox table as the events that they hold (io.debezium.transforms.outbox.EventRouter).
 
-Source of the rules: Debezium 3's documentation. What is no change event passes as it is, but for tombstones.
+Source of the rules: Debezium 3's documentation. Records that are no change events pass unchanged, except tombstones.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class EventRouter:
 
     def _parted(self, batch: Batch, outbox: _Outbox, routes: Sequence[str]) -> list[Batch]:
         """Return a batch for each route, partition and version, each with its rows in order."""
-        # Where a sink reads an outbox, the partition that was read stays.
+        # If a sink reads an outbox, rows keep the partition that they were read from.
         own = [None if batch.consumed is None else batch.partition] * len(batch)
         partitions = outbox.values(self._partition, Type.INT32) if self._partition else own
         none = [None] * len(batch)

@@ -1,4 +1,4 @@
-"""Stands where Debezium's OpenLineage does, which changes no record. It sends nothing to anybody."""
+"""Takes the place of Debezium's OpenLineage, which changes no record. It sends no lineage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from connect.transforms.settings.config import NoConfig
 
 
 class OpenLineage:
-    """Lets every batch through; that no lineage is sent, validation says by the connector's openlineage keys."""
+    """Passes every batch on unchanged. Validation says at the connector's openlineage keys that no lineage is sent."""
 
     def __init__(self, _: NoConfig) -> None:
         """Take no settings, as the transform has none."""

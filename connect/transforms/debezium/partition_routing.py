@@ -1,4 +1,4 @@
-"""Sends change events to the partition that some of their fields tell.
+"""Sends change events to partitions by the hash of some of their fields.
 
 Source of the rules: Debezium 3's documentation of io.debezium.transforms.partitions.PartitionRouting, and Java's of
 hashCode.
@@ -64,7 +64,7 @@ class PartitionRouting:
 
 
 def _hash_at(event: Mapping[str, Any], schema: Schema, path: Path) -> int | None:
-    """Return the hash of a field; None: the event has no such field, or it is null."""
+    """Return the hash of a field; None if the event has no such field, or the field is null."""
     value: Any = event
     for at, step in enumerate(path):
         if value is None:

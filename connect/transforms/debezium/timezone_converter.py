@@ -40,13 +40,13 @@ Convert = Callable[["pa.Array"], "pa.Array"]
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Tells which fields of `before`, `after` and `source` are converted. None: all that can be."""
+    """Tells which fields of `before`, `after` and `source` are converted. None stands for all fields of time types."""
 
     named: Collection[str] | None
     is_excluded: bool = False
 
     def takes(self, side: str, name: str) -> bool:
-        """Tell if a field is converted; those of `source` are when they are named alone."""
+        """Tell if a field is converted. Fields of `source` are converted only if they are named."""
         is_named = self.named is not None and (
             f"{side}.{name}" in self.named or (side != "source" and name in self.named)
         )
@@ -77,7 +77,7 @@ class TimezoneConverter:
         return [replace(batch, values=Column.from_arrow(events, schema))]
 
     def _choice(self, topic: str, table: str | None) -> _Choice | None:
-        """Return what is converted of a table's events; None: nothing."""
+        """Return which fields of a table's events are converted, or None."""
         if not self._rules:
             return _Choice(None)
         for prefix, name in (("topic", topic), ("source", table), ("", topic), ("", table)):
@@ -143,7 +143,7 @@ class TimezoneConverter:
         return local - offset + other, other
 
     def _time(self, local: dt.datetime, offset: dt.timedelta) -> tuple[dt.datetime, dt.timedelta]:
-        # A time of no day has the offset of this day.
+        # A time without a date has the offset of this day.
         other = dt.datetime.now(dt.UTC).astimezone(self._zone).utcoffset() or dt.timedelta()
         return local - offset + other, other
 
