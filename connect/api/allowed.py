@@ -1,4 +1,4 @@
-"""What a setting's value may be: its type, and checks that also say it: in REST answers, forms and the reference."""
+"""Defines which values a setting may have: types, and checks that REST answers, forms and the reference also show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ConfigType(StrEnum):
-    """ConfigDef's types that REST clients know; a further one would break them."""
+    """Holds ConfigDef's types. REST clients know these, and a further one would break them."""
 
     BOOLEAN = "BOOLEAN"
     STRING = "STRING"
@@ -68,7 +68,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class KeyValue:
-    """One setting's value as given and what is wrong with it; a secret's value is `[hidden]`."""
+    """Holds a setting's value as given, and its errors. A secret's value is `[hidden]`."""
 
     name: str
     value: str | None

@@ -23,7 +23,7 @@ class AllowedHosts:
     """Holds the machines that a configuration may name. Names count as they are written: nothing is looked up."""
 
     def __init__(self, listed: tuple[str, ...] | None) -> None:
-        """`listed`: as ALLOWED_HOSTS has them; None: every machine."""
+        """Take the entries of ALLOWED_HOSTS; None allows every machine."""
         self._listed = None if listed is None or ANY_HOST in listed else listed
 
     @classmethod
@@ -42,7 +42,7 @@ class AllowedHosts:
         return self._listed is None
 
     def problems(self, named: Iterable[tuple[str, str]]) -> Iterator[ConfigProblem]:
-        """Yield what is wrong with values behind their keys: URLs, or `host:port`, with commas between several."""
+        """Yield the problems of keys with their values: a URL or `host:port`, or several with commas between."""
         if self._listed is not None:
             for key, value in named:
                 yield from self._problems(key, value, self._listed)

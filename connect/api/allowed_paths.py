@@ -15,13 +15,13 @@ from connect.lib.secrets import HIDDEN
 from connect.lib.setting_text import parse_list
 
 ALLOWED_PATHS: Final = "allowed.paths"
-"""This key of the worker lists files, and folders with all in them."""
+"""This key of the worker lists files and folders. A folder stands for all in it, too."""
 PATH_CHARS_MAX: Final = 4096
-"""No system that is known takes a longer path."""
+"""Longer paths are refused; no known system takes them."""
 CLOSED: Final = "!"
-"""An entry that begins so is not allowed, with all in it, also where another entry has a folder above it."""
+"""An entry that begins so forbids a path and all in it, even if another entry allows a folder above it."""
 EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType({ALLOWED_PATHS: "/", ALLOWED_HOSTS: ANY_HOST})
-"""The leave of what a person runs by a command: it reaches what that person may."""
+"""A program that a person starts by a command gets these settings: it may reach all that the person may."""
 _PASSES_THROUGH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -33,11 +33,12 @@ def allowed_by(worker: Mapping[str, str]) -> AllowedPaths:
 
 
 class AllowedPaths:
-    """Holds the files, and folders with all in them, that a configuration may name. Links count as where they lead;
-    the state is on the disk, none is kept."""
+    """Holds the files, and folders with all in them, that a configuration may name.
+
+    Links count as the paths that they lead to. They are looked up on the disk at each call; nothing is cached."""
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
-        """Take the entries of the worker's list; what begins with `!` is left out of the others."""
+        """Take the entries of the worker's list; those that begin with `!` are excluded from the others."""
         self.paths = tuple(path for path in paths if path)
         self._open = tuple(path for path in self.paths if not path.startswith(CLOSED))
         self._closed = tuple(path.removeprefix(CLOSED) for path in self.paths if path.startswith(CLOSED))
@@ -48,14 +49,15 @@ class AllowedPaths:
 
     @property
     def folders(self) -> list[str]:
-        """Return those of the paths that are folders now, without links; in place of one with a closed folder in it,
-        what else it has now.
+        """Return those of the paths that are folders now, with links resolved.
+
+        In place of a folder with a closed folder in it stand the other folders in it.
         """
         return [str(path) for path in self._whole() if path.is_dir()]
 
     @property
     def files(self) -> list[str]:
-        """Return those of the paths that are files now, without links; see `folders`."""
+        """Return those of the paths that are files now, with links resolved; see `folders`."""
         return [str(path) for path in self._whole() if path.is_file()]
 
     def _whole(self) -> Iterator[Path]:
@@ -100,7 +102,7 @@ class AllowedPaths:
     def open(self, key: str, path: str, flags: int, *, mode: int = 0o666, shown: bool = True) -> int:
         """Open a file and return its descriptor. Raise ConfigError when it is not allowed, OSError as `os.open` does.
 
-        Nobody can lead it elsewhere by a link that is made meanwhile: from the root on, no link is followed.
+        From the root on no link is followed, so a link that is made meanwhile cannot lead to another file.
         """
         real = self.require(key, path, shown=shown)
         folder = os.open(real.anchor, _PASSES_THROUGH)

@@ -1,8 +1,7 @@
 """Converts Arrow arrays to Python values and back, a column at a time.
 
-This takes a third of the time of going through each row or value.
-
-Back is lossless or a SchemaError that names the field.
+This takes a third of the time of going through each row or value. Python values become Arrow without loss, or a
+SchemaError names the field.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_S: Final = -62_135_596_800
 _END_S: Final = 253_402_300_800
-"""The years 1 to 9999, which datetime holds."""
+"""Behind this second the year 10000 begins, which datetime cannot hold."""
 
 
 def rows_from_arrow(array: pa.Array) -> Sequence[Any]:

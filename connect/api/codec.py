@@ -17,8 +17,8 @@ class Converter(Protocol):
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:
         """Return one byte string per row; null where the row is null and the format writes a null as a tombstone.
 
-        RejectedRowsError names rows that do not fit (the caller encodes the others again without them);
-        SchemaError when the whole column does not.
+        Raise RejectedRowsError, which names rows that do not fit; the caller then encodes the others again. Raise
+        SchemaError if the whole column does not fit.
         """
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:
