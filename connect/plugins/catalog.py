@@ -1,8 +1,8 @@
-"""Entry points -> catalog: which plug-ins are installed, found by any of their names. Declarations only, no drivers.
+"""Finds the installed plug-ins, by any of their names, from entry points. It loads declarations, but no drivers.
 
-Each entry point of the group `connect.plugins` is loaded on its own; a broken one is kept with its error and the others
-go on. Names follow org.apache.kafka.connect.runtime.isolation.PluginUtils: the full name, the last part of it, and that
-part without the kind's suffix; nested classes (`HoistField$Value`) have no short name.
+Each entry point of the group `connect.plugins` is loaded separately; a broken one is kept with its error. Names follow
+org.apache.kafka.connect.runtime.isolation.PluginUtils: the full name, the last part of it, and that part without the
+kind's suffix; nested classes (`HoistField$Value`) have no short name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FACTORY = re.compile(r"[\w.]+:[\w.]+")
 
 @dataclass(frozen=True, slots=True)
 class BrokenPlugin:
-    """An entry point that could not be used: its name, what it names, and why it failed."""
+    """Describes an entry point that could not be used: its name, the object that it names, and the error."""
 
     name: str
     value: str
@@ -116,7 +116,7 @@ class Catalog:
         return plugin
 
     def advice(self, name: str) -> str | None:
-        """Return what to use in place of a connector that is not here, or which one is meant; None: nobody knows."""
+        """Return what to use instead of a connector that is not installed, or which one is meant; None if not known."""
         return advice(name, [known for p in self.plugins(*CONNECTORS) for known in (p.name, *p.aliases)])
 
     @staticmethod

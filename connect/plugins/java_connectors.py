@@ -1,4 +1,4 @@
-"""Tells what becomes here of connector classes that Kafka Connect's users name: the reader of java_connectors.toml."""
+"""Tells which connector here runs a connector class of Java's, or what to use instead, from java_connectors.toml."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from connect.lib.nearest import nearest
 Kind = Literal["runs as", "use instead", "not here"]
 _FILE: Final = "java_connectors.toml"
 _ONE_LETTER: Final = 0.92
-"""How alike simple names are that differ by a letter or two; those of two connectors for the same kind are less so."""
+"""Simple names that are at least so alike differ by a letter or two. Names of different connectors are less alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Tells what becomes of a class. `told`: the connector that runs it, what to use instead, or where it goes on."""
+    """Holds the answer for a class. `told` is the connector that runs it, what to use instead, or a sentence."""
 
     kind: Kind
     told: str
@@ -37,7 +37,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class JavaConnectors:
-    """Holds the answers: of whole class names, and of how other names begin."""
+    """Holds the answers for whole class names, and for beginnings of class names."""
 
     classes: Mapping[str, Answer]
     beginnings: Mapping[str, Answer]
@@ -55,7 +55,7 @@ def java_connectors() -> JavaConnectors:
 
 
 def advice(name: str, installed: Sequence[str]) -> str | None:
-    """Return what to say first of a connector class that is not installed; None: nothing is known of it.
+    """Return what to say first about a connector class that is not installed; None if nothing is known of it.
 
     A class that is known is answered from the file, one that is like a known or an `installed` one with that name, and
     any other Java class by the package that it is in.

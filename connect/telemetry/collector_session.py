@@ -1,4 +1,4 @@
-"""Opens sessions to collectors of OpenTelemetry: their answers have an end, and send nobody elsewhere."""
+"""Opens sessions to OpenTelemetry's collectors, with limits on answers and without redirects."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class CollectorSession(Session):
             self.mount(scheme, BoundedAdapter(Limits(whole_s=_ANSWER_S, answer_bytes=_ANSWER_BYTES)))
 
     def get_redirect_target(self, resp: Response) -> str | None:
-        """Return None for an answer. ConnectionError: it is a redirect.
+        """Return None for an answer that is no redirect. Raise ConnectionError for one that is.
 
-        Headers of the environment may hold a login, which the collector alone shall see. Its exporter takes a redirect
-        that nobody follows for a success.
+        Headers of the environment may hold a login, which only the collector may see. The exporter would take a
+        redirect that is not followed for a success.
         """
         if not resp.is_redirect:
             return None

@@ -1,4 +1,4 @@
-"""Declares the figures that only some connectors have, by whose they are: figure, unit, meaning, what to do. Pure."""
+"""Declares, by connector, the figures that only some connectors have: figure, unit, meaning, what to do. Pure."""
 
 from __future__ import annotations
 
@@ -98,4 +98,4 @@ CONNECTOR_METRICS: Final[tuple[tuple[str, tuple[Declared, ...]], ...]] = (
         ("rows_already_in_tables", "rows", "Rows that were in a table already when they came again.", ""),
     )),
 )  # fmt: skip
-"""Holds what `TASK_METRICS` has beside the figures of every task."""
+"""Holds the part of `TASK_METRICS` that is not of every task."""

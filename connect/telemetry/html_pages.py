@@ -1,4 +1,4 @@
-"""Reports as one HTML file that needs no network: templates whose every value is escaped."""
+"""Renders reports as single HTML files that need no network, from templates that escape every value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 _ORDER_MARKS: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Characters without a picture that turn the order of all that follows them, also of what is not theirs."""
+"""Matches invisible characters that reverse the direction of the text behind them."""
 
 
 def template_of(package: str, file: str) -> Template:

@@ -1,7 +1,7 @@
-"""Kafka Connect's own metrics, under the names that Prometheus' JMX exporter gives them for Connect.
+"""Declares Kafka Connect's own metrics, under the names that Prometheus' JMX exporter gives them.
 
-Its usual rules for Connect write `kafka_connect_` before the group without `-metrics` (and without `connect-`), then
-the attribute, with `_` for `-`. Dashboards and alerts for Kafka Connect ask for these.
+By the exporter's usual rules a name is `kafka_connect_`, the group without `-metrics` (and without `connect-`), and the
+attribute, with `_` for `-`. Dashboards and alerts for Kafka Connect use these names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MS: Final = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class JavaMetric:
-    """Says which of our figures a metric of Java shows, times `factor`; `tasks_of`: a kind of connector, or any."""
+    """Says which of our figures, times `factor`, a metric of Java shows. `tasks_of` is a kind of connector, or any."""
 
     group: str
     attribute: str
@@ -131,7 +131,7 @@ JAVA_INFOS: Final[Mapping[tuple[str, str], str]] = {
         for state in ("total", "running", "paused", "failed", "unassigned", "restarting")
     },
 }
-"""What Java tells as a text, or for each connector, by group and attribute; the text is a label here."""
+"""Holds metrics of Java whose value is a text, by group and attribute. The text is a label here."""
 _CLIENT: Final = "the Kafka client here (librdkafka) keeps no such number for the group of workers."
 _PLUGINS: Final = "the exporter's usual rules pass texts of tasks over; GET /connectors/NAME/status has the versions."
 WITHOUT_VALUE: Final[Mapping[tuple[str, str], str]] = {
@@ -148,4 +148,4 @@ WITHOUT_VALUE: Final[Mapping[tuple[str, str], str]] = {
     ("connector-task-metrics", "all texts of 4.1: connector-, task- and converter-class, -version, -type"): _PLUGINS,
     ("connector-transform-metrics, connector-predicate-metrics", "class, version"): _PLUGINS,
 }  # fmt: skip
-"""Metrics of Java that have no value here, by group and attributes, and why."""
+"""Maps metrics of Java, by group and attributes, to the reason why they have no value here."""

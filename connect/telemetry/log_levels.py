@@ -32,14 +32,14 @@ _NEW_NAMES_MAX: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class LoggerLevel:
-    """A logger's level in effect; `last_modified_ms` is epoch milliseconds, None: not set since the start."""
+    """Holds a logger's level in effect. `last_modified_ms` is epoch milliseconds, None if not set since the start."""
 
     level: str
     last_modified_ms: int | None
 
 
 OnSet = Callable[[str, str], None]
-"""Learns of a logger and its new level, on the thread that set it."""
+"""Is called with a logger and its new level, on the thread that set it."""
 
 
 class LogLevels:
@@ -66,7 +66,7 @@ class LogLevels:
         return None if logger is None else self._level(name, logger)
 
     def refusal(self, name: str) -> str | None:
-        """Return why nobody may set a logger of this name from outside; None when he may.
+        """Return why a logger of this name may not be set from outside; None if it may.
 
         Loggers are never forgotten, so names that no code has are bounded in length and number.
         """
@@ -101,7 +101,7 @@ class LogLevels:
         return sorted({*changed, *also})
 
     def set_as_told(self, name: str, level: str) -> None:
-        """Set the level that another worker tells; what nobody may set here is logged and left out."""
+        """Set the level that another worker tells. A logger that may not be set here is logged and left out."""
         if level not in LEVELS:
             _logger.warning("log_level_unknown", extra={"logger_name": name[:_NAME_CHARS_MAX], "unknown": level})
         elif (refusal := self.refusal(name)) is not None:
@@ -110,7 +110,7 @@ class LogLevels:
             self.set(name, level)
 
     def name(self, names: Iterable[str]) -> None:
-        """Let loggers of these names exist, as other processes that follow these levels have them."""
+        """Make loggers of these names, as they exist in other processes that follow these levels."""
         for name in names:
             logging.getLogger(None if name == ROOT else name)
 
@@ -121,14 +121,14 @@ class LogLevels:
             logging.getLogger(name)
 
     def follow(self, listener: OnSet) -> None:
-        """Tell of everything that was set and still counts, in order, and from now on of what is set."""
+        """Call the listener with all levels that are set and still count, in order, and with each later one."""
         with self._lock:
             for name, level in self._settings.items():
                 listener(name, level)
             self._on_set.append(listener)
 
     def unfollow(self, listener: OnSet) -> None:
-        """Tell no more; nothing to do for one that does not follow."""
+        """Stop calling the listener. Do nothing if it does not follow."""
         with self._lock:
             if listener in self._on_set:
                 self._on_set.remove(listener)

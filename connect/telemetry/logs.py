@@ -1,4 +1,4 @@
-"""Formats log lines: one per event on stderr, `key=value` for people or JSON for collectors. Never a secret."""
+"""Formats log lines on stderr, one per event, as `key=value` for people or JSON for collectors, without secrets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Format = Literal["text", "json"]
 def set_up_logs(log_format: Format | None = None, level: str | None = None) -> None:
     """Send the lines of `logging`, and those of a plug-in that has structlog, to stderr. `extra` becomes their fields.
 
-    Left out, format and level are the environment's, else text and INFO.
+    If they are not given, format and level are the environment's, else text and INFO.
     """
     if log_format is None:
         log_format = "json" if os.environ.get(FORMAT_VARIABLE) == "json" else "text"
@@ -69,7 +69,7 @@ def _rendering(log_format: Format) -> list[structlog.typing.Processor]:
 
 
 def _printable(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Take what steers a terminal out of the values; the renderer's own colours come behind this."""
+    """Escape characters in the values that steer a terminal. The renderer adds its own colours after this."""
     return {name: printable(value) if isinstance(value, str) else value for name, value in event.items()}
 
 

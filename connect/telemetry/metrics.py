@@ -1,4 +1,4 @@
-"""Declares every metric once: name, unit, labels, meaning, and what to do where the number asks for something.
+"""Declares every metric once: name, unit, labels, meaning, and what a person has to do where that is needed.
 
 The names that Kafka Connect's own metrics have for the same numbers are in `java_metrics`.
 """

@@ -13,21 +13,21 @@ from connect.lib.known_secrets import KnownSecrets
 from connect.lib.printable import printable
 
 MOST: Final = 20_000
-"""How many secrets a process keeps in mind: those it read last. Whoever may validate could make it read any number."""
+"""A process keeps so many secrets, those it read last, as whoever may validate could make it read any number."""
 _FORMS_CHARS: Final = 10_000
 
 
 class SecretTexts:
-    """Holds the secrets known so far. Any thread may add and hide; a late log line may name one that counts no more."""
+    """Holds the known secrets, former ones too, as a late log line may name one. Any thread may add and hide."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._read: dict[tuple[str, bool], None] = {}  # the one read last is at the end
+        self._read: dict[tuple[str, bool], None] = {}  # in the order in which they were read last
         self._known = KnownSecrets()
         self._adding = threading.Lock()
 
     def add(self, secrets: Iterable[str], *, as_words: bool = False) -> None:
-        """Hide these from now on, also as JSON, URLs, base64 and Python's repr write them.
+        """Hide these secrets from now on, also in the forms of JSON, URLs, base64 and Python's repr.
 
         `as_words`: poor ones, too, wherever they are words of their own; see `connect.lib.known_secrets`.
         """
