@@ -30,7 +30,7 @@ class UnboundedAnswerError(ProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one answer may take: seconds from the request's end to the answer's, and bytes, packed and unpacked.
+    """Holds the limits of one answer: seconds from the request's end to the answer's, and bytes, packed and unpacked.
 
     `head_only`: of answers that have a body nobody reads it, so that it cannot fail; their connections are not kept.
     """

@@ -25,7 +25,7 @@ LIMIT_BYTES: Final = 64 << 20
 _CONNECT_S: Final = 10.0
 _SAID_CHARS: Final = 50
 _ORIGIN: Final = re.compile(r"^<?\w+\(host=[^)]*\)(?: at 0x[0-9a-f]+)?>?: | \(_ssl\.c:\d+\)$")
-"""What urllib3 puts before its words and OpenSSL behind them: the connection's repr, the place in Python's source."""
+"""Matches the connection's repr before urllib3's words, and the place in Python's source behind OpenSSL's words."""
 
 
 class NoAnswerError(Exception):

@@ -1,4 +1,4 @@
-"""What PostgreSQL's client library finds on its machine by itself, and how it is kept from that. Pure.
+"""Keeps PostgreSQL's client library from passwords that it finds on its machine by itself. Pure.
 
 Without a password libpq takes the one of PGPASSWORD, or of a file in its user's home, and says it to the server that it
 was told to connect to. Where a configuration names that server, the password is not the configuration's to have.

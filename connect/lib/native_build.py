@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Final
 
 CORE: Final = Path(__file__).parents[1] / "native" / "src"
-"""What the native code of connectors shares with that of Connect."""
+"""This folder holds C++ code that Connect's and the connectors' native modules share."""
 _OFF: Final = frozenset({"off", "false", "0", "no"})
 
 

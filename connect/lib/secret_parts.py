@@ -19,7 +19,7 @@ from connect.lib.percent_escapes import Unescaped
 from connect.lib.placeholders import is_reference, without_placeholders
 
 HIDDEN: Final = "[hidden]"
-"""What a secret looks like wherever a person could see it (Kafka's Password.HIDDEN)."""
+"""This stands in place of a secret wherever a person could see it (Kafka's Password.HIDDEN)."""
 _SUSPECT: Final = re.compile(
     r"passw|passphrase|pwd|secret|token|credential|user\.?info|jaas|authoriz|cookie|signature|connection\.?string"
     r"|(?:private|api|access|account|storage|signing|encryption)[._-]?key"
@@ -39,7 +39,7 @@ PARTS_MAX: Final = 1000
 """A text with more secrets than that is hidden from the last of them on."""
 _LONG_CHARS: Final = 16_384
 _LONG_KEPT: Final = 64
-"""More than a connector's history has configurations: else all are searched again each time that it is shown."""
+"""It is more than a connector's history has configurations; otherwise all are searched again at each showing."""
 _LONG_LOCK: Final = threading.Lock()
 _DIGEST_KEY: Final = os.urandom(32)
 _PARTS_OF_LONG: Final[dict[bytes, Sequence[SecretPart]]] = {}
