@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 RESTART_DELAY_MAX_S: Final = 60.0
 GOOD_RUN_S: Final = 60.0
-"""After a run that lasted so long, the next failure counts as the first one again."""
+"""A run that lasted so many seconds was good: the next failure counts as the first one again."""
 FIGURES_S: Final = 60.0
 STOP_S: Final = 20.0
 _TOPIC_S: Final = 15.0

@@ -22,8 +22,8 @@ SLOTS_SUFFIX: Final = "-slots"
 KAFKA_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
 )
-"""Brokers make these topics at their first use. If a connector made them first, with too few partitions, no client of
-that Kafka could begin a transaction or join a group."""
+"""These topics are made by brokers at their first use. If a connector made them first, with too few partitions, no
+client of that Kafka could begin a transaction or join a group."""
 
 
 class StateKind(StrEnum):

@@ -28,7 +28,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 log = logging.getLogger(__name__)
 _LOOK_S: Final = 20.0
 _RECORDS: Final = 20
-"""Of each partition the first so many records are looked at, tombstones not counted.
+"""The first so many records of each partition are looked at, tombstones not counted.
 
 Records are counted, not offsets: compaction and transactions leave gaps, and deletions their tombstones for a day.
 """

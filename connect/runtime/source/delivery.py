@@ -35,7 +35,7 @@ class AtLeastOnceDelivery:
         self._offsets = offsets
         self._ledger = OffsetLedger()
         self._receipt = Receipt()
-        """Counts the rows in front of the next position. Batches that come without a position belong to the next."""
+        """It counts the rows in front of the next position. Batches that come without a position belong to the next."""
         self._unstored: dict[str, SourcePosition] = {}
         self._is_behind = False
         self.held_up: str | None = None

@@ -39,7 +39,7 @@ _WAIT_S: Final = 0.1
 
 
 class ExactlyOnceDelivery:
-    """Writes rows and offsets up to a boundary in one transaction. A crash leaves the whole of it or nothing.
+    """Delivers rows and offsets up to a boundary in one transaction. A crash leaves the whole of it or nothing.
 
     Owned by the task thread, which leaves the producer alone while a commit is under way.
     """

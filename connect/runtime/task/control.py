@@ -34,5 +34,5 @@ class Control:
         return self._paused
 
     def heard(self) -> None:
-        """Silence the bell. Look at the wishes after this call: one that came between would go unheard otherwise."""
+        """Take note that the bell was heard. Look at the wishes after this call, or one may be missed."""
         self.bell.clear()

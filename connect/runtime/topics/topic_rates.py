@@ -25,7 +25,7 @@ from connect.lib.deadline import Deadline
 
 _DAY_S: Final = 86_400
 _SPANS_S: Final = (_DAY_S, 21_600, 3_600, 600)
-"""Of these times the longest counts that is not longer than the time for which the topic has had records."""
+"""The longest of these times counts that is not longer than the time for which the topic has had records."""
 _PARTITIONS_MOST: Final = 5
 _RECORDS_MOST: Final = 200
 """At most so many records are read of each partition, and only of _PARTITIONS_MOST partitions of a topic."""
