@@ -1,1 +1,1 @@
-"""Change data capture: `mode=log` of the JDBC source, from the database's own log."""
+"""Holds `mode=log` of the JDBC source: change data capture from the database's own log."""

@@ -1,4 +1,4 @@
-"""One task of mode=log: a thread reads the log and decodes it, while the task thread delivers what came before."""
+"""Runs one task of mode=log: a thread reads and decodes the log while the task thread delivers the batches before."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ OpensLog = Callable[[LogSession, Stored], LogReader]
 _log = logging.getLogger(__name__)
 _LOG = "log"
 _READY = 4
-"""Batches that may wait to be delivered."""
+"""At most this number of batches waits to be delivered."""
 _SLICE_S = 0.05
 _TEND_S = 1.0
 _CLOSE_S = 5.0
 END_KNOWN_S = 10.0
-"""The end of the log is asked for every second or so; a task that has not seen it for so long may be behind."""
+"""A task that has not been at the log's end for this many seconds may be behind. The end is asked for about each
+second.
+"""
 
 
 class JdbcLogTask:
     """Reads the log for the tables of one task configuration. Owned by the task thread."""
 
     def __init__(self, config: JdbcTaskConfig, log: OpensLog | None = None) -> None:
-        """Connects to nothing. `log`: another form of the records than the one of mode=log."""
+        """Keep the settings; connect to nothing. `log` opens a reader that makes other records than mode=log does."""
         self._config = config
         self._log = log or _log_of(config)
         self._ctx: SourceContext | None = None
@@ -49,7 +51,9 @@ class JdbcLogTask:
         self._progress = StoredProgress((), 0.0)
         self._given_s = 0.0
         self._end_seen_s = 0.0
-        """When it was seen last that nothing follows in the log behind what was given, in epoch seconds."""
+        """The time, in epoch seconds, at which the log was last seen to hold nothing behind the batches that were
+        given.
+        """
         self._explained: str | None = None
 
     def open(self, ctx: SourceContext) -> None:
@@ -149,7 +153,7 @@ def _log_of(config: JdbcTaskConfig) -> OpensLog:
 
 
 class _Reading:
-    """The reading thread and what it has ready."""
+    """Runs the reading thread, and keeps the batches that it has ready."""
 
     def __init__(self, log: LogReader, stopping: threading.Event) -> None:
         self.log = log
@@ -160,11 +164,11 @@ class _Reading:
 
     @property
     def waiting_rows(self) -> int:
-        """Return how many rows were read and not taken. Each of its parts is counted by one thread alone."""
+        """Return how many rows were read and not taken. Rows read and rows taken are counted by one thread each."""
         return self._read_rows - self._taken_rows
 
     def next(self, deadline: Deadline) -> Batch | BadRows | None:
-        """Return what is next, or raise the error that ended the thread; a new thread begins with the call after it."""
+        """Return the next batch, or raise the error that ended the thread; the call after that starts a new thread."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="jdbc-log", daemon=True)
             self._thread.start()
@@ -211,7 +215,7 @@ class _Reading:
             _log.warning("Leaving the database: %s", error)
 
     def end(self) -> None:
-        """Wait for the thread to leave."""
+        """Wait for the thread to end."""
         if self._thread is None:
             return
         self.log.interrupt()

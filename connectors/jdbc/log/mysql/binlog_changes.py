@@ -1,4 +1,4 @@
-"""Collect changed rows of a binary log, table by table, before they become events. Pure."""
+"""Collects changed rows of a binary log, table by table, before they become events. Pure."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ Mask = npt.NDArray[np.bool_]
 
 
 class EventFacts(NamedTuple):
-    """The facts that all rows of one event have in common. `number`: the event's among those collected; `skipped`: how
-    many of its rows were delivered before; `thread`: the session's number, -1: it is not known.
+    """Holds the facts that all rows of one event of the log share. `number` is the event's number among those
+    collected. `skipped` is how many of its rows were delivered before. `thread` is the session's number; -1: it is not
+    known.
     """
 
     number: int
@@ -34,24 +35,24 @@ class EventFacts(NamedTuple):
 
 @dataclass(slots=True)
 class Collected:
-    """Events of one table, which have the same columns."""
+    """Collects events of one table that have the same columns."""
 
     rows: LoggedRows
     contents: list[bytes] = field(default_factory=list)
     told: list[EventFacts] = field(default_factory=list)
     gtids: list[str | None] = field(default_factory=list)
     transactions: list[str] = field(default_factory=list)
-    """By event, what its transaction is called."""
+    """The name of each event's transaction."""
     files: list[str] = field(default_factory=list)
     hidden: list[Sequence[bool]] = field(default_factory=list)
-    """By event and segment of the table, whether the segment's snapshot holds it."""
+    """For each event: a value per segment of the table, True if the segment's snapshot holds the event's change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changed rows of one table, which have a value per change in each array.
+    """Holds the changed rows of one table; each array has a value per change.
 
-    `images`: of all of them; `before` and `after`: places in it.
+    `images` are the rows of all changes; `before` and `after` are places in it.
     """
 
     rows: LoggedRows
@@ -74,9 +75,10 @@ class Changes:
 
 
 def numbered(collected: Collected, images: Images, transactions: Indices, number: Indices) -> Changes:
-    """Return the changes of one table.
+    """Return the changes of one table, numbered within their transactions.
 
-    `transactions`, `number`: of all events, and how many rows come before theirs in it.
+    `transactions` and `number` have a value per event: its transaction's number, and how many rows precede its rows
+    there.
     """
     told = np.array(collected.told, np.int64)
     paired = told[:, 1] == Operation.UPDATE

@@ -1,4 +1,4 @@
-"""Make batches of change events with positions of the events of a binary log. The reading thread owns them."""
+"""Makes batches of change events, with positions, from the events of a binary log. Owned by the reading thread."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _BEGIN = re.compile(r"(?i)\s*(BEGIN|START TRANSACTION|XA START)\b")
 _END = re.compile(r"(?i)\s*(COMMIT|ROLLBACK)\s*$")
 _WITHIN = re.compile(r"(?i)\s*(SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b")
 _ROW_BYTES = 128
-"""What a row is taken to be until the first ones were seen."""
+"""A row is taken to have this many bytes until the first rows were seen."""
 _MAPS = 1000
-"""How many tables' descriptions are kept: each event of rows has its own not far before it."""
+"""So many descriptions of tables are remembered. Each event of rows has its table's description shortly before it."""
 Shown = Callable[[Changes, Fence[SnapshotEnd], Mask], Changes]
 _STARTS = {binlog.GTID, binlog.MYSQL_GTID, binlog.ANONYMOUS, binlog.TAGGED}
 
@@ -98,7 +98,7 @@ class BinlogEvents:
         self._size_bytes = 0
 
     def has(self, rows: int) -> bool:
-        """Tell if about so many rows are collected, or as many bytes as a chunk may have."""
+        """Tell if about `rows` rows are collected, or as many bytes as a chunk may have."""
         return self._size_bytes > min(BYTES_AT_MOST, rows * self._row_bytes)
 
     def take(self, event: Event) -> None:
@@ -157,7 +157,7 @@ class BinlogEvents:
         elif _END.match(text):
             self._commit(event)
         elif not _WITHIN.match(text):
-            # Tables may have other columns behind this.
+            # Tables may have other columns behind this statement.
             self._stale = set(self._tables)
             self._history.follow(event)
             tell(text, binlog.query_schema(event), self._tables)
@@ -167,7 +167,7 @@ class BinlogEvents:
                 self._commit(event)
 
     def _tell_statement(self, event: Event) -> None:
-        """Take the records of a statement, unless they were delivered before."""
+        """Collect the records that tell of a statement, unless they were delivered before."""
         self._statement_number += 1
         last = Row(self._commits + 1, self._statement_number)
         done = self.position.ahead.get(STATEMENTS, Row())
@@ -252,7 +252,7 @@ class BinlogEvents:
         return event.second * 1_000_000 if self._committed_us is None else self._committed_us
 
     def _hidden(self, name: TableName, event: Event) -> Sequence[bool]:
-        """Return by segment of the table if its first read came after this change."""
+        """Return a value per segment of the table: True if the segment was read after this change."""
         # Events within a compressed transaction have no end.
         end = event.end or (self._base.pos + 1 if self._base.file == self._file else 1)
         snapshots = [segment.seen for segment in self._fences.get(name.full, Fence()).segments]
@@ -301,7 +301,9 @@ class BinlogEvents:
         self._size_bytes, self._commits, self._row_at_start = 0, 0, self._row
 
     def _told_before(self, collected: Collected, changes: Changes, told: Mask) -> Iterator[Part]:
-        """Yield the changes that were `told` before, where records count the events of transactions."""
+        """Yield the changes that were delivered before, which `told` marks, where records count the events of
+        transactions.
+        """
         table = collected.rows.table
         if self._tells is None or not told.any() or not self._chosen(table.name):
             return
@@ -319,7 +321,7 @@ class BinlogEvents:
         transactions = np.array(self._transactions, np.int64)
         before = np.cumsum(counts) - counts
         begins = before[np.searchsorted(transactions, transactions)]
-        # The first transaction was open before: some of its rows were numbered then.
+        # The first transaction was open before: some of its rows were numbered in an earlier chunk.
         number = before - begins + np.where(transactions == 1, self._row_at_start, 0)
         if self._open:
             of_last = transactions == self._commits + 1
@@ -353,7 +355,7 @@ class BinlogEvents:
         if not self._commits:
             reached = max(reached, self.position.reached)
         known = self.position.behind(self._commits).items()
-        # Statements have numbers of their own, which the rows of their transaction do not pass.
+        # Statements are numbered on their own, apart from the rows of their transaction.
         ahead = {table: at for table, at in known if at > reached or table == STATEMENTS}
         gtids = self._executed.behind(self._base.gtids)
         for part in self._told_statements:
@@ -373,7 +375,9 @@ class BinlogEvents:
 
 
 def _texts(changes: Changes, row: int) -> dict[str, str | None]:
-    """Return the row behind a change, else the one before it. What cannot be read is as the log has it."""
+    """Return the row as it is after a change, or before it for a delete. Values that cannot be read are as the log has
+    them.
+    """
     place = changes.after[row] if changes.after[row] >= 0 else changes.before[row]
     fields = changes.images.take(np.array([place]))
     found = {}

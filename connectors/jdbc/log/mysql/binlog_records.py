@@ -1,4 +1,4 @@
-"""Make records of rows that a binary log or a first read gives. Pure."""
+"""Makes records from rows of a binary log or of a first read. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows
 
 _OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
-"""The codes of events have the order of `Operation`."""
+"""The codes of operations in events, indexed by `Operation`."""
 
 
 class BinlogRecords:
@@ -56,7 +56,7 @@ class BinlogRecords:
         ms: int,
         marks: pa.Array | str = "true",
     ) -> Batch | None:
-        """Return rows of the first read as read events. `marks`: what the source block says of each one's place."""
+        """Return rows of the first read as read events. `marks` are the values of `snapshot` in the source block."""
         count = len(values)
         source = {
             **self._constant(table), "snapshot": marks, "ts_ms": ms, "ts_us": ms * 1000, "ts_ns": ms * 1_000_000,
@@ -91,7 +91,7 @@ class BinlogRecords:
         }  # fmt: skip
 
     def _constant(self, table: BinlogTable) -> dict[str, object]:
-        """Return what the source block says of all rows of a table."""
+        """Return the members of the source block that are the same for all rows of a table."""
         return {
             "version": __version__, "connector": table.connector, "name": self._prefix, "db": table.name.schema,
             "table": table.name.name,

@@ -1,4 +1,4 @@
-"""What the catalog of MariaDB and MySQL says of a table that their binary logs leave out."""
+"""Asks the catalog of MariaDB and MySQL for the facts about tables that their binary logs leave out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHARSETS = "SELECT schema_name, default_character_set_name FROM information_sch
 
 
 def catalog_table(database: Database, name: TableName) -> PastTable | None:
-    """Return a table as it is now; None: it is not there."""
+    """Return a table as it is now; None: there is no such table."""
     doing = f"reading the columns of table {name.full}"
 
     def rows(statement: str) -> list[tuple[object, ...]]:

@@ -1,4 +1,6 @@
-"""Tells who reads tables again what the binary log says of their rows, and which signals it holds."""
+"""Tells the chunked reading of tables which rows the binary log changes, and passes it the signals that the log
+holds.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,13 @@ from connectors.jdbc.values.unconvertible_rows import text_of
 
 _CODES = {Operation.INSERT: "c", Operation.UPDATE: "u", Operation.DELETE: "d"}
 _COLUMNS = 3
-"""A signal is a row of an identifier, a type and data."""
+"""The signal table has three columns: an identifier, a type and data."""
 
 
 def tell_changes(
     records: BinlogRecords, changes: Changes, collected: Collected, signal_table: TableName | None
 ) -> None:
-    """Tell the changes of one table."""
+    """Tell the chunked reading of the changes of one table."""
     chunked = records.chunked
     if chunked is None or not len(changes):
         return
@@ -30,7 +32,8 @@ def tell_changes(
         for places in (told.before, told.after):
             keys = keys_of(told, places[places >= 0])
             if keys is None:
-                # The key has other columns by now: what the log says of any row may be newer.
+                # The key has other columns by now, so that it is not known which rows the log changes: all may be newer
+                # there.
                 chunked.emptied(name.full)
             else:
                 chunked.touched(keys)

@@ -29,7 +29,7 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 
 @dataclass(frozen=True, slots=True)
 class MySqlChunks:
-    """Reads chunks by the order of the key. `position`: where the log is now."""
+    """Reads chunks in the order of the key. `position` is the place up to which the log was read."""
 
     database: Database
     plan: Callable[[TableName], BinlogTable]
@@ -42,7 +42,7 @@ class MySqlChunks:
         table = self.plan(name)
         if not table.events.key:
             return None
-        # What was looked at before is of an earlier moment.
+        # An earlier look at the table is of an earlier moment.
         self.database.end_transaction()
         try:
             upto = progress.upto or next(iter(self._keys(table, self._last(table, progress.condition))), ())
@@ -67,7 +67,7 @@ class MySqlChunks:
             yield batch
 
     def positioned(self, batch: Batch) -> Batch:
-        """Return a batch with the position that is behind it now."""
+        """Return the batch with the present position behind it."""
         return replace(batch, position=self.records.position(self.position()))
 
     def _next(self, table: BinlogTable, progress: TableProgress, rows: int) -> sa.Select[Any]:

@@ -23,7 +23,9 @@ from connectors.jdbc.values.unconvertible_rows import BadRow
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """Holds some rows of a table, in order. `marks`: what the source block says of each one's place in the read."""
+    """Holds some rows of a table, in order. `marks` are the values of `snapshot` in the source block of their
+    events.
+    """
 
     table: BinlogTable
     values: pa.StructArray
@@ -34,7 +36,9 @@ class ReadPage:
 
 
 class FirstRead:
-    """Reads the tables that `position` does not call read. `position`: behind everything that `pages` gave."""
+    """Reads the tables that `position` does not name as read. It moves `position` behind each page that `pages`
+    gives.
+    """
 
     def __init__(
         self,
@@ -44,7 +48,9 @@ class FirstRead:
         seen: SnapshotEnd | None,
         options: ReadingOptions = PLAIN,
     ) -> None:
-        """`seen`: the snapshot in which the tables are read; None: the log begins there."""
+        """Take what the read needs. `seen` is the snapshot in which the tables are read; None: the log begins
+        behind it.
+        """
         self._session = session
         self._tables = tables
         self._seen = seen
@@ -54,7 +60,7 @@ class FirstRead:
     def pages(self) -> Iterator[ReadPage]:
         """Yield the rows page by page."""
         begun = self.position.snapshot_table
-        # The one that was begun has its place in the position.
+        # The position holds how far the table was read that was begun.
         for name, table in sorted(self._tables.items(), key=lambda item: item[0].full != begun):
             done = self.position.snapshot_done
             if done is not None and name.full not in done and self._options.reads_first(name):
@@ -83,9 +89,9 @@ class FirstRead:
 
 
 def marked(pages: Iterator[ReadPage], *, is_first: bool) -> Iterator[ReadPage]:
-    """Yield each page with its marks once the next one with rows is there: nothing else tells which row is the last.
+    """Yield each page with its marks once the next page with rows is there: only that tells which row is the last one.
 
-    `is_first`: no page came before, of this read.
+    `is_first` is True if no page of this read came before.
     """
     waiting: ReadPage | None = None
     without_rows: list[ReadPage] = []

@@ -1,4 +1,4 @@
-"""Tells MariaDB's binary logs and MySQL's apart: their name in events, and how a place tells its transactions."""
+"""Tells MariaDB's binary logs and MySQL's apart: the server's name in events, and the transactions in a position."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ Gtids = Mapping[str, str]
 
 
 class ExecutedTransactions(Protocol):
-    """Follows which transactions a place in the log has behind it. Owned by the reading thread."""
+    """Follows which transactions are before a place in the log. Owned by the reading thread."""
 
     def told(self, body: bytes) -> None:
-        """Take what a file says of the transactions before it."""
+        """Take the event at the beginning of a log file that names the transactions before the file."""
 
     def committed(self, gtids: Gtids, gtid: Gtid | None) -> Gtids:
-        """Take a transaction, and return what stands for it in a place. `gtids`: of the place before it."""
+        """Take a committed transaction; return the GTIDs of the place behind it. `gtids` are those of the place
+        before it.
+        """
 
     def behind(self, gtids: Gtids) -> Gtids:
-        """Return what a place is stored with. `gtids`: as `committed` returned them."""
+        """Return the GTIDs with which a place is stored. `gtids` are those that `committed` returned."""
 
 
 class MariaDbExecuted:
@@ -32,7 +34,7 @@ class MariaDbExecuted:
         del gtids
 
     def told(self, body: bytes) -> None:
-        """Take nothing: a place has all that is needed."""
+        """Do nothing: a place holds all that is needed."""
 
     def committed(self, gtids: Gtids, gtid: Gtid | None) -> Gtids:
         """Return the last transaction of each domain."""
@@ -44,26 +46,28 @@ class MariaDbExecuted:
 
 
 class MySqlExecuted:
-    """Follows MySQL's transactions: the set of all by server; none while it is not known to be whole."""
+    """Follows MySQL's transactions: the set of all transactions by server. It is empty until it is known to be
+    whole.
+    """
 
     def __init__(self, gtids: Gtids) -> None:
         self._all = GtidSet(gtids) if gtids else None
 
     def told(self, body: bytes) -> None:
-        """Take what a file says of the transactions before it, where nothing else is known."""
+        """Take the set of transactions that a log file names at its beginning, if no set is known yet."""
         self._all = self._all or previous_gtids(body)
 
     def committed(self, gtids: Gtids, gtid: Gtid | None) -> Gtids:
         """Add a transaction to the set."""
         if gtid is None:
-            # A set that lacks this transaction would bring it again.
+            # From a set that lacks this transaction, the server would send it again.
             self._all = None
         elif self._all is not None:
             self._all.add(gtid.domain, gtid.number)
         return gtids
 
     def behind(self, gtids: Gtids) -> Gtids:
-        """Return the set by server."""
+        """Return the set of transactions by server; empty: it is not known to be whole."""
         del gtids
         return {} if self._all is None else self._all.parts()
 
@@ -72,7 +76,7 @@ class Flavour(NamedTuple):
     """Describes a server's kind of binary log."""
 
     connector: str
-    """Debezium's connector has this name in the source of its events."""
+    """The name that Debezium's connector has in the source block of its events."""
     executed: Callable[[Gtids], ExecutedTransactions]
 
 
@@ -81,5 +85,5 @@ MYSQL = Flavour("mysql", MySqlExecuted)
 
 
 def flavour_of(database: Database) -> Flavour:
-    """Return the kind of log that the server says it has, under either name in the URL."""
+    """Return the kind of log that the server says it has, whether the URL names MariaDB or MySQL."""
     return MARIADB if database.is_mariadb else MYSQL

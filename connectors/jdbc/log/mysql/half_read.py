@@ -1,4 +1,4 @@
-"""Tells which rows of a transaction came before, where Debezium stored its place in the midst of it. Pure."""
+"""Tells which rows of a transaction Debezium had delivered, where it stored its place within the transaction. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ class HalfRead:
         self._events: int | None = None
 
     def begin(self) -> None:
-        """Take note that a transaction begins. What comes last of those that begin it is its first event."""
+        """Take note that a transaction begins. Where several events begin it, this is called for each, and the last one
+        counts.
+        """
         self._events = 0
 
     def count(self) -> None:
@@ -23,10 +25,10 @@ class HalfRead:
 
     @property
     def has_whole_event(self) -> bool:
-        """Tell if all rows of the event came before."""
+        """Tell if all rows of the present event were delivered before."""
         return self._events is not None and self._events < self._skipped.events
 
     @property
     def rows_of_event(self) -> int:
-        """Return how many rows of the event came before."""
+        """Return how many rows of the present event were delivered before."""
         return self._skipped.rows if self._events is not None and self._events == self._skipped.events else 0

@@ -1,7 +1,7 @@
-"""The schema history of one connector to MariaDB or MySQL: follows statements, and asks the catalog for proof.
+"""Keeps the schema history of a connector to MariaDB or MySQL: follows statements, and asks the catalog for proof.
 
-The catalog tells a table as it is now. That is how it was at a place of the log, too, if no statement behind the place
-names it. Owned by the reading thread.
+The catalog describes a table as it is now. The table was the same at a place of the log if no statement behind the
+place names it. Owned by the reading thread.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from connectors.jdbc.settings.table_choice import TableName
 
 _log = logging.getLogger(__name__)
 _NEAR_BYTES: Final = 1 << 22
-"""So much of the log is read ahead for proof of what statements said anyway."""
+"""At most this many bytes of the log are read ahead to prove what statements have already told."""
 _WAIT_S: Final = 0.1
 _FIX: Final = (
     "Let the server log them from now on: SET GLOBAL binlog_row_metadata=FULL (MariaDB 10.5, MySQL 8). Then reset the "
@@ -48,13 +48,13 @@ class ColumnsLostError(PositionLostError):
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """What the log has from one place to another: where statements are, and the tables that they name."""
+    """Holds what the log has from one place to another: where statements are, and the tables that they name."""
 
     begin: Place
     end: Place
     named: Sequence[tuple[Place, frozenset[TableName]]]
     tables: Mapping[TableName, PastTable | None]
-    """As the catalog had them before `end` was asked for."""
+    """The tables as the catalog had them before `end` was asked for."""
 
     def names(self, table: TableName, behind: Place) -> bool:
         """Tell if a statement behind a place names the table."""
@@ -62,7 +62,7 @@ class _Ahead:
 
 
 class MySqlHistory:
-    """The history that knows the columns of the chosen tables where the log is read."""
+    """Knows the columns that the chosen tables had at the place where the log is read."""
 
     def __init__(
         self,
@@ -72,7 +72,9 @@ class MySqlHistory:
         stored: Mapping[str, Any] | None = None,
         number: int = 0,
     ) -> None:
-        """Connects to nothing. `stored`: the history's offset; `number`: of the place from which the log is read."""
+        """Connect to nothing. `stored` is the history's offset, and `number` that of the place from which the log
+        is read.
+        """
         self._database = database
         self._stopping = stopping
         self._history = SchemaHistory(chosen, partial(with_stored_members, database))
@@ -84,25 +86,25 @@ class MySqlHistory:
 
     @property
     def number(self) -> int:
-        """Return the number of what is known now."""
+        """Return the number of the latest change of a table that the history knows."""
         return self._history.number
 
     def rewind(self, number: int) -> None:
-        """Go back to the place that has this number."""
+        """Go back to what was known at a number, as the log is read again from a place that holds it."""
         self._history.rewind(number)
         self._unproved, self._used, self._ahead = set(self._history.tables), set(), None
 
     def forget_before(self, number: int) -> None:
-        """Forget what no stored position needs."""
+        """Forget what was known before a number; no stored position needs it."""
         self._history.forget_before(number)
 
     @property
     def unsaved_offset(self) -> dict[str, object] | None:
-        """Return what is to be stored before any position with the number of now; None: nothing new."""
+        """Return the offset to store before any position that holds the present number; None: nothing is new."""
         return self._history.offset() if self._history.is_unsaved else None
 
     def begin(self, tables: Sequence[TableName]) -> Place:
-        """Take the tables as they are. Return the place in the log at which they were so."""
+        """Take the tables as the catalog has them. Return the place in the log at which they were like that."""
         while True:
             begin = self._end()
             found = {name: catalog_table(self._database, name) for name in tables}
@@ -128,9 +130,9 @@ class MySqlHistory:
             self._used -= changed.keys()
 
     def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata | None:
-        """Return what a log that tells names would have told at a place; None: the table is gone.
+        """Return the columns that a log with names would have told at a place; None: the table is gone.
 
-        ColumnsLostError: that is not known.
+        ColumnsLostError: the columns are not known.
         """
         if name in self._unproved:
             self._prove(name, at)
@@ -162,7 +164,7 @@ class MySqlHistory:
         return told
 
     def _looked_ahead(self, name: TableName, at: Place) -> _Ahead:
-        """Return what the log has from a place up to its end of now. It may have to be read twice as a whole."""
+        """Return what the log has from a place up to its present end. So the log may be read twice as a whole."""
         known = self._ahead
         if known is None or name not in known.tables or not known.begin.order <= at.order <= known.end.order:
             wanted = {name, *(table for table, then in self._history.tables.items() if isinstance(then, UnknownTable))}
@@ -172,7 +174,9 @@ class MySqlHistory:
         return known
 
     def at_end(self, at: Place) -> None:
-        """Check that the catalog agrees, as the log was read to its end. ColumnsLostError: not, and rows were read."""
+        """Check that the catalog agrees with the history at the log's end. ColumnsLostError: it does not, and rows were
+        read.
+        """
         for name in list(self._unproved):
             self._prove(name, at)
 

@@ -16,9 +16,9 @@ _LAST_OF_UTF8MB3: Final = "\uffff"
 
 
 def with_stored_members(database: Database, table: PastTable) -> PastTable | UnknownTable:
-    """Return a table that a statement made with the members that the server has kept.
+    """Return the table that a statement made, with the ENUM and SET members as the server has kept them.
 
-    A letter that the column's character set lacks is a question mark there, whatever sql_mode says.
+    A letter that the column's character set lacks becomes a question mark there, whatever sql_mode says.
     """
     lettered = [column for column in table.columns if not "".join(column.members).isascii()]
     unsure = [column.name for column in lettered if max(map(max, filter(None, column.members))) > _LAST_OF_UTF8MB3]

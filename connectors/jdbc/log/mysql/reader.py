@@ -66,7 +66,7 @@ def problems(database: Database) -> Iterator[ConfigProblem]:
 
 
 class MySqlLog:
-    """The way that one connector takes through one server's log.
+    """Reads one server's tables and log for one connector.
 
     `position` is behind everything that `batches` gave.
     """
@@ -81,9 +81,10 @@ class MySqlLog:
         options: ReadingOptions = PLAIN,
         teller: TellerOf = lambda _: SILENT,
     ) -> None:
-        """Connects to nothing. ConnectError: the stored offset is none of mode=log.
+        """Connect to nothing. ConnectError: the stored offset is not of mode=log.
 
-        `stored`: the offset of a partition. `tables`: what the rows become. `teller`: who tells statements.
+        `stored` returns the offset of a partition. `tables` makes the plans of tables, which decide what rows become.
+        `teller` makes what records statements.
         """
         self._tables_of, self._records = tables, BinlogRecords(session.config, options)
         self._teller_of = teller
@@ -186,7 +187,9 @@ class MySqlLog:
         return name == self._options.signal_table or self._chooses(name)
 
     def _unsaved(self) -> Batch | None:
-        """Return the history, if it is to be stored: positions that have its number come behind it."""
+        """Return a batch that stores the history, if it has changed. Positions that hold its number come behind the
+        batch.
+        """
         offset = self._history.unsaved_offset
         if offset is None:
             return None
@@ -206,10 +209,10 @@ class MySqlLog:
     ) -> Iterator[Batch | BadRows | None]:
         """Yield the rows of the tables, in a snapshot that begins `here`.
 
-        After a break they go on behind the last one, and the position tells which rows are of which snapshot: a change
-        in between comes from the log where its row was read before it.
+        After a break the read goes on behind the last row. The position tells which rows were read in which snapshot: a
+        change between two snapshots is sent if its row was read before the change.
         """
-        # Behind the first snapshot the log begins: no change of it is in there.
+        # The log begins behind the first snapshot, so that this snapshot holds no change of the log.
         seen = None if self.position is None else SnapshotEnd(here.file, here.pos, here.gtids)
         is_first = self.position is None
         if self.position is None:
@@ -277,13 +280,13 @@ class MySqlLog:
         self._stored_number = max([self._stored_number, *(n for n in numbers if isinstance(n, int))])
 
     def tend(self) -> None:
-        """Do nothing: the server does not wait for its readers."""
+        """Do nothing: the server ends no reader that is silent for a while."""
 
     def interrupt(self) -> None:
         """Break off what runs; for any thread."""
         self._database.interrupt()
 
     def close(self) -> None:
-        """Leave the server."""
+        """Close the connections to the server."""
         self._stream.close()
         self._database.close()

@@ -12,7 +12,7 @@ from connectors.jdbc.settings.table_choice import TableName
 def of_order(table: TableName, key: Sequence[str], order: RowOrder, page_rows: int) -> str | None:
     """Return why rows of a table of MariaDB or MySQL come again; None: each row comes once.
 
-    `page_rows`: max.batch.size.
+    `page_rows` is max.batch.size.
     """
     compared = [column.name for column in order.columns]
     if key and set(compared) == set(key):

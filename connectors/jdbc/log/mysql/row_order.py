@@ -28,9 +28,11 @@ _TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "
 _BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _MOMENTS: Final = frozenset({"date", "datetime", "timestamp"})
 _COMPARED: Final = _WHOLE | _TEXT | _BYTES | _MOMENTS | {"decimal"}
-"""Types whose values are in the server's order by their texts, as `texts` makes them, or by its word."""
+"""The types whose values can be ordered as the server does: by the texts that `texts` makes, or by asking the
+server.
+"""
 _DIGESTED: Final = _COMPARED | {"enum", "set", "uuid"}
-"""Types whose values the server writes as `texts` does."""
+"""The types whose values the server writes as text exactly as `texts` does."""
 _ZERO_DATE, _ZERO_TIME = "0000-00-00", "0000-00-00 00:00:00.000000"
 _YEAR_0_DAYS: Final = -719_528
 _DIGEST = "sha256"
@@ -39,7 +41,9 @@ _PATTERNS = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%d %H:%i:%s.%f", "timestamp"
 
 @dataclass(frozen=True, slots=True)
 class OrderColumn:
-    """A column that gives rows their order. `kind`: its type's name; `charset`, `collation`: of text."""
+    """Describes a column that gives rows their order. `kind` is its type's name; text has a `charset` and a
+    `collation`.
+    """
 
     name: str
     kind: str
@@ -53,25 +57,28 @@ class OrderColumn:
         return self.kind in _TEXT
 
     def number(self, text: str) -> int | Decimal | None:
-        """Return the number of a text of `texts`; None: its type is none of numbers."""
+        """Return the number that a text of `texts` stands for; None: the column's type is not numeric."""
         if self.kind in _WHOLE:
             return int(text)
         return Decimal(text) if self.kind == "decimal" else None
 
     def compared(self, text: str, other: str) -> int:
-        """Compare values, not of text columns, by their texts: 1: behind the other, 0: equal, -1: before it."""
+        """Compare two values by their texts; not for text columns. Return 1: `text` is behind `other`, 0: equal, -1:
+        before it.
+        """
         one, two = self.number(text), self.number(other)
         if one is None or two is None:
-            # Moments and bytes are in the order of their digits.
+            # Texts of moments and of bytes have the order of the values.
             return (text > other) - (text < other)
         return (one > two) - (one < two)
 
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """The order that a table's rows are read in.
+    """Describes the order in which a table's rows are read.
 
-    `columns`: by their values, or with `is_digest` by a digest of them. No columns: there is no such order.
+    Rows are ordered by the values of `columns`, or with `is_digest` by a digest of these. Without columns there is no
+    order in which a read could go on.
     """
 
     columns: tuple[OrderColumn, ...] = ()
@@ -90,14 +97,14 @@ class RowOrder:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Return what tells it from other orders of the table; empty: there is none."""
+        """Return names that tell this order from other orders of the table; empty: there is no order."""
         told = tuple(" ".join((column.name, column.kind, column.collation)).strip() for column in self.columns)
         return (_DIGEST, *told) if self.is_digest and told else told
 
     def statement(self, source: Source, after: Key, keys: KeyRange = EVERY_KEY) -> sa.Select[Any]:
         """Return the statement that reads all rows behind a key (empty: all rows) in this order.
 
-        With a digest that is one more column at the end. `keys`: of the one column of the order.
+        If the order is a digest, the digest is one more column at the end. `keys` limits the one column of the order.
         """
         if not self.columns:
             return select(source)
@@ -118,7 +125,7 @@ class RowOrder:
         return statement.order_by(None).order_by(*(column.desc() for column in order)).limit(1)
 
     def keys(self, values: Mapping[str, Sequence[Any] | pa.Array]) -> list[Key]:
-        """Return where rows are in this order, from the values of its columns as a driver or the log gives them."""
+        """Return the places of rows in this order, from the values of its columns as a driver or the log gives them."""
         columns = [texts(values[column.name]) for column in self.columns]
         if self.is_digest:
             of_columns = [
@@ -139,7 +146,9 @@ def _hashed(value: bytes) -> str:
 
 
 def texts(values: Sequence[Any] | pa.Array) -> list[str | None]:
-    """Return values of a column, each as one text whichever way it came. Bytes are hexadecimal digits."""
+    """Return the values of a column as texts; a driver's and the log's values give the same. Bytes are hexadecimal
+    digits.
+    """
     if isinstance(values, pa.Array) and pa.types.is_date32(values.type):
         return _moments(values.cast(pa.int32()), "D", _YEAR_0_DAYS, _ZERO_DATE)
     if isinstance(values, pa.Array) and pa.types.is_timestamp(values.type):
@@ -148,7 +157,7 @@ def texts(values: Sequence[Any] | pa.Array) -> list[str | None]:
 
 
 def _moments(numbers: pa.Array, unit: str, first: int, zero: str) -> list[str | None]:
-    # What is before all years is a zero date.
+    # A moment before all years is a zero date.
     real = np.maximum(numbers.fill_null(0).to_numpy().astype(np.int64), first)
     written = real.astype(f"datetime64[{unit}]").astype(str)
     return [
@@ -182,13 +191,13 @@ def _literal(column: OrderColumn, text: str) -> sa.ColumnElement[Any]:
 
 
 def _digest(source: Source, columns: Sequence[OrderColumn]) -> sa.ColumnElement[str]:
-    # MySQL 9.6 has no SHA1 any more.
+    # MySQL has no SHA1 any more from 9.6 on.
     parts = [sa.func.ifnull(sa.func.sha2(_written(source.column(c.name), c), 256), "-") for c in columns]
     return sa.func.sha2(sa.func.concat_ws(",", *parts), 256)
 
 
 def _written(column: sa.ColumnElement[Any], told: OrderColumn) -> sa.ColumnElement[Any]:
-    """Return what of a value goes into a digest: its text, as `texts` has it, or its bytes."""
+    """Return SQL of the part that a value has in a digest: its text, as `texts` makes it, or its bytes."""
     if told.kind in _MOMENTS:
         zero = _ZERO_DATE if told.kind == "date" else _ZERO_TIME
         is_none = sa.or_(sa.func.month(column) == 0, sa.func.dayofmonth(column) == 0)
@@ -196,6 +205,6 @@ def _written(column: sa.ColumnElement[Any], told: OrderColumn) -> sa.ColumnEleme
     if told.kind in _BYTES:
         return column
     if told.kind in _WHOLE or told.kind == "decimal":
-        # A sum leaves out the zeros of ZEROFILL.
+        # Adding zero takes away the leading zeros of ZEROFILL.
         return sa.cast(column.op("+")(sa.literal_column("0")), sa.CHAR)
     return sa.func.convert(column.op("USING")(sa.literal_column("utf8mb4")))

@@ -26,11 +26,11 @@ from connectors.jdbc.settings.table_choice import TableName
 
 _MEMBER: Final = "schema_history"
 _OTHERS: Final = 1000
-"""Tables that are not chosen and are remembered, because a chosen one may be made like them or get their name."""
+"""At most so many tables that are not chosen are remembered: a chosen one may be made like one, or get its name."""
 
 
 def history_partition(prefix: str) -> dict[str, object]:
-    """Return the source partition that a history is stored under, beside Debezium's of the log."""
+    """Return the source partition of a history. The log's own position has Debezium's partition."""
     return {"server": prefix, "kind": _MEMBER}
 
 
@@ -42,21 +42,21 @@ class _Change:
 
 
 class History(Protocol):
-    """A history that knows tables where the log does not tell them."""
+    """Knows the columns of tables where the log does not tell them."""
 
     @property
     def number(self) -> int:
-        """Return the number of what is known now."""
+        """Return the number of the latest change of a table that the history knows."""
 
     def follow(self, event: Event) -> None:
         """Take what a statement does."""
 
     def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata | None:
-        """Return what a log that tells names would have told at a place; None: the table is gone."""
+        """Return the columns that a log with names would have told at a place; None: the table is gone."""
 
 
 class NoHistory:
-    """The history that is used for rows of queries, which tell their columns."""
+    """Knows no table. It is used for rows of queries, which tell their columns themselves."""
 
     number = 0
 
@@ -70,19 +70,19 @@ class NoHistory:
 
 
 class SchemaHistory:
-    """The history that knows tables at the place up to which statements were followed. The reading thread owns it."""
+    """Knows tables at the place up to which statements were followed. Owned by the reading thread."""
 
     def __init__(
         self, chosen: Callable[[TableName], bool], as_stored: Callable[[PastTable], Then] = lambda table: table
     ) -> None:
         """Begin without tables; `chosen` says if what is known of a table is stored.
 
-        `as_stored`: what the server keeps of a table that a statement makes.
+        `as_stored` returns a table that a statement made as the server has kept it.
         """
         self._chosen = chosen
         self._as_stored = as_stored
         self.number = 0
-        """The number of what is known now; 0: nothing ever was."""
+        """The number of the latest change that is known; 0: no table was ever known."""
         self.is_unsaved = False
         """True if `offset` has changed since it was last asked for."""
         self._changes: list[_Change] = []
@@ -91,12 +91,12 @@ class SchemaHistory:
         self._charsets: dict[str, str | None] = {}
 
     def restore(self, offset: Mapping[str, Any] | None, number: int) -> None:
-        """Go on from a stored history, at a number."""
+        """Go on from a stored history, with what it knew at a number."""
         self._changes = [] if offset is None else _read(offset)
         self.rewind(number)
 
     def rewind(self, number: int) -> None:
-        """Go back to what was known at a number: nothing, where the history does not reach back that far."""
+        """Go back to what was known at a number; the history becomes empty if it does not reach back so far."""
         changes = [change for change in self._changes if change.number <= number]
         self._changes = changes if self._changes and self._changes[-1].number >= number else []
         self.number = number
@@ -119,18 +119,18 @@ class SchemaHistory:
 
     @property
     def tables(self) -> Mapping[TableName, Then]:
-        """Return what is known of the chosen tables."""
+        """Return the chosen tables with what is known of them."""
         return self._tables
 
     def follow(self, statement: Statement) -> Mapping[TableName, Then]:
-        """Take what a statement does. Return the chosen tables that it changes."""
+        """Take note of what a statement does. Return the chosen tables that it changes."""
         known = Known(ChainMap(self._tables, self._others), self._charsets)
         made = effects(statement, known)
         stored = {name: self._as_stored(t) if isinstance(t, PastTable) else t for name, t in made.tables.items()}
         return self._take(Effects(stored, made.charset))
 
     def learn(self, tables: Mapping[TableName, Then]) -> None:
-        """Take what the catalog says of chosen tables."""
+        """Take chosen tables as the catalog describes them."""
         self._take(Effects(tables))
 
     def _take(self, made: Effects) -> Mapping[TableName, Then]:
@@ -155,7 +155,7 @@ class SchemaHistory:
             del self._others[next(iter(self._others))]
 
     def forget_before(self, number: int) -> None:
-        """Forget what was known before a number, behind which a position is stored."""
+        """Forget what was known before a number, as a position with this number is stored."""
         old = [change for change in self._changes if change.number <= number]
         if len(old) < 2:
             return
@@ -170,7 +170,7 @@ class SchemaHistory:
         """Return the history as it is stored."""
         self.is_unsaved = False
         text = json.dumps([_as_json(change) for change in self._changes], separators=(",", ":"))
-        # Thousands of tables must fit in a record.
+        # The text is compressed, as thousands of tables must fit in a record.
         return {_MEMBER: b64encode(zlib.compress(text.encode(), 9)).decode()}
 
 

@@ -1,6 +1,6 @@
-"""Leave out of the changes of a binary log what the first read has seen.
+"""Leaves out the changes of a binary log that the first read has seen.
 
-Asks the server where text is in its own order.
+Asks the server for the order of texts, as only the server knows its collations.
 """
 
 from __future__ import annotations
@@ -22,22 +22,21 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence, Key
 
 _DOING = "asking for the order of keys"
 _AT_ONCE = 500
-"""One question asks for so many pairs."""
+"""The server compares at most so many pairs of texts in one question."""
 _NAME = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentFilter:
-    """Knows in which segment of a table a row is. Owned by the reading thread."""
+    """Finds the segment of the table that a row is in. Owned by the reading thread."""
 
     database: Database
 
     def shown(self, changes: Changes, fence: Fence[SnapshotEnd], hidden: Mask) -> Changes:
-        """Return the changes that the first read has not seen. `hidden`: by change and segment, whether its snapshot
-        has it.
+        """Return the changes that the first read has not seen.
 
-        An update that moves a row from one segment to another is a delete or an insert where the one or the other has
-        it.
+        `hidden` is a matrix by change and segment: True if the segment's snapshot holds the change. An update that
+        moves a row from one segment to another becomes a delete or an insert if only one of the two snapshots holds it.
         """
         if (hidden == hidden[:, :1]).all():
             return changes.take(~hidden[:, 0])
@@ -61,7 +60,9 @@ class SegmentFilter:
         return changed.take(old | new)
 
     def _segments(self, changes: Changes, places: Indices, fence: Fence[SnapshotEnd]) -> Indices:
-        """Return the number of each row's segment. Rows that have another order by now count as the last one's."""
+        """Return the number of each row's segment. Rows whose table has another order by now count as rows of the last
+        segment.
+        """
         order = changes.rows.table.order
         keys = keys_of(changes, places) if order.by == fence.by else None
         if keys is None:
@@ -105,7 +106,7 @@ class SegmentFilter:
 
 
 def keys_of(changes: Changes, places: Indices) -> list[Key] | None:
-    """Return the keys of rows in the order of their table now; None: its columns are others by now."""
+    """Return the keys of rows in the present order of their table; None: the order's columns have changed."""
     rows = changes.rows
     order = rows.table.order
     found = {plan.name: (number, plan) for number, plan in enumerate(rows.table.format.columns)}
@@ -117,7 +118,7 @@ def keys_of(changes: Changes, places: Indices) -> list[Key] | None:
 
 
 def _literal(column: OrderColumn, text: str) -> str:
-    """Return a text with the column's collation."""
+    """Return an SQL literal of the text with the column's collation."""
     assert _NAME.fullmatch(column.charset), column.charset
     assert _NAME.fullmatch(column.collation), column.collation
     return f"CONVERT(_utf8mb4 x'{text.encode().hex()}' USING {column.charset}) COLLATE {column.collation}"

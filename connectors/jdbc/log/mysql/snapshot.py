@@ -1,4 +1,4 @@
-"""Read a table of MariaDB or MySQL for the first time: its rows page by page, each with the place behind it.
+"""Reads a table of MariaDB or MySQL for the first time: its rows page by page, each with the place behind it.
 
 Owned by the reading thread.
 """
@@ -29,10 +29,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPage:
-    """A page that has some rows of a table.
+    """Holds some rows of a table.
 
-    `last_key`: the read can go on behind it; empty: it cannot, all rows would come again. `bad`: rows up to there that
-    no record can hold.
+    The read can go on behind `last_key`; empty: it cannot, and all rows would come again. `bad` are the rows up to
+    there that no record can hold.
     """
 
     values: pa.StructArray
@@ -51,7 +51,7 @@ def begin_snapshot(database: Database) -> BinlogPosition:
             connection.exec_driver_sql("FLUSH TABLES WITH READ LOCK")
         connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         if mariadb:
-            # What MariaDB knows without a lock (documentation, "Enhancements for START TRANSACTION …").
+            # MariaDB tells the snapshot's place without a lock (documentation, "Enhancements for START TRANSACTION …").
             status = connection.exec_driver_sql("SHOW STATUS LIKE 'binlog_snapshot_%%'").all()
             found = {str(row[0]).lower(): row[1] for row in status}
             file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
@@ -77,7 +77,7 @@ def log_end(database: Database) -> tuple[str, int]:
     with database.errors.translated("asking for the end of the log", "Grant the user REPLICATION CLIENT."):
         connection = database.connection
         if database.is_mariadb:
-            # Outside of a snapshot these are of the newest commit, and need no right.
+            # Outside of a snapshot these variables are of the newest commit, and the user needs no right to read them.
             rows = connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'binlog_snapshot_%%'").all()
             found = {str(row[0]).lower(): row[1] for row in rows}
             file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
@@ -90,9 +90,9 @@ def log_end(database: Database) -> tuple[str, int]:
 
 
 def log_bytes_after(database: Database, here: tuple[int, int]) -> int | None:
-    """Return how much of the binary log is behind a place (a file's number, and the place in it).
+    """Return how many bytes of the binary log are behind a place (a file's number, and the place in it).
 
-    None: that is in several files, and the user may not see how large they are.
+    None: the bytes are in several files, and the user may not see how large these are.
     """
     file, pos = log_end(database)
     if file_number(file) == here[0]:
@@ -106,7 +106,7 @@ def log_bytes_after(database: Database, here: tuple[int, int]) -> int | None:
 
 
 def fence_of(position: BinlogPosition, table: BinlogTable, seen: SnapshotEnd | None) -> Fence[SnapshotEnd]:
-    """Return the table's segments when it is read, or read on, in a snapshot of now."""
+    """Return the fence of a table that is read, or read on, in the new snapshot `seen`."""
     fence = position.fences.get(table.name.full, Fence())
     is_begun = position.snapshot_table == table.name.full
     if not is_begun or position.snapshot_key:
@@ -132,7 +132,7 @@ def planned_pages(
 ) -> Iterator[SnapshotPage]:
     """Yield pages as `snapshot_pages` does. RetriableError: the table was altered or dropped since it was planned.
 
-    `select`: the query whose rows are taken for the table's; empty: the table itself.
+    `select` is the query whose rows are taken for the table's; empty: the table itself.
     """
     rows = config.paced(config.max_batch_size)
     columns = table.format.columns
@@ -169,7 +169,7 @@ def snapshot_pages(
 ) -> Iterator[SnapshotPage]:
     """Yield the rows of a source behind a key (empty: all rows), in the table's order.
 
-    `keys`: of the one column of the key.
+    `keys` limits the one column of the key.
     """
     columns = table.format.columns
     places = [i for name in _names(table) for i, plan in enumerate(columns) if plan.name == name]
@@ -196,7 +196,7 @@ def _by_key(pages: Pages, table: BinlogTable) -> Iterator[SnapshotPage]:
 def _by_digest(pages: Pages, place: int, after: Key) -> Iterator[SnapshotPage]:
     """Yield pages that end with the last row of a digest, as rows of one digest cannot be told apart when they go on.
 
-    Where a whole page has one digest, it ends within it: these rows come again if the read is broken off behind it.
+    If all rows of a page have one digest, the page ends among them. These rows come again if the read breaks off there.
     """
     held: list[pa.StructArray] = []
     held_bad: list[BadRow] = []
@@ -222,7 +222,7 @@ def _digests(page: Page) -> Sequence[str]:
 
 
 def _unfinished(digests: Sequence[str], page: Page, place: int) -> int:
-    """Return how many rows at the page's end may have others of their digest behind it."""
+    """Return how many rows at the page's end may share their digest with rows behind the page."""
     if not digests or page.following is None or page.following[place] != digests[-1]:
         return 0
     return next((n for n, digest in enumerate(reversed(digests)) if digest != digests[-1]), len(digests))

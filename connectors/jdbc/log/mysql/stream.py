@@ -1,6 +1,7 @@
-"""Read the binary log of MariaDB or MySQL over one connection. Owned by the reading thread.
+"""Reads the binary log of MariaDB or MySQL over one connection. Owned by the reading thread.
 
-Source: MariaDB's documentation, "Replication protocol": COM_BINLOG_DUMP; a packet is four bytes of head and its bytes.
+Source: MariaDB's documentation, "Replication protocol": COM_BINLOG_DUMP. A packet is a head of four bytes and its
+content.
 """
 
 # ruff: noqa: SLF001 - PyMySQL shows its socket nowhere else; its version is pinned
@@ -41,11 +42,11 @@ _OTHER_FIX = (
 
 
 class PositionLostError(ConnectError):
-    """The server has no longer the log from the connector's place on."""
+    """Says that the server no longer has the log from the connector's place on."""
 
 
 class BinlogStream:
-    """The events that a log has from a place on."""
+    """Reads the events of a log from a place on."""
 
     def __init__(self, arguments: Mapping[str, Any], errors: ErrorTranslator, stopping: threading.Event) -> None:
         """Connect later, with PyMySQL's `arguments`; `stopping` ends every wait."""
@@ -60,7 +61,9 @@ class BinlogStream:
         self._transaction: Iterator[Event] = iter(())
 
     def start(self, position: BinlogPosition, *, mariadb: bool) -> None:
-        """Ask for the log from here on: by GTID where there is one, so that it may be another server's."""
+        """Ask for the log from a position on: by GTID if it has one, as the server may then be another one than
+        before.
+        """
         by_gtid = bool(position.gtids)
         with self._errors.translated("reading the binary log", "Grant the user REPLICATION SLAVE."):
             self._connection = connect(**self._arguments, autocommit=True)
@@ -81,7 +84,7 @@ class BinlogStream:
                     cursor.execute("SET @slave_gtid_strict_mode = 0")
                     cursor.execute("SET @slave_gtid_ignore_duplicates = 0")
             file, pos = ("", 4) if by_gtid else (position.file, position.pos)
-            # As a replica with an id of its own: the server ends another connection of the same id.
+            # The connection is a replica with an id of its own: the server ends an older connection of the same id.
             server_id = random.randrange(1 << 30, 1 << 31)
             if by_gtid and not mariadb:
                 body = _from_set(GtidSet(position.gtids), server_id)
@@ -92,14 +95,16 @@ class BinlogStream:
 
     @staticmethod
     def _has_gtids(cursor: Any) -> bool:
-        # MySQL 5.5 has none, and selecting it would be an error.
+        # MySQL 5.5 has no gtid_mode, and selecting it would be an error.
         cursor.execute("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'")
         found = cursor.fetchone()
         return found is not None and found[1] == "ON"
 
     @staticmethod
     def _check_servers(cursor: Any, gtids: Mapping[str, str]) -> None:
-        """Refuse a server that has no transaction of those that the place has behind it: it would send all it has."""
+        """Raise PositionLostError if the server has none of the transactions before the place: it would send all it
+        has.
+        """
         cursor.execute("SELECT @@global.gtid_executed")
         if not gtid_parts(cursor.fetchone()[0]).keys() & gtids.keys():
             raise PositionLostError(
@@ -126,7 +131,7 @@ class BinlogStream:
 
     def _event(self, packet: bytes) -> Event:
         if packet[_KIND_AT] == _FORMAT:
-            # Its last bytes: the kind of checksum of the events behind it, and its own checksum.
+            # Its last bytes are the kind of checksum that the events behind it have, and its own checksum.
             self._checksums = packet[-5] == 1
             return Event.of(packet[1:])
         return Event.of(packet[1:-4] if self._checksums else packet[1:])
@@ -187,7 +192,7 @@ class BinlogStream:
 
 
 def _from_set(gtids: GtidSet, server_id: int) -> bytes:
-    """Return the command that asks MySQL for all transactions that a set lacks, from its own first log on."""
+    """Return the command that asks MySQL for all transactions that a set lacks, from the server's first log on."""
     executed = gtids.encoded()
     head = struct.pack("<BHIIQI", _COM_BINLOG_DUMP_GTID, _THROUGH_GTID, server_id, 0, 4, len(executed))
     return head + executed

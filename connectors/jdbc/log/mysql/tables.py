@@ -1,4 +1,4 @@
-"""Plan tables of MariaDB and MySQL for mode=log: columns, keys and event formats, and rows of the log as Arrow."""
+"""Plans tables of MariaDB and MySQL for mode=log: columns, keys and event formats; and makes rows of the log Arrow."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from connectors.jdbc.values.ragged import Fields
 from connectors.jdbc.values.types import ColumnPlan, Projection, Raw, plan_column
 
 _TEXT_SIZE = 45
-"""The longest text of an address has so many characters."""
+"""The longest text of an IP address has so many characters."""
 _UNTOLD = ("", "", "", "")
 _INT64, _STRING = s.INT64.as_optional(), s.STRING.as_optional()
 
@@ -46,11 +46,13 @@ def binlog_source(connector: str) -> s.Schema:
 
 @dataclass(frozen=True, slots=True)
 class BinlogTable:
-    """One table with the columns it has now, or had at a place of the log. `told_by`: what told them; None: the
-    catalog. `order`: of its rows now. `described`: its columns as the catalog told them when it was planned.
+    """Describes one table with the columns that it has now, or had at a place of the log.
 
-    The catalog's columns are of now, and a table may have had others of the same names: rows of the log are read by
-    those that the log, or the history of the table, tells.
+    `told_by` is the description in the log that told the columns; None: the catalog told them. `order` is the present
+    order of its rows. `described` are its columns as the catalog told them when it was planned.
+
+    The catalog tells the present columns, and the table may have had other columns of the same names. So rows of the
+    log are read by the columns that the log, or the history of the table, tells.
     """
 
     name: TableName
@@ -67,7 +69,9 @@ class BinlogTable:
         return (self.events.source.name or "").split(".")[-2]
 
     def records(self, values: pa.StructArray, *, is_logged: bool) -> pa.StructArray:
-        """Return rows as the records have them. `is_logged`: they come from the log, not from a query."""
+        """Return rows in the form that records have. `is_logged` is True if the rows come from the log, not from a
+        query.
+        """
         del is_logged
         return values
 
@@ -82,7 +86,9 @@ class BinlogTable:
         return LoggedRows(self, RowLayout([width(kind, meta) for kind, meta, *_ in told]), tuple(decoders))
 
     def widened(self, columns: Sequence[Fields]) -> BinlogTable:
-        """Return the table with columns nullable that hold NULL in rows from before they became NOT NULL."""
+        """Return the table with those columns made nullable that hold NULL, in rows from before they became NOT
+        NULL.
+        """
         pairs = list(zip(self.format.columns, columns, strict=True))
         if not any((f.size < 0).any() and not p.schema.optional for p, f in pairs):
             return self
@@ -95,7 +101,7 @@ class BinlogTable:
 
 @dataclass(frozen=True, slots=True)
 class LoggedRows:
-    """How rows of one table are read while the log tells it with the same columns."""
+    """Reads rows of one table, while the log describes the table with the same columns."""
 
     table: BinlogTable
     layout: RowLayout
@@ -106,7 +112,7 @@ class LoggedRows:
         return driver_column(self.table.format, self.table.format.columns[number], self.decoders[number], fields)
 
     def values(self, table: BinlogTable, columns: Sequence[Fields]) -> pa.StructArray:
-        """Return rows as Arrow. `table`: this one, or this one widened."""
+        """Return rows as Arrow. `table` is this table, or this one with more columns nullable."""
         return table.format.of_driver_arrays(driver_columns(table.format, self.decoders, columns))
 
 
@@ -114,13 +120,13 @@ class BinlogTables:
     """Makes the plans of tables. Owned by the reading thread."""
 
     def __init__(self, database: Database, config: JdbcSourceConfig, connector: str) -> None:
-        """`connector`: the name that Debezium's connector has in the source block."""
+        """Plan no table yet. `connector` is the name that Debezium's connector has in the source block."""
         self.database = database
         self.config = config
         self.connector = connector
 
     def plan(self, name: TableName) -> BinlogTable:
-        """Return a table as it is now. NoTableError when it is not there; RetriableError: it is being altered."""
+        """Return a table as it is now. NoTableError: there is no such table; RetriableError: it is being altered."""
         return plan_table(self.database, name, self.config, self.connector)
 
     def plan_told(self, now: BinlogTable, mapped: TableMap) -> BinlogTable:
@@ -129,7 +135,7 @@ class BinlogTables:
 
 
 def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, connector: str) -> BinlogTable:
-    """Return a table as it is now. NoTableError when it is not there; RetriableError: it is being altered."""
+    """Return a table as it is now. NoTableError: there is no such table; RetriableError: it is being altered."""
     shape, found = describe(database, name, config), _types(database, name)
     if list(found) != [plan.name for plan in shape.columns]:
         raise RetriableError(f"Table {name.full} was altered while the catalog was asked for its columns.")
@@ -155,7 +161,7 @@ def _order(shape: TableShape, types: Mapping[str, Sequence[Any]]) -> RowOrder:
 
 
 def _types(database: Database, name: TableName) -> dict[str, Sequence[Any]]:
-    """Return what the catalog says of each column's type, by name."""
+    """Return the catalog's description of each column's type, by the column's name."""
     statement = sa.text(
         "SELECT column_name, data_type, character_set_name, collation_name "
         "FROM information_schema.columns "
@@ -178,7 +184,7 @@ def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: Jd
     present = {column.name: column.kind for column in now.logged}
     plans, logged = [], []
     for i, (name, kind, meta) in enumerate(zip(told.names, mapped.kinds, mapped.metas, strict=True)):
-        # To the log an UUID or an address is bytes; all others it tells whole, as they were.
+        # The log has UUIDs and addresses as bytes without their type; all other types it tells as they were.
         type_name = told.kinds[i] if told.kinds else present.get(name, "")
         if kind == STRING and type_name in BINARY_SIZES:
             plans.append(plan_column(name, m.VARCHAR(_TEXT_SIZE), mapped.nullable[i], rules))

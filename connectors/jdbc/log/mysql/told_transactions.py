@@ -17,18 +17,20 @@ from connectors.jdbc.log.shared.transactions import CountedEvents, Transaction, 
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _TRANSACTIONS: Final = "transactions"
-"""No table has such a name: what tells of transactions comes last, and leaves nothing ahead in a position."""
+"""No table has this name. Records that tell of transactions come last, so that a position need not hold them as
+ahead.
+"""
 
 
 STATEMENTS: Final = "statements"
-"""No table has such a name either: a position has under it which statement of a transaction was told last."""
+"""No table has this name either. Under it a position holds which statement of a transaction was told last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Holds records of a table, and the last change among them. `transactions`: those of the records by number.
+    """Holds records of a table, and the last change among them. `transactions` are those of the records by number.
 
-    `was_told`: the records were delivered before, and only count.
+    With `was_told` the records were delivered before: they are counted in their transactions, and not sent again.
     """
 
     table: str
@@ -40,7 +42,7 @@ class Part:
 
 
 def provisional_places(collected: Collected, changes: Changes) -> ProvisionalPlaces:
-    """Return what tells the transaction of each change."""
+    """Return the transaction of each change, and its place there, in a provisional form."""
     ids = pa.array(collected.transactions, pa.string()).take(pa.array(changes.event))
     return ProvisionalPlaces(ids, changes.transaction, changes.row)
 
@@ -62,13 +64,14 @@ class ToldTransactions:
         self._transactions = Transactions(topic)
 
     def among(self, parts: Sequence[Part], position: BinlogPosition, open_: int | None) -> list[Part]:
-        """Return the parts with their places in transactions, before what tells where transactions begin and end.
+        """Return the parts with their places in transactions, and behind them the records of where transactions begin
+        and end.
 
-        `open_`: the number of the transaction that is open behind the parts; None: none is.
+        `open_` is the number of the transaction that is open behind the parts; None: none is.
         """
         counted = [part for part in parts if part.made is not None]
         events = [CountedEvents(p.table, p.made, p.transactions or {}) for p in counted if p.made is not None]
-        # One that was open before is the first one here.
+        # A transaction that was open before is the first one here.
         batches, told = self._transactions.numbered(events, open_=open_, reached=position.reached, first=1)
         made = [
             Part(part.table, part.last, batch, part.bad)

@@ -1,6 +1,6 @@
-"""Keep values of one column of many rows as places in one buffer: found by NumPy, gathered by Arrow. Pure.
+"""Keeps the values of a column as places in one buffer: NumPy finds the places, and Arrow gathers the bytes. Pure.
 
-Nothing is made per row: a step reads one field of all rows.
+No Python object is made per row: each step reads one field of all rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ NULL, UNCHANGED, TEXT = ord("n"), ord("u"), ord("t")
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One column: `kind` is n (null), u (a value the log does not hold) or t (text) per row, `start` ascends."""
+    """Holds one column: `kind` per row is n (null), u (a value that the log does not hold) or t (text); `start`
+    ascends.
+    """
 
     kind: Bytes
     start: Places
@@ -39,9 +41,9 @@ class Cells:
         return Cells(self.kind[rows], self.start[rows], self.size[rows])
 
     def filled(self, rows: Mask, other: Cells) -> Cells:
-        """Return the column with these rows from another one of the same buffer.
+        """Return the column with these rows taken from `other`, which is a column of the same buffer.
 
-        The places of that one lie before this one's and after the last.
+        The places of `other` lie before the first or behind the last place of this column.
         """
         kind, start, size = self.kind.copy(), self.start.copy(), self.size.copy()
         kind[rows], start[rows], size[rows] = other.kind, other.start, other.size
@@ -49,7 +51,7 @@ class Cells:
 
 
 class Buffer:
-    """Bytes with the numbers in them. Immutable."""
+    """Holds bytes, and reads the numbers in them. Immutable."""
 
     def __init__(self, content: bytes) -> None:
         """Take `content` without padding."""
@@ -73,7 +75,7 @@ class Buffer:
         for _ in range(columns):
             kind = self.bytes[at]
             holds = kind == TEXT
-            # What has no length reads rubbish, which the mask takes out.
+            # Cells without a length read rubbish here, which the mask takes out.
             size = np.where(holds, self.numbers(">u4", at + 1).astype(np.int64), 0)
             start = at + np.where(holds, 5, 1)
             found.append(Cells(kind, start, size))

@@ -1,4 +1,4 @@
-"""Defines how the events show a column otherwise than it is: masked, hashed, cut off. The record key stays."""
+"""Defines how events show a column in another form: masked, hashed or cut off. The record key keeps the real values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connect.api.schema import Field, Schema
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """Changes one column: its schema tells `parameters` beside, and `shown` gives the values that events have."""
+    """Changes one column: `parameters` are added to its schema, and `shown` makes the values that events have."""
 
     parameters: Mapping[str, str]
     shown: Callable[[pa.Array], pa.Array]

@@ -1,6 +1,6 @@
-"""Make Debezium's change event in columns: before, after, source, op and times, with keys and tombstones. Pure.
+"""Makes Debezium's change events column by column: before, after, source, op and times, with keys and tombstones. Pure.
 
-Source of the form: the event schemas in Debezium 3's documentation of its PostgreSQL and MariaDB connectors.
+Source of the format: the event schemas in Debezium 3's documentation of its PostgreSQL and MariaDB connectors.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def source_schema(connector: str, members: Mapping[str, s.Schema]) -> s.Schema:
 
 @dataclass(frozen=True)
 class EventFormat:
-    """The events of one table with the columns it has now. `key` names the columns that tell its rows apart.
+    """Describes the events of one table with its present columns. `key` names the columns that tell its rows apart.
 
-    `optional`: whether the schema tells that a record may be null, as tombstones are. `chosen_key`: the columns of the
-    record key where they are others. `changes`: of columns that the events show otherwise.
+    `optional` is True if the schema says that a record may be null, as tombstones are. `chosen_key` names the columns
+    of the record key if they are not those of `key`. `changes` holds the columns that events show in another form.
     """
 
     topic: str
@@ -121,7 +121,9 @@ class EventFormat:
 
 @dataclass(frozen=True, slots=True)
 class ProvisionalPlaces:
-    """Tells of each change its transaction, which `transactions.py` makes places of. `orders`: in the transaction."""
+    """Names the transaction of each change, from which `transactions.py` makes its place. `orders` is within a
+    transaction.
+    """
 
     ids: pa.StringArray
     numbers: Indices
@@ -130,11 +132,12 @@ class ProvisionalPlaces:
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """Changes of one table that are in order: `ops` per change, rows of `before` and `after` for the changes `old` and
+    """Holds changes of one table in order: `ops` per change, rows of `before` for the changes `old`, of `after` for
     `new`.
 
-    `source`: the members of the source block by name, a value per change or one for all. `full_before`: whether updates
-    show the row before them. `transactions`: of the changes; None: no event tells its transaction.
+    `source` holds the members of the source block by name, each with a value per change or one for all. `full_before`
+    is True if updates show the whole row before them. `transactions` names those of the changes; None: events do not
+    tell their transactions.
     """
 
     ops: npt.NDArray[np.uint8]
@@ -157,14 +160,14 @@ class OtherKey:
 
 
 Headers = Callable[[int, Mapping[int, OtherKey]], Sequence[Sequence[Header]]]
-"""The headers of so many events, some of which are `OtherKey`."""
+"""Makes the headers of a number of events; the mapping holds the other key of events whose row changed its key."""
 
 
 @dataclass(frozen=True)
 class EventRules:
-    """What the configuration says about events. `keyless`: tombstones are sent for rows without a key, too.
+    """Holds what the configuration says about events. With `keyless`, tombstones are sent for rows without a key, too.
 
-    `skips_unchanged`: an update that left all columns of the events as they were is not sent.
+    With `skips_unchanged`, an update is not sent if it changed no column that events show.
     """
 
     tombstones: bool = True
@@ -175,7 +178,7 @@ class EventRules:
 
     @cached_property
     def kept(self) -> npt.NDArray[np.bool_]:
-        """Return, by operation, if events are sent; a tombstone goes with the delete before it."""
+        """Return a mask by operation: True if its events are sent. A tombstone is sent if the delete before it is."""
         return np.array([code not in self.skipped for code in (*CODES, *"....", "d")])
 
 
@@ -186,7 +189,7 @@ class _Events:
     before: Indices
     after: Indices
     other: Indices
-    """Where a moved row has its other key: in `after` for a delete, in `before` for a create."""
+    """Where the other key of a row whose key changed is: in `after` for its delete, in `before` for its create."""
 
 
 def batch(form: EventFormat, rows: ChangedRows, rules: EventRules) -> Batch | None:
@@ -294,7 +297,9 @@ def _values(form: EventFormat, rows: ChangedRows, events: _Events) -> pa.StructA
 
 
 def _provisional(rows: ChangedRows, events: _Events) -> pa.StructArray:
-    """Return what `transactions.py` makes places of: a moved row has several events in the order of their steps."""
+    """Return the provisional places, from which `transactions.py` makes the real ones. Events of a moved row follow its
+    steps.
+    """
     assert rows.transactions is not None
     change = events.change
     step = np.arange(len(change)) - np.searchsorted(change, change)
@@ -308,7 +313,7 @@ def _provisional(rows: ChangedRows, events: _Events) -> pa.StructArray:
 
 
 def _repeated(value: object, kind: pa.DataType, size: int) -> pa.Array:
-    """Return one value so many times: the same few, again and again."""
+    """Return an array that holds one value `size` times. Arrays are remembered, as the same few are asked for again."""
     if isinstance(value, int) and not isinstance(value, bool):
         return pa.repeat(pa.scalar(value, kind), size)
     return _constant(value, kind, 1 << max(size - 1, 1).bit_length()).slice(0, size)

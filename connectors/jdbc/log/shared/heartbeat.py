@@ -1,4 +1,4 @@
-"""Make heartbeats: records at an interval, and batches without rows that only move the position. No I/O."""
+"""Makes heartbeats: records at an interval, and batches without rows that only move the position. No I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOVE_S: Final = 10.0
 
 
 class Heartbeat:
-    """Says when to send one. Owned by the reading thread."""
+    """Tells when a heartbeat is to be sent, and makes it. Owned by the reading thread."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
         self._topic = f"{config.heartbeat_topic_prefix}.{config.topic_prefix}"
@@ -28,7 +28,9 @@ class Heartbeat:
         self._moved_to: object = None
 
     def due(self, place: object) -> Batch | None:
-        """Return a record if it is time for one; else a batch without rows if `place` has moved since the last."""
+        """Return a heartbeat if it is time for one; else a batch without rows if `place` has moved. None: nothing is
+        due.
+        """
         now_s = time.monotonic()
         if self._interval_s and now_s >= self._beat_at_s:
             self._beat_at_s = now_s + self._interval_s
@@ -44,5 +46,5 @@ class Heartbeat:
         return self.nothing()
 
     def nothing(self) -> Batch:
-        """Return a batch without rows."""
+        """Return a batch without rows, which only moves the position."""
         return Batch(self._topic, Column.from_rows([], _VALUE))

@@ -1,4 +1,4 @@
-"""Tell if the reader of a log has reached its end, which moves on meanwhile. Owned by the reading thread."""
+"""Tells if the reader of a log has reached its end, which moves on meanwhile. Owned by the reading thread."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Final, Generic, TypeVar
 
 P = TypeVar("P", int, tuple[int, int])
 ASK_S: Final = 1.0
-"""How often the server is asked where its log ends, at most."""
+"""The server is asked where its log ends at most once in this many seconds."""
 MEASURE_S: Final = 10.0
-"""How often it is asked how much log a reader that is not at the end has before it, at most."""
+"""A reader that is not at the end asks at most once in this many seconds how much of the log is unread."""
 
 
 class LogEnd(Generic[P]):
-    """Where the log ended when the server was asked last, and whether the reader has come there."""
+    """Keeps where the log ended when the server was asked last, and if the reader has come there."""
 
     def __init__(
         self, ask: Callable[[], P], bytes_after: Callable[[P], int | None], clock_s: Callable[[], float] = time.time
     ) -> None:
-        """`ask` gives the end of the server's log now, `bytes_after` how much of it is behind a place, None: it cannot
-        tell. `clock_s` gives epoch seconds.
+        """Take functions that ask. `ask` returns the end of the server's log now. `bytes_after` returns how many bytes
+        of the log are behind a place; None: it cannot tell. `clock_s` returns epoch seconds.
         """
         self._ask: Callable[[], P] = ask
         self._bytes_after: Callable[[P], int | None] = bytes_after
@@ -31,7 +31,7 @@ class LogEnd(Generic[P]):
         self.reached_s: float | None = None
         """The reader has read all that the log held at this time, in epoch seconds; None: it was not at the end yet."""
         self.unread_bytes: int | None = None
-        """How much of the log was behind the reader at the last look; None: that is not known."""
+        """The log held this many bytes behind the reader at the last look; None: the number is not known."""
 
     def look(self, here: P) -> None:
         """Take note that the reader has read all before `here`, and that nothing more is there for now."""

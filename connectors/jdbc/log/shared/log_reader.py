@@ -1,4 +1,4 @@
-"""Defines what reads a server's log, whichever server it is."""
+"""Defines the interface of a reader of a server's log, whichever server it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 
 
 class LogReader(Protocol):
-    """Reads one server's log for one connector. Owned by the reading thread but for what says otherwise."""
+    """Reads one server's log for one connector. Owned by the reading thread, but for the methods that say otherwise."""
 
     @property
     def end(self) -> LogEnd[Any]:
@@ -19,19 +19,21 @@ class LogReader(Protocol):
 
     @property
     def retained_bytes(self) -> int:
-        """Return how much of its log the server keeps for the connector; for any thread."""
+        """Return how many bytes of its log the server keeps for the connector. For any thread."""
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
-        """Yield what comes next; None: nothing for now. RetriableError: not now."""
+        """Yield the next batch or bad rows; None: there is nothing for now. RetriableError: the log cannot be read
+        yet.
+        """
 
     def tend(self) -> None:
         """Tell the server that the connector lives while nothing is read."""
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Let the server forget what is before these positions; for any thread."""
+        """Let the server forget its log before these positions, which are stored. For any thread."""
 
     def interrupt(self) -> None:
         """Break off what is running; for any thread."""
 
     def close(self) -> None:
-        """Leave the server."""
+        """Close the connections to the server."""

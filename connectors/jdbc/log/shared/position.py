@@ -1,9 +1,9 @@
-"""Where a connector stands in PostgreSQL's log, and how that is written to the offsets topic. Pure.
+"""Holds a connector's position in PostgreSQL's log, and reads and writes it as an offset. Pure.
 
 The members of Debezium's PostgreSQL connector (`lsn`, `lsn_proc`, `lsn_commit`, `txId`, `ts_usec`, `snapshot`,
-`last_snapshot_record`) name the last whole transaction, so that Debezium goes on from ours without a gap; its own
-offsets are read likewise. Our further members say how much of the open transaction was delivered; an offset holds
-primitives only, so those with several parts are JSON.
+`last_snapshot_record`) name the last whole transaction, so that Debezium goes on from our offset without a gap. Offsets
+that Debezium wrote are read, too. Our further members say how much of the open transaction was delivered. An offset may
+hold only primitive values, so members with several parts are JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Offset = Mapping[str, Any]
 
 
 class Coordinate(NamedTuple):
-    """The place that a change has: the LSN of its transaction's commit, and its number in the transaction, from 1."""
+    """Holds the place of a change: the LSN of its transaction's commit, and its number in the transaction, from 1."""
 
     final_lsn: int = 0
     place: int = 0
@@ -33,7 +33,7 @@ _EVENTS, _MESSAGE = "lsn_events_processed", "messageType"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPlace:
-    """How far the first read of the tables is: whole tables by full name, and the last key of the one being read."""
+    """Holds how far the first read is: full names of tables that were read, the one being read, and its last key."""
 
     done: tuple[str, ...] = ()
     table: str = ""
@@ -42,7 +42,7 @@ class SnapshotPlace:
 
 @dataclass(frozen=True, slots=True)
 class TransactionProgress:
-    """Holds how far Debezium was in a transaction: at an LSN, behind so many of the events that are there."""
+    """Holds how far Debezium was in a transaction: it had delivered `events` of the events at the LSN `lsn`."""
 
     xid: int
     lsn: int
@@ -51,11 +51,12 @@ class TransactionProgress:
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """Everything before it was delivered.
+    """Holds a position in the log: everything before it was delivered.
 
-    `commit_lsn`: where to ask the server to start. `reached`: the last change delivered of every table. `ahead`: tables
-    of which more was delivered. `snapshot` None: the tables have been read. `fences`: until the log is behind them.
-    `told`: what Debezium delivered of the next transaction, until the log is behind it.
+    `commit_lsn` is where the server is asked to start. `reached` is the last change that was delivered of every table,
+    and `ahead` holds the tables of which more was delivered. `snapshot` is the state of the first read; None: it is
+    over. `fences` are kept until the log is behind them. `told` is what Debezium delivered of the next transaction; it
+    is kept until the log is behind it.
     """
 
     commit_lsn: int
@@ -88,22 +89,22 @@ class LogPosition:
         return made
 
     def fence_of(self, table: str) -> Fence[SnapshotVisibility]:
-        """Return what the first read has seen of a table's changes."""
+        """Return the fence that tells which changes of a table the first read has seen."""
         return self.fences.get(table) or self.fences.get("") or Fence()
 
     def moved(self, commit_lsn: int) -> LogPosition:
-        """Return the position moved to here, as nothing before it concerns the connector."""
+        """Return the position moved to `commit_lsn`, where nothing in between concerns the connector."""
         behind = fences.ahead_of(self.fences, commit_lsn)
         return replace(self, commit_lsn=commit_lsn, fences=behind, told=told_ahead_of(self.told, commit_lsn))
 
 
 def told_ahead_of(told: TransactionProgress | None, commit_lsn: int) -> TransactionProgress | None:
-    """Return what was told of a transaction; None where the log from here on is behind it."""
+    """Return `told`, what Debezium delivered of a transaction; None if the log from `commit_lsn` on is behind it."""
     return told if told is not None and told.lsn >= commit_lsn else None
 
 
 def partition_of(prefix: str) -> dict[str, object]:
-    """Return the source partition, which is Debezium's."""
+    """Return the source partition, in the form that Debezium uses."""
     return {"server": prefix}
 
 
@@ -132,9 +133,10 @@ def read_offset(offset: Offset) -> LogPosition:
 
 
 def _told(offset: Offset, xid: int) -> TransactionProgress | None:
-    """Return what Debezium's own offset says of an open transaction: ours has no kind of message.
+    """Return what Debezium's own offset says about an open transaction; None for our offsets, which name no message
+    kind.
 
-    Where an older version does not count the events at the place, those come again rather than get lost.
+    Older versions of Debezium do not count the events at the place; all of those then come again, so that none is lost.
     """
     if not offset.get("lsn_proc") or _MESSAGE not in offset:
         return None

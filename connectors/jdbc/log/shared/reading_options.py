@@ -1,4 +1,4 @@
-"""Holds what a reader of a log does beside what the settings of mode=log say. Values only."""
+"""Holds the options of a log's reader that the settings of mode=log do not have. Values only."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def _every_table(_: TableName) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
-    """Tells one reader what else to do.
+    """Tells one reader what it does beside the settings of mode=log.
 
-    `headers`: of the events; None: they have none. `skips_unchanged`: updates that change no column are not sent.
-    `reads_first`: which tables the first read reads. `selects`: by a table's full name, the query whose rows the first
-    read takes for the table's. `heartbeat_query`: a statement that runs at each heartbeat; empty: none.
-    `signal_table`: rows that are inserted there are signals. `signals`: finds those that came in other ways; None: no.
-    `chunk_rows`: so many rows of a table that a signal names are read at once. `transaction_topic`: where it is told
-    where transactions begin and end; empty: nowhere.
+    `headers` makes the events' headers; None: they have none. With `skips_unchanged`, updates that change no column are
+    not sent. `reads_first` selects the tables that the first read reads. `selects` maps a table's full name to the
+    query whose rows the first read takes for the table's. `heartbeat_query` is a statement that runs at each heartbeat;
+    empty: none. Rows that are inserted into `signal_table` are signals; `signals` finds signals that came in other
+    ways, None: there are none. `chunk_rows` is the number of rows that are read at once of a table that a signal names.
+    `transaction_topic` gets the records of where transactions begin and end; empty: none are made.
     """
 
     headers: Headers | None = None
@@ -41,7 +41,7 @@ class ReadingOptions:
     transaction_topic: str = ""
 
     def rules(self, config: JdbcSourceConfig) -> EventRules:
-        """Return what the events are made by."""
+        """Return the rules by which events are made."""
         return EventRules(
             config.tombstones_on_delete,
             frozenset(config.skipped_operations) - {"none"},
@@ -52,4 +52,4 @@ class ReadingOptions:
 
 
 PLAIN = ReadingOptions()
-"""Asks for nothing beside what the settings say."""
+"""These options add nothing to the settings."""

@@ -1,4 +1,4 @@
-"""What a person should know of tables whose rows may come again where their first read is broken off."""
+"""Makes warnings about tables whose rows may come again if their first read is broken off."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from connectors.jdbc.settings.table_choice import TableName
 
 
 def of_key(table: TableName, key: Sequence[str], page_rows: int) -> str | None:
-    """Tell of a table of PostgreSQL; None: each row comes once. `page_rows` is max.batch.size."""
+    """Return the warning about a table of PostgreSQL; None: each row comes once. `page_rows` is max.batch.size."""
     return None if key else of_likes(table, "it has no key", page_rows)
 
 
 def of_likes(table: TableName, why: str, page_rows: int) -> str:
-    """Tell that rows that are alike may come again, and why."""
+    """Return the warning that rows which are alike may come again, because `why`. `page_rows` is max.batch.size."""
     return (
         f"Where the first read of table {table.full} is broken off among more than max.batch.size={page_rows} rows "
         f"that are alike, they come again, as {why}: add a primary key, or raise max.batch.size. Wherever it is broken "

@@ -1,4 +1,4 @@
-"""Holds what readers of every log share: settings, a connection for questions, heartbeats, the place to go on from."""
+"""Holds the session that readers of all logs share: settings, a connection for questions, heartbeats and tables."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from connectors.jdbc.settings.table_choice import TableFilter, TableName
 _log = logging.getLogger(__name__)
 P = TypeVar("P")
 Stored = Callable[[Mapping[str, object]], Mapping[str, object] | None]
-"""The offset that is stored for a source partition."""
+"""Returns the offset that is stored for a source partition; None: there is none."""
 RecordsOf = Callable[[str, Mapping[str, str], str], TopicRecords]
 COLLECT_S = 0.02
-"""A chunk costs much the same however small it is: it gets as long to grow as the last one took, this at most."""
+"""A chunk grows for as long as the last one took, this many seconds at most: small chunks cost about as much as large.
+"""
 
 
 class LogSession:
-    """The view that one task has of its server. The reading thread owns it; another thread sets `stopping`."""
+    """Holds what one task has of its server. The reading thread owns it; another thread sets `stopping`."""
 
     def __init__(self, config: JdbcTaskConfig, tables: Sequence[TableName], stopping: threading.Event) -> None:
         """Keep the settings and tables, and connect to nothing."""
@@ -40,11 +41,11 @@ class LogSession:
         """Opens a topic that tells the task what to do; None: there is no Kafka."""
         self.heartbeat = Heartbeat(config)
         self.left_aside: Mapping[str, str] = {}
-        """Why tables are left aside while the others go on, by full name; read by the task thread."""
+        """Reasons by the full names of tables that are left aside while the others go on. The task thread reads it."""
         self.caution: str | None = None
-        """The text that says what is not exact about the first read that goes on now; the task thread reads it."""
+        """A warning if the first read that goes on now is not exact; else None. The task thread reads it."""
         self.note: str | None = None
-        """What a person should change on the server; read by the task thread."""
+        """Advice about what a person should change on the server; None: nothing. The task thread reads it."""
         self._listed = frozenset(tables)
         self._filter = TableFilter.of(config)
         self._paced_s = 0.0
@@ -93,7 +94,9 @@ class LogSession:
             self.leave_aside(aside)
 
     def begin_table(self, caution: str | None) -> None:
-        """Warn that the first read of a table begins which is not exact. `caution`: why; None: it is exact."""
+        """Take note that the first read of a table begins. `caution` is logged and says why it is not exact; None: it
+        is exact.
+        """
         self.caution = caution
         if caution is not None:
             _log.warning("%s", caution)
@@ -104,7 +107,7 @@ class LogSession:
 
     @property
     def page_rows(self) -> int:
-        """Return how many rows of a first read come at once."""
+        """Return how many rows a page of a first read has at most."""
         return self.config.paced(self.config.max_batch_size)
 
     def pace(self, rows: int) -> None:
@@ -114,13 +117,15 @@ class LogSession:
             self.stopping.wait(max(0.0, self._paced_s - time.monotonic()))
 
     def chooses(self, table: TableName) -> bool:
-        """Tell if the log's changes of a table are wanted: it was there at the start, or the filter selects it."""
+        """Tell if changes of a table are wanted: the table was there at the start, or the configuration's filter
+        selects it.
+        """
         is_chosen = table in self._listed or self._filter.selects(table)
         return is_chosen and table.full not in self.left_aside
 
 
 def resumed(offset: Mapping[str, Any] | None, read: Callable[[Mapping[str, Any]], P]) -> P | None:
-    """Return the place of a stored offset. ConnectError: it is none of mode=log."""
+    """Return the place in the log of a stored offset; None: none is stored. ConnectError: mode=log did not write it."""
     if offset is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Tells the place of each row in a first read, as the source block of an event names it. Pure."""
+"""Marks the first and last rows of a first read, as the source block of an event names them in `snapshot`. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ FIRST, FIRST_OF_TABLE, LAST_OF_TABLE, LAST = "first", "first_in_data_collection"
 
 
 def marks(rows: int, *, starts_table: bool, starts_all: bool, ends_table: bool, ends_all: bool) -> pa.Array:
-    """Return the marks of so many rows that follow each other, at least one.
+    """Return the marks of `rows` consecutive rows of a table, which are at least one.
 
-    `starts_all`, `ends_all`: the first, and the last, is that of the whole read.
+    `starts_table` and `ends_table` say that the first row begins the table and that the last one ends it; `starts_all`
+    and `ends_all` say the same of the whole read.
     """
     found = ["true"] * rows
     if starts_table:

@@ -1,8 +1,8 @@
-"""The segments of a table: its rows in an order, cut where its first read was broken off. Pure.
+"""Keeps the segments of a table: its rows in an order, cut where its first read was broken off. Pure.
 
-A first read that is broken off goes on behind its last row in a later snapshot. So a table has segments, in the order
-in which its rows are read, and each segment the snapshot it was read in: a change in the log is shown where its row's
-segment was read before it. Whoever reads a table in parts, in whichever snapshots, can follow it so.
+A first read that was broken off goes on behind its last row, in a later snapshot. So each segment of the table was read
+in another snapshot. A change in the log is sent if the segment of its row was read in a snapshot before the change. In
+this way a table can be read in parts, in any snapshots, and be followed without a gap.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from connect.api.errors import ConnectError
 
 Key = tuple[str, ...]
 S = TypeVar("S")
-"""What tells which changes of a log a snapshot holds, by the kind of the log."""
+"""The type that describes a snapshot: it tells which changes of the log the snapshot holds. Each kind of log has its
+own.
+"""
 
 
 class KeyRange(NamedTuple):
@@ -31,9 +33,10 @@ EVERY_KEY = KeyRange()
 
 @dataclass(frozen=True, slots=True)
 class Segment(Generic[S]):
-    """The rows behind the segment before and up to a key (None: all others), which were read in one snapshot.
+    """Holds the rows behind the previous segment up to the key `upto` (None: all others), which were read in one
+    snapshot.
 
-    `seen` None: the one behind which the log begins, so that no change of the log is in it.
+    `seen` describes that snapshot. None: the log begins behind it, so that it holds no change of the log.
     """
 
     seen: S | None = None
@@ -51,18 +54,22 @@ class Fence(Generic[S]):
     def joined(cls, parts: Sequence[tuple[Fence[S], Key | None]]) -> Fence[S]:
         """Return the fence of a table that was read in parts of one order.
 
-        parts: at least one, in that order, each with the last key it may have; None: it has all that are left.
+        `parts` are at least one, in that order: each fence with the last key of its part; None: the part has all other
+        keys.
         """
         found: list[Segment[S]] = []
         for fence, upto in parts:
             *before, last = fence.segments
             found += [*before, replace(last, upto=upto)]
-        # Neighbours that were read in one snapshot are one segment.
+        # Neighbours that were read in one snapshot become one segment.
         kept = [one for one, behind in zip_longest(found, found[1:]) if behind is None or behind.seen != one.seen]
         return cls(parts[0][0].by, tuple(kept))
 
     def goes_on(self, by: tuple[str, ...], last: Key, seen: S | None) -> Fence[S]:
-        """Return the fence when rows behind `last` (empty: all rows) are read in a snapshot from now on."""
+        """Return the fence where the rows behind `last` (empty: all rows) are read in a new snapshot.
+
+        `by` names the columns of the order, and `seen` describes the snapshot.
+        """
         if not last:
             return Fence(by, (Segment(seen),))
         if by != self.by:
@@ -80,9 +87,9 @@ class Fence(Generic[S]):
         return self.goes_on(by, last, seen)
 
     def begun_again(self, by: tuple[str, ...]) -> Fence[S]:
-        """Return the fence when all rows are read again, as the table has another order than before.
+        """Return the fence where all rows are read again, because the table has another order than before.
 
-        All changes since the first snapshot come again: rows that were read before may be gone since.
+        All changes since the first snapshot are sent again, as rows that were read before may be gone by now.
         """
         return Fence(by, (replace(self.segments[0], upto=None),))
 
@@ -93,7 +100,7 @@ class Fence(Generic[S]):
 
     @property
     def seen(self) -> tuple[S, ...]:
-        """Return the snapshots of its segments that hold changes of the log."""
+        """Return the snapshots of the segments, without the one behind which the log begins."""
         return tuple(segment.seen for segment in self.segments if segment.seen is not None)
 
 
@@ -107,7 +114,9 @@ def other_order(table: str) -> ConnectError:
 
 
 def as_json(fences: Mapping[str, Fence[S]], snapshot: Callable[[S], object]) -> dict[str, object]:
-    """Return tables' fences as JSON: each snapshot once; by table, its order and its segments' snapshots."""
+    """Return the fences of tables as JSON: each snapshot once; and for each table its order and its segments'
+    snapshots.
+    """
     snapshots: list[S] = []
     for seen in (seen for fence in fences.values() for seen in fence.seen):
         if seen not in snapshots:
@@ -120,7 +129,9 @@ def as_json(fences: Mapping[str, Fence[S]], snapshot: Callable[[S], object]) -> 
 
 
 def of_json(state: Mapping[str, object], snapshot: Callable[[Sequence[object]], S]) -> dict[str, Fence[S]]:
-    """Return the fences that `as_json` made. TypeError, ValueError, IndexError: it did not."""
+    """Return the fences from the JSON that `as_json` made. TypeError, ValueError, IndexError: the JSON is something
+    else.
+    """
     found, tables = state.get("snapshots"), state.get("tables")
     if not isinstance(found, list) or not isinstance(tables, dict):
         raise TypeError("fences: must have snapshots and tables")

@@ -1,7 +1,7 @@
 """Numbers events within their transactions, and makes the records that tell where those begin and end. Pure.
 
-These records come behind the events of a chunk, in the order of the transactions: a chunk has the events of several
-transactions by table. Source: Debezium 3's documentation, "Transaction metadata".
+A chunk holds the events of several transactions, table by table. The records come behind the chunk's events, in the
+order of the transactions. Source: Debezium 3's documentation, "Transaction metadata".
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _VALUE = replace(
     version=1,
 )  # fmt: skip
 TRANSACTION: Final = "transaction"
-"""This member of an event tells its transaction."""
+"""The member of an event that names its transaction."""
 Indices = npt.NDArray[np.int64]
 _NO_TRANSACTION: Final = -1
 EVENTS_OF_CHANGE: Final = 4
-"""No change has more records: a moved row has a delete, a tombstone and a create."""
+"""No change has more records than this. A row whose key changed has a delete, a tombstone and a create."""
 
 
 class Transaction(NamedTuple):
-    """Identifies a transaction. `number`: it orders transactions; `id`: what records call it."""
+    """Identifies a transaction: `number` orders transactions, and `id` is its name in records."""
 
     number: int
     id: str
@@ -49,7 +49,7 @@ class Transaction(NamedTuple):
 
 
 class CountedEvents(NamedTuple):
-    """Holds the records of one table whose `transaction` is provisional: see `numbered`."""
+    """Holds records of one table whose member `transaction` is provisional, as `Transactions.numbered` describes it."""
 
     table: str
     batch: Batch
@@ -58,7 +58,7 @@ class CountedEvents(NamedTuple):
 
 @dataclass(slots=True)
 class _Open:
-    """Holds how many events of a transaction came, by table, in the order in which tables came."""
+    """Counts the events of an open transaction by table, in the order in which the tables came."""
 
     transaction: Transaction
     events: dict[str, int] = field(default_factory=dict)
@@ -84,12 +84,14 @@ class Transactions:
         first: int | None = None,
         ended_id: Callable[[Transaction], str] = lambda one: one.id,
     ) -> tuple[list[Batch], Batch | None]:
-        """Return the records with their places, and those that tell where transactions begin and end, None for none.
+        """Return the records with their places in transactions, and the records that tell where transactions begin and
+        end.
 
-        A provisional `transaction` holds the transaction's number as its `data_collection_order`, and as its
-        `total_order` what orders its events. `open_`: the number of the transaction that is open behind these events;
-        None: none is. `reached`: transaction and place up to which all was told before. `first`: the number of the
-        transaction that was open before, where it has another one here. `ended_id`: its name where it ends.
+        The latter are None if there are none. A provisional `transaction` holds the transaction's number as its
+        `data_collection_order`, and as its `total_order` a number that orders its events. `open_` is the number of the
+        transaction that is open behind these events; None: none is. `reached` is the transaction and the place in it up
+        to which all records were delivered before. `first` is the number here of the transaction that was open before,
+        if that changed. `ended_id` returns a transaction's name in the record of its end.
         """
         counted: dict[int, _Open] = {}
         if self._open is not None:
@@ -107,7 +109,7 @@ class Transactions:
             batches.append(_with_places(part.batch, of_all[at : at + size], of_table[at : at + size]))
             at += size
         if ((numbers == reached[0]) & (orders < (reached[1] + 1) * EVENTS_OF_CHANGE)).any():
-            # These events are told again, behind the record that their transaction has begun.
+            # These events are sent again, behind the record that says that their transaction has begun.
             begun.discard(reached[0])
         rows: list[Mapping[str, object]] = []
         for number, one in sorted(counted.items()):
@@ -136,7 +138,9 @@ def _end(one: _Open, id_: str) -> Mapping[str, object]:
 
 
 def _provisional(parts: Sequence[CountedEvents]) -> tuple[Indices, Indices, Indices]:
-    """Return of all records their transactions' numbers, -1 for tombstones, what orders them, and their parts."""
+    """Return three arrays over all records: the transaction's number (-1 for tombstones), the event's order, and the
+    part.
+    """
     numbers, orders = [], []
     for part in parts:
         array = part.batch.values.arrow()
@@ -155,7 +159,9 @@ def _provisional(parts: Sequence[CountedEvents]) -> tuple[Indices, Indices, Indi
 def _places(
     counted: Mapping[int, _Open], numbers: Indices, orders: Indices, parts: Indices, names: Sequence[str]
 ) -> tuple[Indices, Indices]:
-    """Return each record's place in its transaction, and among those of its table; count them. 0 for tombstones."""
+    """Count the records. Return their places in their transactions and among those of their table; tombstones have
+    0.
+    """
     by_name = {name: i for i, name in enumerate(dict.fromkeys(names))}
     told = np.flatnonzero(numbers >= 0)
     number, order = numbers[told], orders[told]
@@ -178,7 +184,9 @@ def _places(
 
 
 def _ranked(order: Indices, *groups: Indices) -> Indices:
-    """Return each one's place, from 1, within those that are alike in all groups, by `order`."""
+    """Return the place of each element, from 1, by `order` among the elements that have the same values in all
+    `groups`.
+    """
     by = np.lexsort((order, *groups))
     at = np.arange(len(by))
     is_first = at == 0

@@ -1,4 +1,4 @@
-"""Tables that the connector's user may not read, with what the server says. Asks the server."""
+"""Finds the tables that the connector's user may not read, with the server's reason. Asks the server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ FIX = (
 
 
 def without_right(database: Database, tables: Sequence[TableName], config: JdbcSourceConfig) -> Mapping[TableName, str]:
-    """Return the tables that cannot be read, and why, and what to do. RetriableError: the server cannot say now."""
+    """Return the tables that cannot be read, each with the reason and the fix. RetriableError: the server cannot say
+    now.
+    """
     found = {}
     for table in tables:
         try:
