@@ -1,4 +1,6 @@
-"""Say what the mode of a table cannot see, for the log at the start. Pure: the table's shape and the settings in."""
+"""Tells what the mode of a table cannot see, for the log at the start. Pure: it takes the table's shape and the
+settings.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _KEEPS: Final[Mapping[str | None, str]] = {
 
 
 class BlindSpot(NamedTuple):
-    """A sentence, and whether a person can do something about it; the status has those that are `noted`."""
+    """Holds a sentence about changes that are not seen. The connector's status shows it if it is `noted`."""
 
     text: str
     can_be_mended: bool
@@ -45,10 +47,11 @@ def blind_spots(
 ) -> Iterator[BlindSpot]:
     """Yield what is not seen of a table or query.
 
-    `cursor`: the columns that order its rows, empty names are expressions. `server_offset_s`: how far the server's own
-    clock on the wall is ahead of UTC now; None: not asked. `reads_all`: what EXPLAIN says of a poll; None: nothing.
-    `out_of_order`: why ids are not given out in order. `least_id`: of the rows there are, where reading begins now.
-    `passed_ids`: the id behind which reading goes on, and the largest of the rows there are.
+    `cursor` names the columns that order its rows; an empty name stands for an expression. `server_offset_s` is how far
+    the server's own wall clock is ahead of UTC now; None: it was not asked. `reads_all` is True if EXPLAIN says that a
+    poll reads the whole table; None: it says nothing. `out_of_order` says why ids are not given out in order.
+    `least_id` is the least id of the present rows, where reading begins now. `passed_ids` are the id behind which
+    reading goes on, and the largest id of the present rows.
     """
     yield from cut_off(label, shape.columns, config)
     if config.mode == "bulk":
@@ -92,7 +95,7 @@ def blind_spots(
 def cut_off(label: str, columns: Sequence[ColumnPlan], config: JdbcSourceConfig) -> Iterator[BlindSpot]:
     """Yield the columns whose values lose their microseconds.
 
-    Where a database does not tell what a column keeps, it may.
+    If a database does not tell how many digits a column keeps, it may keep microseconds.
     """
     if config.microsecond_handling != "truncate":
         return
@@ -107,13 +110,13 @@ def cut_off(label: str, columns: Sequence[ColumnPlan], config: JdbcSourceConfig)
 
 
 def loses_microseconds(column: ColumnPlan) -> bool:
-    """Return True if its values may have more digits of a second than its type in the rows has."""
+    """Return True if the column's values may have more digits of a second than its type in the rows has."""
     digits = column.second_digits
     return column.schema.name in _KEEPS and (digits is None or digits > _MILLISECOND_DIGITS)
 
 
 class CutOffs:
-    """Says of each column once that its microseconds are cut off. Owned by the reading thread."""
+    """Warns once of each column whose microseconds are cut off. Owned by the reading thread."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
         self._config = config

@@ -1,4 +1,4 @@
-"""Find the columns that a table is followed by, from the configuration and the table's shape. Pure."""
+"""Finds the columns by which a table is followed, from the configuration and the table's shape. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from connectors.jdbc.settings.table_choice import TableName, mapped_columns
 
 
 def timestamp_names(table: TableName | None, config: JdbcSourceConfig) -> tuple[str, ...]:
-    """Return the timestamp columns of a table (None: of the query). ValueError: the mapping does not say."""
+    """Return the timestamp columns of a table (None: of the query). ValueError: the mapping does not name them."""
     if table is not None and config.timestamp_columns_mapping:
         return mapped_columns(table, config.timestamp_columns_mapping)
     return config.timestamp_columns
 
 
 def incrementing_name(table: TableName | None, shape: TableShape, config: JdbcSourceConfig) -> str | None:
-    """Return the incrementing column; None when the table counts none by itself.
+    """Return the incrementing column; None: the table has no column that the database counts up.
 
-    ValueError: the mapping does not say.
+    ValueError: incrementing.column.mapping does not name the column.
     """
     if table is not None and config.incrementing_columns:
         return mapped_columns(table, config.incrementing_columns)[0]

@@ -1,4 +1,4 @@
-"""What a person reads of tables that are left aside while others go on. Pure."""
+"""Makes the text about tables that are left aside while others go on. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 def left_aside(why: Mapping[str, str], until: str) -> str | None:
     """Return one line that names each table with its reason; None: no table is left aside.
 
-    `why`: the reason and the fix, by table. `until`: when they are looked at again.
+    `why` holds the reason and the fix by table. `until` says when the tables are tried again.
     """
     if not why:
         return None

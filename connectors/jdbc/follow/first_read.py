@@ -1,7 +1,7 @@
-"""Read a table fully for the first time in splits: where that read ends, and what is stored of it.
+"""Plans the first full read of a table in splits: where that read ends, and what is stored of it.
 
-The first read has the rows before a mark behind which nothing can appear any more; following the table begins at the
-mark. So the two have no row in common and miss none, whenever each range is read.
+The first read has the rows before a mark, a place before which no row can appear any more. Following the table begins
+at the mark. So the two have no row in common and miss none, whenever each range is read.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from connectors.jdbc.values.zone import unrepeated_us, zone
 
 _log = logging.getLogger(__name__)
 LEAST_KEYS = 10_000
-"""Ranges are at least so many keys wide."""
+"""Each range is at least this many keys wide."""
 _SECOND_US = timedelta(seconds=1) // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstRead:
-    """Rows before `mark`, an offset as Confluent's connector has it. Range r has the keys from bounds[r - 1] on and
-    below bounds[r]; the first and the last range have no end.
+    """Describes a first read: the rows before `mark`, which is an offset as Confluent's connector writes it.
+
+    Range r has the keys from bounds[r - 1] on and below bounds[r]; the first range has no begin, and the last no end.
     """
 
     mark: Offset
@@ -43,7 +44,7 @@ class FirstRead:
 
     @classmethod
     def of(cls, stored: Offset | None) -> FirstRead | None:
-        """Return the first read that was begun and not ended, as the table's offset says."""
+        """Return the first read that the table's offset says is not ended; None: it says nothing of one."""
         state = offsets.initial_read_of(stored)
         return None if state is None else cls(*state)
 
@@ -53,17 +54,17 @@ class FirstRead:
         return range(len(self.bounds) + 1)
 
     def split(self, table: TableName, number: int) -> TableSplit:
-        """Return one of its ranges."""
+        """Return the range that has this number."""
         return split_at(table, self.mark, self.bounds)[number]
 
     @property
     def offset(self) -> Offset:
-        """Return what is stored for the table while it lasts."""
+        """Return the offset that is stored for the table while the first read lasts."""
         return offsets.initial_read(self.mark, self.bounds)
 
 
 class NotSplit(Exception):  # noqa: N818 - not an error: the table is read as always
-    """The table's first read is not cut into ranges; the text says why."""
+    """Says that the table's first read is not cut into ranges, and why."""
 
 
 class SafeMark:
@@ -77,8 +78,8 @@ class SafeMark:
         self._mark = self._of_ids() if config.mode == "incrementing" else self._of_timestamps
 
     def look(self, database: Database) -> Offset | None:
-        """Return the mark, an offset as Confluent's connector has it; None: too early, look again. NotSplit: no row is
-        there.
+        """Return the mark, an offset as Confluent's connector has it; None: it is too early, look again later.
+        NotSplit: the table has no row.
 
         Every row before a mark can be seen from now on.
         """
@@ -120,7 +121,7 @@ class FirstReadSearch:
     """Looks for the mark of a table's first read and cuts what is before it. Owned by the reading thread."""
 
     def __init__(self, database: Database, table: TableName, config: JdbcSourceConfig) -> None:
-        """Look at the table's columns. NotSplit; ConnectError: the table cannot be read."""
+        """Look at the table's columns. NotSplit: the read cannot be cut; ConnectError: the table cannot be read."""
         self._parallelism = config.initial_read_parallelism
         self._builder = assembled(database, table, config)
         self._key = integer_key(self._builder, config) if self._builder.key().places else None
@@ -129,11 +130,11 @@ class FirstReadSearch:
         self._mark = SafeMark(self._builder, config)
 
     def look(self, database: Database) -> FirstRead | None:
-        """Return the first read; None: too early, look again. NotSplit: there is too little to read."""
+        """Return the first read; None: it is too early, look again later. NotSplit: there is too little to read."""
         mark = self._mark.look(database)
         if mark is None:
             return None
-        # After the mark was found every row before it can be seen.
+        # The keys are asked for after the mark was found: now every row before the mark can be seen.
         assert self._key is not None
         span = key_span(database, self._builder.source.relation, self._key.expressions[0])
         if span is None:
@@ -142,7 +143,7 @@ class FirstReadSearch:
 
 
 def key_span(database: Database, relation: sa.FromClause, key: sa.ColumnElement[Any]) -> range | None:
-    """Return the range from the least to the largest integer key there is now; None: the table is empty."""
+    """Return the range from the least to the largest integer key of the present rows; None: the table is empty."""
     span = sa.select(sa.func.min(key), sa.func.max(key)).select_from(relation)
     least, most = database.rows(span, "looking at the keys of a table")[0]
     database.end_transaction()
@@ -150,7 +151,7 @@ def key_span(database: Database, relation: sa.FromClause, key: sa.ColumnElement[
 
 
 def bounds(least: int, most: int, parallelism: int) -> tuple[int, ...]:
-    """Return where to cut the keys. NotSplit when they are too few."""
+    """Return the keys at which ranges begin. NotSplit: there are too few keys for two ranges."""
     keys = range(least, most + 1)
     parts = min(parallelism, len_of(keys) // LEAST_KEYS)
     if parts < 2:

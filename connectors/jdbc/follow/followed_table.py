@@ -1,4 +1,4 @@
-"""One table, or the query, as a task follows it: planned anew when its columns change or after it failed.
+"""Follows one table, or the query: plans it anew when its columns change or after it failed.
 
 Owned by the reading thread.
 """
@@ -24,13 +24,13 @@ MakePlan = Callable[[Database, StoredOffset], ReadingPlan]
 
 
 class ScheduledRead(Protocol):
-    """What a task reads in turn with others. Owned by the reading thread."""
+    """Defines the interface of what a task reads in turn with others. Owned by the reading thread."""
 
     label: str
 
     @property
     def failure(self) -> ConnectError | None:
-        """Return why it is left aside now."""
+        """Return the error for which it is left aside now; None: it is not left aside."""
 
     @property
     def due_at_s(self) -> float:
@@ -42,26 +42,28 @@ class ScheduledRead(Protocol):
 
     @property
     def complete_s(self) -> float | None:
-        """Return the time (epoch seconds) of which all rows were given by `read`; None: that is not known."""
+        """Return a time in epoch seconds: `read` has given all rows of before; None: no such time is known."""
 
     @property
     def unread_rows(self) -> int | None:
-        """Return how many rows at least the source held at the last look and were not given; None: not known."""
+        """Return the least number of rows that the source held at the last look and that were not given; None: not
+        known.
+        """
 
     def prepare(self) -> None:
-        """Look at the table now. ConnectError when it cannot be read."""
+        """Look at the table now. ConnectError: it cannot be read."""
 
     def read(self) -> Batch | None:
         """Return the next page. RetriableError: not now; ConnectError: this table cannot go on."""
 
     def fail(self, error: ConnectError) -> None:
-        """Leave it for a while; others go on."""
+        """Leave this table aside for a while because of an error; others go on."""
 
     def leave(self) -> None:
-        """Release what is held on the server until the next read, where that can go on without it."""
+        """Release transactions and connections until the next read, if that can go on without them."""
 
     def abandon(self) -> None:
-        """Break off what runs."""
+        """Break off the statement that runs."""
 
 
 class FollowedTable:
@@ -78,7 +80,7 @@ class FollowedTable:
         reject: Reject,
         note: Callable[[str, Sequence[str]], None] = lambda _label, _notes: None,
     ) -> None:
-        """`note` hears after each look what is worth knowing of the table, by its label."""
+        """Take what the reading needs. After each look `note` gets the table's label and notes about the table."""
         self.label = label
         self._note = note
         self._reject = reject
@@ -108,28 +110,30 @@ class FollowedTable:
 
     @property
     def complete_s(self) -> float | None:
-        """Return the time (epoch seconds) of which all rows were given by `read`; None: that is not known."""
+        """Return a time in epoch seconds: `read` has given all rows of before; None: no such time is known."""
         return None if self._reader is None else self._reader.complete_s
 
     @property
     def unread_rows(self) -> int | None:
-        """Return how many rows at least the source held at the last look and were not given; None: not known."""
+        """Return the least number of rows that the source held at the last look and that were not given; None: not
+        known.
+        """
         return None if self._reader is None else self._reader.unread.rows
 
     def prepare(self) -> None:
-        """Look at the table now. ConnectError when it cannot be read."""
+        """Look at the table now. ConnectError: it cannot be read."""
         self._look()
 
     def read(self) -> Batch | None:
-        """Return the next page, as `TableReader.read`. ConnectError: this table cannot go on."""
+        """Return the next page as `TableReader.read` does. ConnectError: this table cannot go on."""
         if self._reader is None or (not self._reader.is_reading and time.monotonic() >= self._look_at_s):
             self._look()
         assert self._reader is not None
-        # That it is asked for more says that the last batch and its bad rows were taken.
+        # The caller asks for more, so it has taken the last batch and its bad rows.
         self._take_place(self._last_read)
         self._last_read = None
         if self._begins is not None:
-            # Stored, so that rows which come before the next start are not before the beginning then.
+            # The beginning is stored: at the next start it would be a later one, and rows until then would be left out.
             begins, self._begins = self._begins, None
             return begins
         try:
@@ -147,7 +151,7 @@ class FollowedTable:
         bad = self._bad[:]
         self._bad.clear()
         if bad and self._look():
-            # They were read in the columns that the table had before.
+            # These rows were read with the columns that the table had before.
             return None
         self.failure = None
         for rows in bad:
@@ -160,28 +164,28 @@ class FollowedTable:
             self._given[str(dict(batch.position.partition))] = batch.position.offset
 
     def go_on_from(self, partition: Mapping[str, object], offset: Offset) -> None:
-        """Begin there, although the framework may not have stored it yet."""
+        """Begin at this offset, although the framework may not have stored it yet."""
         self._given[str(dict(partition))] = offset
 
     def fail(self, error: ConnectError) -> None:
-        """Leave the table for a while; other tables go on."""
+        """Leave the table aside for a while because of an error; other tables go on."""
         self.abandon()
         self.failure = error
         self._reader = self._plan = self._last_read = None
         self._retry_at_s = time.monotonic() + self._look_s
 
     def leave(self) -> None:
-        """Release what is held on the server until the next read, where that can go on without it."""
+        """Release transactions and connections until the next read, if that can go on without them."""
         if self._reader is not None:
             self._reader.leave()
 
     def abandon(self) -> None:
-        """Break off what runs."""
+        """Break off the statement that runs."""
         if self._reader is not None:
             self._reader.abandon()
 
     def _look(self) -> bool:
-        """Plan the table; False when it is as it was."""
+        """Plan the table anew; return False if it is as it was."""
         plan = self._connections.asked(lambda database: self._make_plan(database, self._last))
         self._look_at_s = time.monotonic() + self._look_s
         self._note(self.label, [spot.text for spot in plan.blind_spots if spot.is_noted])
@@ -202,5 +206,5 @@ class FollowedTable:
         return True
 
     def _last(self, partition: Mapping[str, object]) -> Offset | None:
-        # What was given to the framework may not be stored yet.
+        # The offset that was given to the framework last may not be stored yet.
         return self._given.get(str(dict(partition))) or self._stored(partition)

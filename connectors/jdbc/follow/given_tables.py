@@ -1,4 +1,4 @@
-"""Says which offsets that a person gives are of no table that the connector reads, as where a name is misspelt."""
+"""Finds offsets for tables that the connector does not read, as where a person misspelt a name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 def unread_given(config: JdbcSourceConfig, positions: Sequence[SourcePosition]) -> list[str]:
-    """Return a sentence, which is logged, too, for each table of a given offset that no task will ever ask for.
+    """Return a sentence for each table of a given offset that no task will ever ask for; each is logged, too.
 
     The offsets are stored all the same, as Confluent's connector does.
     """
@@ -36,10 +36,11 @@ def unread_given(config: JdbcSourceConfig, positions: Sequence[SourcePosition]) 
 
 
 def unread_stored(config: JdbcTaskConfig, positions: Iterable[SourcePosition]) -> list[str]:
-    """Return a sentence for each stored offset of a table whose name is like that of one of the task's own tables, and
-    which the connector does not read.
+    """Return a sentence for each stored offset of a table that the connector does not read and whose name resembles one
+    that the task reads.
 
-    Others are of tables that were dropped, or that another task reads. The database is asked where a name is alike.
+    Other offsets are of tables that were dropped, or that another task reads. The database is asked only if a name
+    resembles one.
     """
     own = from_text(config.tables)
     names = {text for table in own for text in (table.full, table.name)}
@@ -47,7 +48,7 @@ def unread_stored(config: JdbcTaskConfig, positions: Iterable[SourcePosition]) -
     try:
         return unread(alike, _chosen(config)) if alike else []
     except ConnectError as error:
-        # The rows of the task do not wait for it.
+        # The task reads its rows even if this fails.
         _log.info("Nobody knows if the offsets of %s are of tables that are read: %s", ", ".join(alike), error)
         return []
 

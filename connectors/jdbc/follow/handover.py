@@ -1,9 +1,9 @@
-"""Share a table's first read out among tasks, and hand it over to following the table.
+"""Shares a table's first read out among tasks, and hand it over to following the table.
 
-The task that owns the table begins the first read by storing its mark and ranges as the table's offset. Each task reads
-its part of the ranges once it sees that offset, and stores how far each range is under a partition of its own. When all
-ranges are stored as finished, the owner stores the mark, an offset as Confluent's connector has it, and follows the
-table from there. Owned by the reading thread.
+The task that owns the table begins the first read: it stores the mark and the ranges as the table's offset. Each task
+that sees this offset reads its part of the ranges, and stores how far each range is under a partition of the range.
+When all ranges are stored as finished, the owner stores the mark, an offset as Confluent's connector has it, and
+follows the table from there. Owned by the reading thread.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _RARELY_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ReaderContext:
-    """The settings, connections and functions that are shared by the readers of a task.
+    """Holds the settings, connections and functions that the readers of a task share.
 
-    `look_s`: how long a table that failed is left alone; `reject` takes rows that no record can hold.
+    A table that failed is left alone for `look_s` seconds; `reject` takes rows that no record can hold.
     """
 
     config: JdbcSourceConfig
@@ -68,21 +68,23 @@ class PartReader:
 
     @property
     def unread_rows(self) -> int | None:
-        """Return 0 once nothing is left to read; None: a part of the ranges says nothing of the table."""
+        """Return 0 once nothing is left to read; None before, as a part of the ranges does not tell the table's
+        rows.
+        """
         return 0 if self.complete_s is not None and self._reader is None else None
 
     def prepare(self) -> None:
         """Do nothing: before the task that owns the table has begun, its ranges are not known."""
 
     def read(self) -> Batch | None:
-        """Return the next page of a range; None when there is nothing to do now. Errors as `TableReader.read`."""
+        """Return the next page of a range; None: there is nothing to do now. It raises what `TableReader.read` does."""
         known = self._context.stored(offsets.table_partition(self._part.table))
         first = FirstRead.of(known)
         if first is None:
             self.complete_s = None if known is None else time.time()
             self._rest(_SOON_S if known is None else _RARELY_S)
             return None
-        # That it is asked for more says that the last batch and its bad rows were taken.
+        # The caller asks for more, so it has taken the last batch and its bad rows.
         self._take_place(first, self._last_read)
         self._last_read = None
         if self._reader is None:
@@ -104,18 +106,18 @@ class PartReader:
                 self._reader = None
 
     def fail(self, error: ConnectError) -> None:
-        """Leave the table for a while."""
+        """Leave the table aside for a while because of an error."""
         self.abandon()
         self.failure, self._reader, self._last_read = error, None, None
         self._rest(self._context.look_s)
 
     def leave(self) -> None:
-        """Release what is held on the server until the next read, where that can go on without it."""
+        """Release transactions and connections until the next read, if that can go on without them."""
         if self._reader is not None:
             self._reader.leave()
 
     def abandon(self) -> None:
-        """Break off what runs."""
+        """Break off the statement that runs."""
         if self._reader is not None:
             self._reader.abandon()
 
@@ -142,7 +144,7 @@ class PartReader:
 
 
 class Handover:
-    """A table that is read in ranges first where that is asked for and pays, and followed from then on.
+    """Reads a table in ranges first, if the settings ask for it and it pays, and follows it from then on.
 
     Read by a task as a `FollowedTable` is.
     """
@@ -160,7 +162,7 @@ class Handover:
 
     @property
     def failure(self) -> ConnectError | None:
-        """Return why the table is left aside."""
+        """Return the error for which the table is left aside; None: it is not left aside."""
         return self._followed.failure if self._is_over else self._own.failure
 
     @property
@@ -175,22 +177,22 @@ class Handover:
 
     @property
     def complete_s(self) -> float | None:
-        """Return the time (epoch seconds) of which all rows were given by `read`; None while the first read goes on."""
+        """Return a time in epoch seconds: `read` has given all rows of before; None while the first read goes on."""
         return self._followed.complete_s if self._is_over else None
 
     @property
     def unread_rows(self) -> int | None:
-        """Return how many rows at least were not read; None while the first read goes on, or where it is not known."""
+        """Return the least number of rows that were not read; None: it is not known, as during the first read."""
         return self._followed.unread_rows if self._is_over else None
 
     def prepare(self) -> None:
-        """Look at the table now. ConnectError when it cannot be read."""
+        """Look at the table now. ConnectError: it cannot be read."""
         if self._is_followed():
             self._is_over = True
             self._followed.prepare()
 
     def read(self) -> Batch | None:
-        """Return the next page, of the first read or of a later pass. Errors as `TableReader.read`."""
+        """Return the next page, of the first read or of a later pass. It raises what `TableReader.read` does."""
         if not self._is_over and self._is_followed():
             self._is_over = True
         if self._is_over:
@@ -205,17 +207,17 @@ class Handover:
         return batch
 
     def fail(self, error: ConnectError) -> None:
-        """Leave the table for a while."""
+        """Leave the table aside for a while because of an error."""
         (self._followed if self._is_over else self._own).fail(error)
         self._due_at_s = self._own.due_at_s
 
     def leave(self) -> None:
-        """Release what is held on the server until the next read, where that can go on without it."""
+        """Release transactions and connections until the next read, if that can go on without them."""
         self._followed.leave()
         self._own.leave()
 
     def abandon(self) -> None:
-        """Break off what runs."""
+        """Break off the statement that runs."""
         self._followed.abandon()
         self._own.abandon()
 

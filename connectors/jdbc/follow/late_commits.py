@@ -1,8 +1,9 @@
-"""Lose no row: rows whose transactions commit late are read although later rows were delivered before them.
+"""Loses no row: rows whose transactions commit late are read although later rows were delivered before them.
 
-Two ways. `SnapshotPasses` (tables of PostgreSQL) delivers every row as soon as it can be seen, and tells by
-transactions what it has delivered. `held_back` and `HeldIds` (everything else) deliver a row once nothing that was
-begun before it is open any more. Either way the stored timestamp and id are a mark behind which nothing can appear.
+There are two ways. `SnapshotPasses` (tables of PostgreSQL) delivers every row as soon as it can be seen, and remembers
+by transactions which rows it has delivered. `held_back` and `HeldIds` (everything else) deliver a row only when
+everything has ended that was begun before it. In both, the stored timestamp and id are a mark before which no row can
+appear any more.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ NOTHING: Final[sa.ColumnElement[bool]] = sa.literal_column("1") == sa.literal_co
 
 
 class LateCommitGuard(Protocol):
-    """Asked before every pass which rows may be read in it. Owned by the reading thread."""
+    """Tells before every pass which rows may be read in it. Owned by the reading thread."""
 
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
         """Return the conditions on the rows of a pass that begins now, or that goes on after it was broken off."""
@@ -44,7 +45,7 @@ class LateCommitGuard(Protocol):
 
 
 class Marks(Protocol):
-    """Tells the mark up to which rows may be read: no row can appear before it any more."""
+    """Tells the mark of a mode: the place before which no row can appear any more."""
 
     def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
         """Return the mark after a pass that began with `seen`; `head` is the furthest place delivered so far."""
@@ -53,20 +54,24 @@ class Marks(Protocol):
         """Return the later of two places."""
 
     def forget(self) -> None:
-        """Forget what was delivered, as it was of another server."""
+        """Forget what was delivered: the rows were of another server."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimestampMarks:
-    """Timestamps are no older than the transactions that write them, but for what the column cuts off."""
+    """Tells the mark of timestamps, which are no older than the transactions that write them, but for digits cut
+    off.
+    """
 
     at: Callable[[int], Offset]
     """A function that returns the place before all rows of an instant."""
     complete_us: Callable[[int], int]
-    """Up to which instant the column's values are complete when work up to an instant is settled."""
+    """A function that takes the instant up to which work is settled, and returns the one up to which values are
+    complete.
+    """
 
     def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
-        """Return the furthest place delivered, as far as its instant is settled."""
+        """Return the furthest place delivered, but none behind the instant up to which values are complete."""
         instant = offsets.instant_us_of(head)
         if instant is None:
             return mark
@@ -82,14 +87,14 @@ class TimestampMarks:
 
 
 class IdMarks:
-    """Whoever takes an id after another one was seen takes a larger one."""
+    """Tells the mark of ids, of which each that is taken after another one was seen is larger than that one."""
 
     def __init__(self) -> None:
         self._pending: tuple[int, Offset] | None = None
         self._head: Offset | None = None
 
     def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
-        """Return the id that had been delivered when everything open now had not begun yet."""
+        """Return the largest id that had been delivered before everything began that is open now."""
         if self._pending is None and self._head is not None:
             self._pending = (seen.now_us, self._head)
         self._head = head
@@ -110,10 +115,10 @@ class IdMarks:
 
 
 class SnapshotPasses:
-    """A mode of a PostgreSQL table whose every pass reads what has committed since the last one.
+    """Reads a PostgreSQL table so that every pass has the rows that were committed since the last one.
 
-    The pass reads in the order of the mode, from the mark. Its offset holds the mark, the transactions of the last
-    pass and of this one, and the place within it: a restart goes on where it was, with every row once.
+    The pass reads in the order of the mode, from the mark. Its offset holds the mark, the transactions of the last pass
+    and of this one, and the place within it: a restart goes on where it was, with every row once.
     """
 
     def __init__(
@@ -145,8 +150,9 @@ class SnapshotPasses:
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
         """Take the settled time first, then the snapshot in which rows are read, so that it shows all that is settled.
 
-        A pass that was broken off goes on with the transactions of its first part. The mark waits for the next pass:
-        rows of theirs may have been replaced since then, and what replaced them may be before the place.
+        A pass that was broken off goes on with the transactions of its first part. The mark moves with the next pass
+        only: rows of these transactions may have been replaced since then, and the new versions may be before the
+        place.
         """
         is_known = self._meet(database)
         seen = self._settled_time.observe(database)
@@ -163,13 +169,14 @@ class SnapshotPasses:
         return conditions if self._ended is None else [*conditions, snapshots.ended_after(self._ended, self._xmin)]
 
     def _meet(self, database: Database) -> bool:
-        """Tell if the numbers of transactions mean here what they meant when the last ones were read."""
+        """Tell if transactions have the same numbers on this server as when rows were read last."""
         before, self._server = self._server, self._lineages.now(database)
         if before is None or before.process == self._server.process:
             return True
         first = self._lineages.first_number(database)
         if first is not None:
-            # A transaction that was rolled back just before a crash may be none any more, and its number another's.
+            # The crash may have lost a transaction that was rolled back just before, and another one then gets its
+            # number.
             self._ended, self._running = (one and one.below(first) for one in (self._ended, self._running))
         return self._server.counts_on(before)
 
@@ -179,7 +186,7 @@ class SnapshotPasses:
         return False
 
     def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:
-        """Return the mark, or the place in the broken pass."""
+        """Return the mark, or the place in a pass that was broken off."""
         return self._mode.after(form)
 
     def delivered(self, page: Page) -> Offset | None:
@@ -193,7 +200,7 @@ class SnapshotPasses:
         return offsets.safe_pass(self._mark or {}, ended, self._running.text, at, self._server_text)
 
     def finished(self) -> Offset | None:
-        """Return the offset of an empty end when the mark has moved."""
+        """Return the offset with the new mark if the mark has moved in a pass without further rows; else None."""
         at = self._mode.finished()
         if at is not None:
             self._head = self._marks.further(self._head, at)
@@ -243,7 +250,7 @@ class HeldIds:
 
     @property
     def free(self) -> int | None:
-        """Return the largest id behind which nothing can appear any more; None: not known yet."""
+        """Return the largest id up to which no further row can appear; None: it is not known yet."""
         return self._free
 
     @property

@@ -1,7 +1,7 @@
 """The four modes decide the order that rows are read in, the place to go on from, and the offset to store.
 
-Pure, but for their state. A mode's state is the place after the rows handed out last. It moves only in `delivered`, so
-that a read that failed is made again from the same place.
+Pure, but for their state: the place behind the rows that were given last. Only `delivered` moves it, so that a read
+that failed is repeated from the same place.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _DIGITS = re.compile(r"-?\d+(\.0*)?")
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """The columns by which rows are ordered: expressions, and their places in a page."""
+    """Holds the columns by which rows are ordered, as expressions, and their places in a page."""
 
     expressions: tuple[sa.ColumnElement[Any], ...] = ()
     places: tuple[int, ...] = ()
 
 
 class Mode(Protocol):
-    """How one table is read. Owned by the reading thread."""
+    """Decides how one table is read. Owned by the reading thread."""
 
     order: tuple[sa.ColumnElement[Any], ...]
     keep: tuple[int, ...]
-    """Columns whose values `delivered` needs of every row."""
+    """The places of the columns whose values `delivered` needs."""
 
     def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:
         """Return the place to go on from."""
@@ -54,7 +54,7 @@ class Mode(Protocol):
 
 
 class Bulk:
-    """The whole table, ordered by its key where it has one, so that a broken pass resumes behind its last row."""
+    """Reads the whole table, ordered by its key if it has one, so that a broken pass goes on behind its last row."""
 
     def __init__(self, key: Ordering, stored: Offset | None, now_ms: Callable[[], int]) -> None:
         self.order = key.expressions
@@ -80,7 +80,7 @@ class Bulk:
         return offsets.bulk_progress(self._last, self._rows)
 
     def finished(self) -> Offset | None:
-        """Return the offset of a finished pass, as a resumed pass whose remaining rows are gone is finished, too."""
+        """Return the offset of a finished pass: a pass that was resumed may find that its remaining rows are gone."""
         return self._end() if self._last is not None else None
 
     @property
@@ -99,7 +99,7 @@ class Bulk:
 
 
 class Incrementing:
-    """The mode that reads rows with a larger id than any before."""
+    """Reads rows with a larger id than any before."""
 
     def __init__(self, column: Ordering, stored: Offset | None, initial: int) -> None:
         self.order = column.expressions
@@ -124,7 +124,7 @@ class Incrementing:
 
 
 class Timestamps:
-    """The timestamp of each row of a page: the first of several columns that is not null."""
+    """Reads the timestamp of each row of a page: the first of several columns that is not null."""
 
     def __init__(self, table: str, names: Sequence[str], places: Sequence[int], zone: ZoneInfo) -> None:
         self._table = table
@@ -133,7 +133,7 @@ class Timestamps:
         self._zone = zone
 
     def of(self, page: Page) -> pa.Int64Array:
-        """Return the bounds in microseconds since the epoch, checked to be in order."""
+        """Return the timestamps of a page in microseconds since the epoch, checked to be in order."""
         try:
             instants = pc.coalesce(*(temporal.instants(values, self._zone) for values in page.kept))
         except (temporal.Misfit, pa.ArrowException) as error:
@@ -143,7 +143,7 @@ class Timestamps:
         return instants
 
     def _has_two_forms(self, page: Page, instants: pa.Int64Array) -> bool:
-        # Text of the same instant in two forms (12:00:00, 12:00:00.000) would be ordered by form before the key.
+        # An instant that is text in two forms (12:00:00, 12:00:00.000) would be ordered by its form before the key.
         if any(isinstance(values, pa.Array) or temporal.kinds(values) - {str} for values in page.kept):
             return False
         text = pc.coalesce(*(pa.array(values, pa.string()) for values in page.kept))
@@ -168,7 +168,7 @@ class Timestamps:
 
 
 class Timestamp:
-    """The mode that reads rows whose timestamp is later than any before.
+    """Reads rows whose timestamp is later than any before.
 
     The stored timestamp moves only when no further row shares it. Where the table has a key, the offset also says how
     far the rows of an unfinished timestamp went, so that a restart repeats none of them.
@@ -195,7 +195,7 @@ class Timestamp:
         return [form.edge(instant), *(BoundValue.at(literal(value)) for value in key)]
 
     def delivered(self, page: Page) -> Offset | None:
-        """Return the last timestamp that no row to come can share."""
+        """Return the offset with the last timestamp that no further row can have."""
         instants = self._times.of(page)
         last = int(instants[-1].as_py())
         if page.following is None or self._times.one(page.following) > last:
@@ -210,7 +210,7 @@ class Timestamp:
         return offsets.timestamp_with_tie(self._finished_us, last, key)
 
     def finished(self) -> Offset | None:
-        """Return the offset of a finished timestamp, as a tie whose other rows are gone is finished."""
+        """Return the offset of a finished timestamp: the other rows with this timestamp may be gone."""
         if self._tie is None:
             return None
         self._finished_us, self._tie = self._tie[0], None
@@ -218,7 +218,7 @@ class Timestamp:
 
 
 class TimestampIncrementing:
-    """The mode that reads rows which are later, or as late with a larger id."""
+    """Reads rows with a later timestamp than any before, or with the same timestamp and a larger id."""
 
     def __init__(
         self, column: sa.ColumnElement[Any], ids: Ordering, times: Timestamps, stored: Offset | None, begin: Begin
@@ -250,7 +250,7 @@ class TimestampIncrementing:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Where reading begins without a stored offset."""
+    """Tells where reading begins without a stored offset."""
 
     instant_us: int
     id: int

@@ -1,4 +1,4 @@
-"""Write source partitions and offsets, member for member as Confluent's connector writes them. Pure.
+"""Writes source partitions and offsets, member for member as Confluent's connector writes them. Pure.
 
 The order of members is Java 17's HashMap order: Kafka Connect looks partitions up by their bytes. Our own members come
 last; Confluent's reader ignores them, so that a roll-back resumes at the same place.
@@ -77,16 +77,16 @@ def bulk_finished(finished_ms: int, rows: int) -> dict[str, object]:
 
 
 def initial_read(mark: Offset, bounds: Sequence[int]) -> dict[str, object]:
-    """Return the offset of a first read that was begun: of the rows before `mark`, in ranges of the key between
-    `bounds`.
+    """Return the offset of a first read that was begun: it reads the rows before `mark` in ranges, which `bounds`
+    divide.
 
-    It has none of Confluent's members, so that their connector would begin at the first row.
+    The offset has none of Confluent's members, so that their connector would begin at the first row.
     """
     return {INITIAL_READ: json.dumps({"mark": dict(mark), "bounds": list(bounds)}, separators=(",", ":"))}
 
 
 def initial_read_of(offset: Offset | None) -> tuple[Offset, tuple[int, ...]] | None:
-    """Return what `initial_read` was given."""
+    """Return the mark and the bounds that `initial_read` was given; None: the offset is another one."""
     text = (offset or {}).get(INITIAL_READ)
     if not isinstance(text, str):
         return None
@@ -100,7 +100,9 @@ def range_progress(mark: Offset, last_key: Sequence[object]) -> dict[str, object
 
 
 def range_progress_of(offset: Offset | None, mark: Offset) -> tuple[object, ...] | None:
-    """Return the last delivered key; a range of another first read counts as not begun."""
+    """Return the last key that was delivered; None: the range was not begun. One of another first read counts as not
+    begun.
+    """
     return _key_of(offset, BULK_LAST_KEY) if (offset or {}).get(INITIAL_READ) == _text(mark) else None
 
 
@@ -123,8 +125,9 @@ def safe_pass(
 ) -> dict[str, object]:
     """Return the safe mark in Confluent's members, and behind it what was delivered beyond the mark.
 
-    `ended`: the transactions whose rows were delivered; `pass_ended`, `at`: those of a pass that was delivered up to a
-    place; `server`: whose transactions they are.
+    `ended` describes the transactions whose rows were delivered. `pass_ended` and `at` belong to a pass that was broken
+    off: its transactions, and the place up to which it was delivered. `server` names the server that numbered the
+    transactions.
     """
     state = {"ended": ended, "pass": pass_ended, "at": None if at is None else dict(at), "server": server}
     text = json.dumps({k: v for k, v in state.items() if v is not None}, separators=(",", ":"))
@@ -132,20 +135,20 @@ def safe_pass(
 
 
 def safe_pass_of(offset: Offset | None) -> tuple[str | None, str | None, Offset | None]:
-    """Return what `safe_pass` was given."""
+    """Return `ended`, `pass_ended` and `at` as `safe_pass` was given them; None for each that is absent."""
     text = (offset or {}).get(SAFE_PASS)
     state = json.loads(text) if isinstance(text, str) else {}
     return state.get("ended"), state.get("pass"), state.get("at")
 
 
 def safe_server_of(offset: Offset | None) -> str | None:
-    """Return the server whose transactions `safe_pass_of` gives; None: an older version stored them."""
+    """Return the server that numbered the transactions of `safe_pass_of`; None: an older version stored them."""
     text = (offset or {}).get(SAFE_PASS)
     return json.loads(text).get("server") if isinstance(text, str) else None
 
 
 def mark_of(offset: Offset | None) -> Offset | None:
-    """Return an offset without our own part of a safe pass; None when nothing is left."""
+    """Return the offset without the members that `safe_pass` adds to Confluent's; None: nothing is left."""
     mark = {name: value for name, value in (offset or {}).items() if name != SAFE_PASS}
     return mark or None
 

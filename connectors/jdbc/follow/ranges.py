@@ -1,4 +1,4 @@
-"""Reads one split of a table: its rows in an order in which reading goes on behind any place that is told."""
+"""Reads one split of a table, in an order in which reading can go on behind any place that an offset holds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOWEST = "incrementing.initial"
 
 
 class TableBase(NamedTuple):
-    """What the plans of all splits of a table have in common."""
+    """Holds the parts that the plans of all splits of a table share."""
 
     builder: PlanBuilder
     plan: ReadingPlan
@@ -57,9 +57,9 @@ def split_plan(base: TableBase, config: JdbcSourceConfig, split: TableSplit, sto
 
 
 def integer_key(builder: PlanBuilder, config: JdbcSourceConfig) -> Ordering | None:
-    """Return the one integer column of which ranges can be cut; None: there is none.
+    """Return the one integer column whose values can be cut into ranges; None: there is none.
 
-    It names a row, or where nothing does it is the column of ids by which the table is followed.
+    The column names a row. If no column does so, it is the column of ids by which the table is followed.
     """
     key = builder.key()
     if not key.places and "incrementing" in config.mode:
@@ -70,10 +70,10 @@ def integer_key(builder: PlanBuilder, config: JdbcSourceConfig) -> Ordering | No
 
 
 def before_mark(builder: PlanBuilder, config: JdbcSourceConfig, mark: Offset) -> list[sa.ColumnElement[bool]]:
-    """Return the rows that following leaves to a bulk read: all before the mark, or from where the configuration
-    begins.
+    """Return the conditions for the rows that following leaves to a bulk read: all before the mark, or from where the
+    configuration begins.
 
-    Where it says nothing of a beginning, the rows that following would take for older than any are among them: negative
+    If the configuration names no beginning, rows are included that following would take for older than any: negative
     ids, and times before 1970.
     """
     given = config.originals
@@ -91,7 +91,7 @@ def before_mark(builder: PlanBuilder, config: JdbcSourceConfig, mark: Offset) ->
     conditions = [column < form.edge(end).low]
     if _EARLIEST in given:
         conditions.append(column >= begin.low)
-        # Following goes on with the rows of the mark's own instant, whose ids are above the initial one.
+        # Following begins with the rows that have the mark's own instant and an id above the initial one.
         if _LOWEST in given:
             id_ = builder.ids().expressions[0]
             conditions.append(sa.or_(column > begin.high, id_ > literal(config.incrementing_initial)))
@@ -99,7 +99,10 @@ def before_mark(builder: PlanBuilder, config: JdbcSourceConfig, mark: Offset) ->
 
 
 def beyond_reach(builder: PlanBuilder, config: JdbcSourceConfig) -> tuple[sa.ColumnElement[bool], str]:
-    """Return the rows that neither a bulk read nor following ever reads, and why: by NULL, or before the beginning."""
+    """Return the condition for rows that neither a bulk read nor following ever reads, and the reason in words.
+
+    These rows have NULL in a cursor column, or are before the beginning.
+    """
     given = config.originals
     conditions: list[sa.ColumnElement[bool]] = []
     why = []
@@ -146,7 +149,7 @@ def _mode(builder: PlanBuilder, config: JdbcSourceConfig, mark: Offset, stored: 
         )
         return UnnamedRows(by_id, mark, stored)
     column, times = builder.timestamp()
-    # As text: a number would pass for a key of which ranges can be cut.
+    # The value is text, as a number would be taken for a key that can be cut into ranges.
     by_time = FollowedValue(
         (column,), times.places, lambda row: str(times.one(row)), lambda last: _form(builder, config).edge(int(last))
     )
@@ -154,7 +157,7 @@ def _mode(builder: PlanBuilder, config: JdbcSourceConfig, mark: Offset, stored: 
 
 
 class Range:
-    """The mode that reads one range in the order of the key. Implements Mode."""
+    """Reads one range in the order of the key. Implements Mode."""
 
     def __init__(self, key: Ordering, mark: Offset, stored: Offset | None) -> None:
         self.order = key.expressions
@@ -168,21 +171,24 @@ class Range:
         return [BoundValue.at(literal(value)) for value in self._last or ()]
 
     def delivered(self, page: Page) -> Offset | None:
-        """Return how far the range was read, or that it is finished."""
+        """Return the offset that says how far the range was read, or that it is finished."""
         if page.following is None:
             return offsets.range_finished(self._mark)
         self._last = key_of(page, self._key)
         return offsets.range_progress(self._mark, self._last)
 
     def finished(self) -> Offset | None:
-        """Return the offset of a finished range, as a range without further rows is finished, too."""
+        """Return the offset of a finished range, as a range is also finished if no further row is left."""
         return offsets.range_finished(self._mark)
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedValue:
-    """The columns that a table is followed by: how to order by them, their places in a row, and how to take their value
-    from a row and compare with it."""
+    """Describes the columns by which a table is followed.
+
+    `order` are the expressions that order rows, and `places` are their places in a row. `value` takes the value from a
+    row, and `edge` compares with a value.
+    """
 
     order: tuple[sa.ColumnElement[Any], ...]
     places: tuple[int, ...]
@@ -191,10 +197,11 @@ class FollowedValue:
 
 
 class UnnamedRows:
-    """The rows of a split of a table whose rows nothing names, in the order of what it is followed by. Implements Mode.
+    """Reads a split of a table whose rows have no key, in the order of the columns that it is followed by. Implements
+    Mode.
 
-    Rows of one value cannot be told apart, so reading goes on behind the last of them only: a page that ends among them
-    has no offset.
+    Rows with the same value cannot be told apart, so reading can go on only behind the last of them. A page that ends
+    among them has no offset.
     """
 
     def __init__(self, followed: FollowedValue, mark: Offset, stored: Offset | None) -> None:
@@ -209,7 +216,10 @@ class UnnamedRows:
         return [] if self._last is None else [self._followed.edge(self._last[0])]
 
     def delivered(self, page: Page) -> Offset | None:
-        """Return how far the split was read, or that it is finished; None: other rows of the last value follow."""
+        """Return the offset that says how far the split was read, or that it is finished.
+
+        None: other rows with the last value follow.
+        """
         if page.following is None:
             return offsets.range_finished(self._mark)
         assert page.last is not None
@@ -220,13 +230,13 @@ class UnnamedRows:
         return offsets.range_progress(self._mark, self._last)
 
     def finished(self) -> Offset | None:
-        """Return the offset of a finished split, as a split without further rows is finished, too."""
+        """Return the offset of a finished split, as a split is also finished if no further row is left."""
         return offsets.range_finished(self._mark)
 
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """A guard that gives the same conditions on every pass. Implements Guard."""
+    """Gives the same conditions for every pass. Implements Guard."""
 
     conditions: Sequence[sa.ColumnElement[bool]]
 

@@ -54,7 +54,7 @@ def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, s
 
 
 def assembled(database: Database, table: TableName, config: JdbcSourceConfig) -> PlanBuilder:
-    """Return a table's shape and what is read of it."""
+    """Return the builder of a table's plan, with the table's shape and the columns that are read."""
     named = (
         table if config.table_names_qualify and database.dialect.catalog.has_schemas else TableName(None, table.name)
     )
@@ -68,13 +68,13 @@ def assembled(database: Database, table: TableName, config: JdbcSourceConfig) ->
 
 
 def _described(database: Database, table: TableName, statement: sa.Select[Any]) -> Described | None:
-    # First, so that the catalog, which is read in the same transaction, tells of these columns.
+    # The columns are asked for first, so that the catalog, read in the same transaction, tells of these columns.
     try:
         return Described.now(database, statement, f"reading table {table.full}")
     except RetriableError:
         raise
     except ConnectError:
-        # The catalog says better what is wrong, or reading does.
+        # The error is dropped here: the catalog, or reading, says better what is wrong.
         database.end_transaction()
         return None
 
@@ -118,7 +118,7 @@ class PlanBuilder:
         self._by_snapshots = safe and shape.has_xmin and not config.delay_ms and not config.query_suffix
 
     def plan(self, partition: Mapping[str, object], stored: Offset | None) -> ReadingPlan:
-        """Return the plan to read it, from where `stored` says."""
+        """Return the plan to read the table or query, from where its stored offset says."""
         config, shape = self._config, self.shape
         begin_us = self._begin_us(stored)
         mode, guard = self._guarded(stored, begin_us)
@@ -157,7 +157,7 @@ class PlanBuilder:
         )
 
     def _scans(self, mode: Mode) -> bool | None:
-        """Tell if a pass reads the whole table; None: nobody can say, or it is to."""
+        """Tell if a pass reads the whole table; None: that is not known, or the mode is meant to."""
         if self._config.mode == "bulk":
             return None
         names = [c.name for c in self.timestamp_columns()] if "timestamp" in self._config.mode else self._order
@@ -185,7 +185,7 @@ class PlanBuilder:
         return tuple(spots)
 
     def _passed_ids(self, mode: Mode, stored_id: int | None) -> tuple[int, int] | None:
-        # Without an index the question would read the whole table.
+        # Without an index this question would read the whole table itself.
         if stored_id is None or not has_index(self.shape, self._order[:1]):
             return None
         largest = self._id(sa.func.max(mode.order[0]))
@@ -238,7 +238,9 @@ class PlanBuilder:
         return offsets.timestamp_incrementing(instant_us, self._config.incrementing_initial)
 
     def _complete_us(self, settled_us: int) -> int:
-        """Return the instant below which no timestamp can appear; in a coarse column, the running second still can."""
+        """Return the instant before which no timestamp can appear; the present second still can, if the column holds
+        seconds.
+        """
         columns = self.timestamp_columns()
         walls = any(c.raw is not Raw.INSTANT for c in columns)
         at_us = unrepeated_us(settled_us, self._zone) if walls else settled_us
@@ -274,7 +276,9 @@ class PlanBuilder:
         return tuple(self._column(name, "key.fields").name for name in self._config.key_fields)
 
     def _names_row(self) -> tuple[str, ...]:
-        """Return columns of the row that tell a person which one it is: its key, else what it is followed by."""
+        """Return the columns that tell a person which row it is: the key, else the columns that the table is
+        followed by.
+        """
         present = [c.name for c in self.shape.columns]
         names = self.shape.key or (*timestamp_names(self.table, self._config), self._config.incrementing_column or "")
         return tuple(name for name in names if name in present)
@@ -283,7 +287,7 @@ class PlanBuilder:
         return self.shape.key or (() if self.shape.row_id is None else (self.shape.row_id,))
 
     def key(self) -> Ordering:
-        """Return the columns that name one row; none where there are none."""
+        """Return the columns that name one row; without columns if the table has no key."""
         places = {c.name: i for i, c in enumerate(self.shape.columns)}
         if self.shape.row_id is not None:
             places[self.shape.row_id] = len(self.shape.columns)
@@ -307,7 +311,9 @@ class PlanBuilder:
         return Ordering((self.source.column(column.name),), (self.shape.columns.index(column),))
 
     def timestamp(self) -> tuple[sa.ColumnElement[object], Timestamps]:
-        """Return the timestamp of a row, and how it is read from a page. ConnectError: a column is missing."""
+        """Return the expression of a row's timestamp, and what reads it from a page. ConnectError: a column is
+        missing.
+        """
         columns = self.timestamp_columns()
         expressions = [self.source.column(c.name) for c in columns]
         expression = expressions[0] if len(expressions) == 1 else sa.func.coalesce(*expressions)
@@ -365,7 +371,7 @@ class PlanBuilder:
         finished_ms = offsets.bulk_finished_ms_of(stored) if self._config.mode == "bulk" else None
         if finished_ms is None:
             return 0.0
-        # A clock may have gone back since.
+        # The clock may have gone back since then.
         return min(max(0.0, finished_ms / 1000 + self._config.interval_s - time.time()), self._config.interval_s)
 
 

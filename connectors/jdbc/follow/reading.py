@@ -1,4 +1,4 @@
-"""Reads one table or query page by page, and says when it wants to be read next. Owned by the reading thread."""
+"""Reads one table or query page by page, and tells when its next read is due. Owned by the reading thread."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 
 T = TypeVar("T")
 _SOON_S = 0.25
-"""The rest before the next look at rows that are held back."""
+"""Rows that are held back are looked at again after this many seconds."""
 
 
 class Connections:
-    """Open connections that no table is using now. Owned by the reading thread; `interrupt` may come from any."""
+    """Keeps open connections that no table uses now. Owned by the reading thread; any thread may call `interrupt`."""
 
     def __init__(self, connect: Callable[[], Database]) -> None:
         self._connect = connect
@@ -58,7 +58,7 @@ class Connections:
         database.close()
 
     def asked(self, ask: Callable[[Database], T]) -> T:
-        """Return what a connection answers. One that failed is not used again."""
+        """Return what `ask` returns for a connection. A connection that failed is not used again."""
         database = self.take()
         try:
             answer = ask(database)
@@ -69,12 +69,12 @@ class Connections:
         return answer
 
     def interrupt(self) -> None:
-        """Break off what is running."""
+        """Break off the statements that run."""
         for database in tuple(self._busy):
             database.interrupt()
 
     def close(self) -> None:
-        """Close them all."""
+        """Close all connections."""
         for database in (*self._idle, *self._busy):
             database.close()
         self._idle, self._busy = [], []
@@ -82,21 +82,23 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class TimestampBound:
-    """Up to which instant a pass reads (`until_us` None: to the end), and how the column is compared with it."""
+    """Holds the instant up to which a pass reads (`until_us`; None: to the end), and how the column is compared
+    with it.
+    """
 
     form: Callable[[Database], TimestampForm]
     until_us: Callable[[Database], int] | None
 
 
 class ColumnsChangedError(ConnectError):
-    """The table has other columns than when it was planned."""
+    """Says that the table has other columns than when it was planned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The columns that a table had when the server described them, and the statement to ask anew with.
+    """Holds the columns that a table had when the server described them, and the statement that asks for them again.
 
-    The transaction that asks keeps them as they are until it ends.
+    The columns stay as they are until the transaction ends that asks.
     """
 
     statement: sa.Select[Any] = field(compare=False)
@@ -104,11 +106,13 @@ class Described:
 
     @classmethod
     def now(cls, database: Database, statement: sa.Select[Any], doing: str) -> Described:
-        """Ask. ConnectError: the table cannot be read."""
+        """Return the columns as they are now. ConnectError: the table cannot be read."""
         return cls._of(statement, database.describe(statement, doing))
 
     def anew(self, database: Database, doing: str) -> Described:
-        """Ask again, in the session that reads next. ConnectError: the table cannot be read."""
+        """Return the columns as they are now, asked in the session that reads next. ConnectError: the table cannot be
+        read.
+        """
         return self._of(self.statement, database.describe_to_read(self.statement, doing))
 
     @classmethod
@@ -118,14 +122,14 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class ReadingPlan:
-    """Everything that does not change while a table is read.
+    """Holds everything that does not change while a table is read.
 
-    `paged`: each page is a statement of its own, so that no lock is held between polls (SQLite); it needs an index on
-    the order. `row_id`: SQLite's hidden key, read beside the row's columns.
-    `key`: the columns of the record key; `names_row`: those that tell a person which row it is. `blind_spots`: what is
-    not seen. `begins`: the offset of a beginning that is another one whenever it is asked for, as now is. `described`:
-    the columns that the plan was made of; None: not watched. `counts_unread`: an index lets the rows behind a place be
-    counted without a look at all.
+    With `paged` each page is a statement of its own, so that no lock is held between polls (SQLite); it needs an index
+    on the order. `row_id` is SQLite's hidden key, read beside the row's columns. `key` names the columns of the record
+    key, and `names_row` those that tell a person which row it is. `blind_spots` tell what is not seen. `begins` returns
+    the offset of a beginning that changes with time, as "now" does. `described` are the columns that the plan was made
+    of; None: they are not watched. With `counts_unread` an index lets the rows behind a place be counted without
+    reading the table.
     """
 
     label: str
@@ -160,12 +164,14 @@ class _Pass:
 
 
 class TableReader:
-    """Reads one table in passes; between two passes it rests for `interval_s`."""
+    """Reads one table in passes, and rests for `interval_s` seconds between two of them."""
 
     def __init__(
         self, plan: ReadingPlan, connections: Connections, reject: Callable[[BadRows], None] | None = None
     ) -> None:
-        """`reject` takes rows that no record can hold; None: the first one is a SchemaError."""
+        """Take the plan and connections. `reject` takes rows that no record can hold; None: the first one is a
+        SchemaError.
+        """
         self._plan = plan
         self._connections = connections
         self._reject = reject
@@ -173,7 +179,9 @@ class TableReader:
         self.due_at_s = time.monotonic() + plan.first_wait_s
         """The time, on the monotonic clock, at which `read` is to be called next."""
         self.complete_s: float | None = None
-        """When the last pass began that ended with nothing held back, in epoch seconds; None: there was none."""
+        """The time, in epoch seconds, when the last pass began that ended with no row held back; None: there was no
+        such pass.
+        """
         self.unread = UnreadRows(plan.label, may_ask=plan.counts_unread)
 
     @property
@@ -192,7 +200,7 @@ class TableReader:
             self.unread.read(len(page))
             if page.following is None:
                 self._end_pass()
-            # Last, because it moves the place: were anything to fail after it, the page would be lost.
+            # This comes last because it moves the place: if anything failed after it, the page would be lost.
             return self._batch(page)
         except BaseException:
             self.abandon()
@@ -202,8 +210,8 @@ class TableReader:
         current = self._pass = self._pass or self._begin()
         if current.pages is None:
             current.database = current.database or self._connections.take()
-            # In the session that reads, before it does: another one would wait behind whoever wants to alter the table,
-            # who waits for this one.
+            # The reading session asks, before it reads. Another session would wait behind whoever wants to alter the
+            # table, who waits for this session.
             if self.unread.is_due and not self.unread.ask(current.database, self._statement(current)):
                 self.abandon()
                 return self._next_page()
@@ -218,7 +226,7 @@ class TableReader:
         return page
 
     def _require_columns(self, database: Database) -> None:
-        # Now, as a new column's values would be left out of rows that are never read again.
+        # The columns are compared now, as these rows are never read again and would lack the values of a new column.
         known = self._plan.described
         if known is not None and known.anew(database, self._doing) != known:
             raise ColumnsChangedError(f"The columns of {self._plan.label} have changed.")
@@ -285,13 +293,13 @@ class TableReader:
             self._connections.give_back(database)
 
     def leave(self) -> None:
-        """Release what is held on the server until the next read, where that can go on without it."""
+        """Release transactions and connections until the next read, if that can go on without them."""
         mode = self._plan.mode
         if self.is_reading and not (isinstance(mode, Bulk) and not mode.can_go_on):
             self.abandon()
 
     def abandon(self) -> None:
-        """Break the pass off; the next read goes on from what was delivered."""
+        """Break the pass off; the next read goes on behind the rows that were delivered."""
         current, self._pass = self._pass, None
         self.due_at_s = time.monotonic()
         if current is not None:

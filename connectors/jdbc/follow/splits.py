@@ -1,7 +1,7 @@
-"""A table cut into splits, ranges of its key behind a mark; `ranges` reads one of them.
+"""Cuts a table into splits, which are ranges of its key before a mark; `ranges` reads one of them.
 
-A first read by tasks and a bulk read by the lanes of a backfill are both made of these. Nothing is asked of the
-database here but how large a table is.
+Both a first read by tasks and a bulk read by the lanes of a backfill consist of splits. This module asks the database
+nothing but how large a table is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DOING = "asking for the size of a table"
 
 
 class TableSize(NamedTuple):
-    """Estimates; 0 bytes: not known."""
+    """Holds a table's size in rows and bytes, which are estimates; 0 bytes: the size is not known."""
 
     rows: int
     size_bytes: int
@@ -32,7 +32,9 @@ _UNKNOWN = TableSize(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class TableSplit:
-    """Holds the keys before the mark from `begin` on and below `end`; None: no limit on that side."""
+    """Holds a split: the rows before the mark with keys from `begin` on and below `end`; None: no limit on that
+    side.
+    """
 
     table: TableName
     mark: Offset
@@ -56,20 +58,22 @@ class TableSplit:
             "schema": self.table.schema, "table": self.table.name, "mark": dict(self.mark),
             "from": self.begin, "to": self.end,
         }  # fmt: skip
-        # No two tables have one id: what is escaped is never NUL, which "-00" would stand for.
+        # No two tables get the same id: an escaped character is never NUL, for which "-00" would stand.
         name = "".join(c if c.isascii() and (c.isalnum() or c in "._") else f"-{ord(c):02x}" for c in self.table.full)
         return Split(f"{name}-{self.place:06d}", bounds, self.size.rows, self.size.size_bytes)
 
     @property
     def label(self) -> str:
-        """Return its keys as text, for messages."""
+        """Return the split's keys as text, for messages."""
         low = "" if self.begin is None else f" from {self.begin}"
         high = "" if self.end is None else f" before {self.end}"
         return f"its keys{low}{high}" if low or high else "all of its keys"
 
 
 def split_at(table: TableName, mark: Offset, cuts: Sequence[int], size: TableSize = _UNKNOWN) -> Sequence[TableSplit]:
-    """Return the table cut before each of these keys; no key is left out. `size`: of each split, about."""
+    """Return the table cut before each of these keys; no key is left out. `size` is the estimated size of each
+    split.
+    """
     lows, highs = [None, *cuts], [*cuts, None]
     return [
         TableSplit(table, mark, low, high, size, place)
@@ -78,9 +82,9 @@ def split_at(table: TableName, mark: Offset, cuts: Sequence[int], size: TableSiz
 
 
 def divided(split: Split, last: int, end: int, parts: int) -> Sequence[Split]:
-    """Return a split that ends behind the key `last`, and its keys from there to before `end` in ranges of equal width.
+    """Return the split up to the key `last`, and its keys from there to before `end` in `parts` ranges of equal width.
 
-    Empty where there are none left. What keys the split has from `end` on are in the last range.
+    The result is empty if no key is left. The last range also has the split's keys from `end` on.
     """
     rest = range(last + 1, end)
     if not rest:
@@ -95,7 +99,7 @@ def divided(split: Split, last: int, end: int, parts: int) -> Sequence[Split]:
 
 
 def cuts_of(keys: range, parts: int) -> tuple[int, ...]:
-    """Return the keys before which so many ranges of equal width are cut."""
+    """Return the keys that divide `keys` into `parts` ranges of equal width."""
     return tuple(keys.start + len_of(keys) * part // parts for part in range(1, parts))
 
 
@@ -110,7 +114,7 @@ def cut(table: TableName, mark: Offset, keys: range | None, size: TableSize, wan
 
 
 def len_of(keys: range) -> int:
-    """Return the number of keys; len() of a range ends at 63 bits."""
+    """Return the number of keys, as len() of a range fails above 63 bits."""
     return keys.stop - keys.start
 
 

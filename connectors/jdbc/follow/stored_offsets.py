@@ -1,4 +1,4 @@
-"""Stored offsets as they come back from Kafka, where anybody may have written them. Pure, but for the log.
+"""Checks stored offsets as they come back from Kafka, where anybody may have written them. Pure, but for its warnings.
 
 A member that cannot be one of ours or Confluent's is taken as absent, which repeats rows and loses none.
 """
@@ -16,14 +16,16 @@ from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.offsets import Offset
 
 _log = logging.getLogger(__name__)
-# The years 2 to 9998: a day more or less, as zones have it, is a date still.
+# The years 2 to 9998: a day more or less, by which zones may differ, still is a valid date.
 _LEAST_MS: Final = -62_104_060_800_000
 _MOST_MS: Final = 253_370_764_799_999
 _SNAPSHOT: Final = re.compile(r"(\d{1,18}):(\d{1,18}):(?:\d{1,18}(?:,\d{1,18})*)?")
 
 
 class StoredOffsets:
-    """What the framework has stored, without what is no offset. Owned by the reading thread."""
+    """Returns the offsets that the framework has stored, without members that cannot be used. Owned by the reading
+    thread.
+    """
 
     def __init__(self, stored: Callable[[Mapping[str, object]], Offset | None]) -> None:
         self._stored = stored
@@ -50,7 +52,9 @@ class StoredOffsets:
 
 
 def unusable(partition: Offset, offset: Offset) -> dict[str, str]:
-    """Return what of an offset that a person gives would be taken as absent, as ends of sentences."""
+    """Return the members of a given offset that would be taken as absent, each with an end of a sentence that says
+    why.
+    """
     if not any(isinstance(partition.get(name), str) for name in ("table", "query")):
         return {PARTITION: 'names neither a "table" nor a "query"'}
     known = [*_CHECKS, offsets.RANGE_FINISHED]
@@ -61,7 +65,9 @@ def unusable(partition: Offset, offset: Offset) -> dict[str, str]:
 
 
 def broken_members(offset: Offset, *, of_range: bool = False) -> dict[str, str]:
-    """Return the members that cannot be used, with reasons. `of_range`: of a range of a first read, not a table."""
+    """Return the members that cannot be used, with reasons. With `of_range` the offset is of a range of a first read,
+    not of a table.
+    """
     checks = {name: check for name, check in _CHECKS.items() if not (of_range and name == offsets.INITIAL_READ)}
     reasons = {name: checks[name](value) for name, value in offset.items() if name in checks and value is not None}
     return {name: why for name, why in reasons.items() if why}

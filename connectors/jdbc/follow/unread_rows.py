@@ -1,4 +1,4 @@
-"""Counts the rows that a pass has still to read: seldom, up to a limit, and never by a look at the whole table.
+"""Counts the rows that a pass still has to read: seldom, up to a limit, and never by reading the whole table.
 
 Owned by the reading thread.
 """
@@ -16,21 +16,23 @@ from connectors.jdbc.connection.connection import Database
 
 _log = logging.getLogger(__name__)
 MOST_ROWS: Final = 1_000_000
-"""Counting ends there."""
+"""Counting ends at this number of rows."""
 ASK_S: Final = 10.0
-"""How often a table is asked, at most."""
+"""A table is counted at most once in this many seconds."""
 _SHARE: Final = 100
-"""A question that took a second comes again after so many: reading goes before."""
+"""A count that took one second is repeated after this many seconds at the soonest, so that it delays reading little."""
 
 
 class UnreadRows:
     """Tells how many rows a pass has not read yet.
 
-    `rows`: so many at least, 0: none was left at the last look; None: that is not known.
+    At least `rows` rows were unread at the last look; None: the number is not known.
     """
 
     def __init__(self, label: str, *, may_ask: bool) -> None:
-        """`may_ask`: an index lets the rows behind a place be counted in the order of reading."""
+        """Begin without a number. `may_ask` is True if an index lets the rows behind a place be counted in the order of
+        reading.
+        """
         self._label = label
         self._may_ask = may_ask
         self._ask_at_s = 0.0
@@ -45,8 +47,8 @@ class UnreadRows:
     def ask(self, database: Database, rest: sa.Select[Any]) -> bool:
         """Count the rows of `rest`, the statement that reads on, in the session that reads.
 
-        Return False where that failed, and the session's transaction may have: reading goes on in another one, without
-        the number, and says itself what is wrong with the database.
+        Return False if this failed. The session's transaction may have failed, too: reading then goes on in another one
+        without the number, and reports any trouble with the database itself.
         """
         began_s = time.monotonic()
         try:
@@ -63,13 +65,13 @@ class UnreadRows:
         return True
 
     def read(self, rows: int) -> None:
-        """Note that so many rows were read. Where counting ended at its limit, one more at least is there."""
+        """Note that `rows` rows were read. If counting ended at its limit, at least one more row stays unread."""
         if self.rows is not None:
             self.rows = max(1 if self._is_limited else 0, self.rows - rows)
 
 
 def counted(rest: sa.Select[Any]) -> sa.Select[Any]:
-    """Return the statement that counts what another one would read, up to the limit."""
+    """Return the statement that counts, up to the limit, the rows that another statement would read."""
     # The order stays, as it is what makes the database go by the index from the place on.
     some = rest.with_only_columns(sa.literal_column("1").label("one")).limit(MOST_ROWS).subquery("unread")
     return sa.select(sa.func.count()).select_from(some)
