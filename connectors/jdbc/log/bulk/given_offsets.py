@@ -13,7 +13,9 @@ from connectors.jdbc.log.shared.session import resumed
 
 
 def broken_members(prefix: str, read: Callable[[Mapping[str, Any]], object]) -> Callable[[Members, Members], Members]:
-    """Return what judges a partition and its offset. `read` reads an offset of this server's log."""
+    """Return a function that returns the wrong members of a partition and its offset. `read` reads an offset of
+    this log.
+    """
     own = partition_of(prefix)
 
     def judge(partition: Members, offset: Members) -> Members:

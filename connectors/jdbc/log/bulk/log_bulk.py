@@ -1,9 +1,11 @@
-"""Tables in bulk under mode=log: each split is read in a snapshot of its own, and the log is followed behind them.
+"""Reads tables in bulk under mode=log: each split is read in a snapshot of its own, and the log is followed behind
+them.
 
-The log is kept from before the first split on. A split's offset tells the snapshots in which it was read, and the
-offset from which the connector goes on has them all, as fences (`segments`): a change is left out where its row was
-read behind it. So the tables are written to meanwhile, no snapshot is older than one split, and whoever reads them may
-die and be replaced. Or all splits are read in one snapshot, where the server can, for as long as somebody holds it.
+The server keeps its log from before the first split on. A split's offset tells the snapshots in which the split was
+read. The offset from which the connector goes on has them all, as fences (`snapshot_segments`): a change is left out if
+its row was read after the change. So the tables may be written to meanwhile, no snapshot lasts longer than one split,
+and a reader that dies can be replaced. Where the server can, all splits are read in one snapshot instead, for as long
+as a session holds it.
 """
 
 from __future__ import annotations
@@ -35,22 +37,28 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 Offset = Mapping[str, Any]
 Rows = Generator[Batch | BadRows, None, None]
 Shared = Sequence[Any]
-"""What a server's sessions need to read in a snapshot that another one holds, as JSON."""
+"""Describes, as JSON, a snapshot that one session holds and in which other sessions read."""
 SPLITS_AT_MOST: Final = 500
-"""This limits the splits of all tables together: each may have its own snapshot, all in one offset for a while."""
+"""All tables together have at most this many splits: each may have its own snapshot, and one offset holds all of
+them.
+"""
 _SNAPSHOT: Final = "snapshot"
-"""A member of bounds: the snapshot that a split is read in, where that is not its own."""
+"""The member of a split's bounds that names a shared snapshot; without it the split is read in a snapshot of its
+own.
+"""
 
 
 class Keyed(NamedTuple):
-    """A table's columns, and the one whole-number column that orders its rows; None: another order."""
+    """Holds a table's columns, and the whole-number column that alone orders its rows; None: rows have another
+    order.
+    """
 
     columns: Sequence[ColumnPlan]
     key: str | None
 
 
 class FencedPosition(Protocol):
-    """A place in a log with the fences of tables: a `LogPosition` or a `BinlogPosition`."""
+    """Holds a place in a log with the fences of tables: a `LogPosition` or a `BinlogPosition`."""
 
     @property
     def fences(self) -> Mapping[str, Fence[Any]]:
@@ -71,25 +79,31 @@ class LoggedServer(Protocol):
         """Return a table's columns and the key that orders its rows. ConnectError: a broken read could not go on."""
 
     def begin(self, tables: Sequence[TableName], deadline: Deadline) -> list[SourcePosition]:
-        """Let the server keep the tables' changes from now on. Return the positions where the connector goes on."""
+        """Let the server keep the tables' changes from now on. Return the positions from which the connector goes
+        on.
+        """
 
     def cost_of_holding(self) -> str:
-        """Return what one snapshot for all splits costs the server. ConfigError: its sessions can share none."""
+        """Return a text of what one snapshot for all splits costs the server. ConfigError: its sessions can share
+        none.
+        """
 
     def hold(self) -> Shared:
-        """Begin a snapshot of now, in which others may read until `close`. ConfigError: as above."""
+        """Begin a snapshot in which others may read until `close`. ConfigError: the server's sessions can share
+        none.
+        """
 
     def read(self, table: TableName, keys: KeyRange, after: Offset | None, shared: Shared | None) -> Rows:
-        """Yield rows of a table in a snapshot of now, or a shared one, behind those that an offset of an earlier
-        reading had.
+        """Yield rows of a table in a new snapshot, or in the shared one, behind the rows that the offset `after`
+        covers.
 
-        The last batch may have no rows. Each has an offset with the snapshots up to there, its table's fence.
-        ConnectError: the shared snapshot is gone.
+        Each batch has an offset that holds the snapshots up to there as its table's fence. The last batch may have no
+        rows. ConnectError: the shared snapshot is gone.
         """
 
     @property
     def counted(self) -> int | None:
-        """Return how many rows the server counted in its snapshot for the last `read`; None: not yet."""
+        """Return how many rows the server counted in its snapshot for the last `read`; None: it has not counted yet."""
 
     def position(self, offset: Offset) -> FencedPosition:
         """Return the position of an offset that `begin` or `read` made."""
@@ -99,7 +113,7 @@ class LoggedServer(Protocol):
 
     @property
     def keeps(self) -> str:
-        """Return what the server keeps for the job, for its plan."""
+        """Return a text of what the server keeps for the job, which the job's plan shows."""
 
     def close(self) -> None:
         """Release everything. May be called twice."""
@@ -113,7 +127,9 @@ def server_of(config: JdbcSourceConfig) -> LoggedServer:
 
 
 def behind(position: SourcePosition, *, is_place: bool) -> SourcePosition:
-    """Return the position behind a page; without an offset if rows follow that nothing tells from its last one."""
+    """Return the position behind a page; it has no offset if rows may follow that cannot be told from the page's
+    last row.
+    """
     return position if is_place else SourcePosition(position.partition, None)
 
 
@@ -121,16 +137,16 @@ class LogBulk:
     """Plans, begins and ends a bulk read of one configuration. Used by one thread."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
-        """Connects to nothing."""
+        """Connect to nothing."""
         self._config = config
 
     def require_usable(self, positions: Sequence[SourcePosition]) -> None:
-        """Raise ConfigError where an offset is no place of this server's log. Connect to nothing."""
+        """Raise ConfigError if an offset is no place of this kind of log. Connect to nothing."""
         with closing(server_of(self._config)) as server:
             require_usable(positions, broken_members(self._config.topic_prefix, server.position))
 
     def plan(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Plan splits of all tables that the connector selects; every key is in one.
+        """Plan splits of all tables that the connector selects. Together they have every key.
 
         ConfigError: mode=log cannot work.
         """
@@ -150,13 +166,13 @@ class LogBulk:
             )
 
     def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
-        """Return the plan with what it costs. ConfigError: the server cannot. Connects to nothing."""
+        """Return the plan to read all splits in one snapshot, with its costs. ConfigError: the server cannot do so."""
         with closing(server_of(self._config)) as server:
             warnings = [*plan.warnings, server.cost_of_holding()]
             return replace(plan, statements=[_statement("all chunks in one snapshot", server)], warnings=warnings)
 
     def hold(self) -> HeldLogSnapshot:
-        """Return a session of its own that holds the snapshot of now."""
+        """Return a session that holds a new snapshot for others."""
         return HeldLogSnapshot(server_of(self._config))
 
     def begin(self, plan: BulkPlan, deadline: Deadline) -> list[SourcePosition]:
@@ -166,7 +182,7 @@ class LogBulk:
             return server.begin(tables, deadline)
 
     def behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> list[SourcePosition]:
-        """Return where the log is followed from, with the snapshots of all splits. Connects to nothing."""
+        """Return the positions from which the log is followed, with the snapshots of all splits. Connect to nothing."""
         with closing(server_of(self._config)) as server:
             begin, *others = begun
             assert begin.offset is not None
@@ -189,10 +205,10 @@ class LogBulk:
 
 
 class HeldLogSnapshot:
-    """The snapshot of now, of a server that is closed with it. Implements HeldSnapshot."""
+    """Holds a snapshot, and closes its server with it. Implements HeldSnapshot."""
 
     def __init__(self, server: LoggedServer) -> None:
-        """Connects. ConfigError: the server's sessions can share no snapshot."""
+        """Connect and begin the snapshot. ConfigError: the server's sessions can share none."""
         self._server = server
         try:
             self._shared = server.hold()
@@ -221,14 +237,14 @@ def _span(
 
 
 def split_size(size: SplitSize, tables: Sequence[TableSize]) -> SplitSize:
-    """Return the size from which on splits are so few that their snapshots fit in an offset."""
+    """Return the size that splits must have at least, so that all their snapshots fit in one offset."""
     rows, size_bytes = sum(table.rows for table in tables), sum(table.size_bytes for table in tables)
     return SplitSize(max(size.rows, rows // SPLITS_AT_MOST + 1), max(size.size_bytes, size_bytes // SPLITS_AT_MOST + 1))
 
 
 def _fences(server: LoggedServer, read: Sequence[ReadSplit]) -> dict[str, Fence[Any]]:
     parts = [(TableSplit.of(split), offset) for split, offset in read]
-    # The first of a table has no begin; no other one lacks it.
+    # Only the first split of a table has no begin.
     parts.sort(key=lambda part: (part[0].table.full, part[0].begin is not None, part[0].begin or 0))
     return {
         table: _joined(table, [(server.position(offset).fences[table], one.end) for one, offset in of_table])
@@ -246,17 +262,17 @@ class LogBulkReader:
     """Reads splits of tables, each in a snapshot of its own or in the one that its bounds name. Owned by one thread."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
-        """Connects to nothing."""
+        """Connect to nothing."""
         self._config = config
         self._server = server_of(config)
         self._reject: Callable[[Batch, Mapping[int, Exception]], None] | None = None
 
     def reject_by(self, reject: Callable[[Batch, Mapping[int, Exception]], None]) -> None:
-        """Leave out rows that no record can hold, and tell of them."""
+        """Leave out rows that no record can hold, and pass them to `reject`."""
         self._reject = reject
 
     def read(self, split: Split, after: Offset | None) -> Iterator[Batch]:
-        """Yield pages of the split; the last may have no rows. SchemaError: a row that no record can hold."""
+        """Yield pages of the split; the last may have no rows. SchemaError: no record can hold a row."""
         wanted, shared = TableSplit.of(split), cast("Shared | None", split.bounds.get(_SNAPSHOT))
         with closing(self._server.read(wanted.table, KeyRange(wanted.begin, wanted.end), after, shared)) as pages:
             for page in pages:
@@ -268,8 +284,9 @@ class LogBulkReader:
                     self._reject(page.batch, page.reasons)
 
     def divide(self, split: Split, offset: Offset, parts: int) -> Sequence[Split]:
-        """Return ranges of keys behind the offset, of equal width; none when the key is no integer, or no key
-        is left."""
+        """Return ranges of equal width of the keys behind the offset; none if the key is no integer or no key is
+        left.
+        """
         wanted, last = TableSplit.of(split), self._server.last_key(offset)
         columns, key = self._server.keyed(wanted.table)
         if key is None or not last:
@@ -278,17 +295,17 @@ class LogBulkReader:
         if end is None:
             keys = _span(self._server.database, self._config, wanted.table, columns, key)
             end = 0 if keys is None else keys.stop
-        # The pieces may be read when the snapshot is gone.
+        # The ranges may be read when the snapshot is gone.
         bounds = {name: value for name, value in split.bounds.items() if name != _SNAPSHOT}
         return divided(replace(split, bounds=bounds), int(last[0]), end, parts)
 
     @property
     def counted(self) -> int | None:
-        """Return the number of rows as the server counted them in the snapshot of what is read."""
+        """Return the number of rows that the server counted in the snapshot in which the split is read."""
         return self._server.counted
 
     def count(self, split: Split) -> None:
-        """Return None: the table may have other rows by now than those that were read, and its log tells which."""
+        """Return None: the table may have other rows by now than were read, and the log tells of these."""
 
     def close(self) -> None:
         """Close every connection."""

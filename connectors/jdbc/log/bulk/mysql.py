@@ -1,4 +1,4 @@
-"""Tables of MariaDB or MySQL in bulk under mode=log: each split is read in a snapshot. Owned by one thread."""
+"""Reads tables of MariaDB or MySQL in bulk under mode=log: each split in a snapshot of its own. Owned by one thread."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class MySqlBulk:
     """Reads the tables of one MariaDB or MySQL server. Implements LoggedServer."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
-        """Connects to nothing."""
+        """Connect to nothing."""
         self._config = config
         self.database = Database(config, waits=True)
         self.counted: int | None = None
 
     @property
     def keeps(self) -> str:
-        """Say that the server keeps its log, and how MySQL, which tells no snapshot's place, begins one."""
+        """Return a text about the log that the server has to keep, and, for MySQL, how a snapshot begins."""
         log = (
             "the server must keep its binary log (binlog_expire_logs_seconds) from when the job begins until the "
             "connector has read it"
@@ -52,7 +52,7 @@ class MySqlBulk:
         )
 
     def keyed(self, table: TableName) -> Keyed:
-        """Return the column that orders rows, where that is one whole number."""
+        """Return the table's columns, and the column that orders rows if it is one whole number."""
         planned = self._planned(table)
         columns = planned.order.columns
         if not columns:
@@ -66,7 +66,7 @@ class MySqlBulk:
         return Keyed(planned.format.columns, columns[0].name if is_whole else None)
 
     def begin(self, tables: Sequence[TableName], deadline: Deadline) -> list[SourcePosition]:
-        """Return the place in the log as it is now, and the tables' columns there, where the log does not tell them."""
+        """Return the present place in the log, and the tables' columns there if the log does not tell them."""
         del deadline
         prefix = self._config.topic_prefix
         if metadata_of(self.database) == "FULL":
@@ -84,11 +84,11 @@ class MySqlBulk:
         ]
 
     def cost_of_holding(self) -> NoReturn:
-        """Raise ConfigError: sessions share no snapshot here."""
+        """Raise ConfigError: sessions of these servers cannot share a snapshot."""
         raise _no_shared_snapshot()
 
     def hold(self) -> NoReturn:
-        """Raise ConfigError: sessions share no snapshot here."""
+        """Raise ConfigError: sessions of these servers cannot share a snapshot."""
         raise _no_shared_snapshot()
 
     def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None, shared: Shared | None) -> Rows:
@@ -125,7 +125,7 @@ class MySqlBulk:
         return read_binlog_offset(offset).snapshot_key
 
     def close(self) -> None:
-        """Leave the server."""
+        """Close the connections to the server."""
         self.database.close()
 
     @property

@@ -1,4 +1,5 @@
-"""Tables of PostgreSQL in bulk under mode=log: a slot keeps the log, and each split is read in a snapshot by COPY.
+"""Reads tables of PostgreSQL in bulk under mode=log: a slot keeps the log, and each split is read in a snapshot by
+COPY.
 
 Owned by one thread.
 """
@@ -38,7 +39,7 @@ class PostgresBulk:
     """Reads the tables of one PostgreSQL server. Implements LoggedServer."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
-        """Connects to nothing."""
+        """Connect to nothing."""
         self._config = config
         self.database = Database(config, waits=True)
         self._arguments = {**self.database.driver_arguments, **SESSION}
@@ -56,7 +57,7 @@ class PostgresBulk:
         )
 
     def keyed(self, table: TableName) -> Keyed:
-        """Return the column by which the log names rows, where that is one whole number."""
+        """Return the table's columns, and the column by which the log names rows if it is one whole number."""
         planned = self._tables.plan(self._tables.describe(table))
         whole = [plan.name for plan in planned.format.columns if plan.raw is Raw.INTEGER]
         key = planned.events.key
@@ -65,7 +66,8 @@ class PostgresBulk:
     def begin(self, tables: Sequence[TableName], deadline: Deadline) -> list[SourcePosition]:
         """Make publication and slot, or take the slot that is there.
 
-        RetriableError: transactions that were open are not over by the deadline. ConnectError: somebody reads the slot.
+        RetriableError: transactions that were open have not ended by the deadline. ConnectError: somebody reads the
+        slot.
         """
         if aside := without_log(self.database, tables):
             reasons = " ".join(f"{table.full}: {reason}" for table, reason in aside.items())
@@ -106,7 +108,7 @@ class PostgresBulk:
         slot = pg_slot.look_at_slot(self.database, self._config.slot_name)
         name, lsn = shared or (None, None)
         seen, clock_us = self._snapshot.begin(name)
-        # All readers of a snapshot tell the same of it, so that an offset has it once.
+        # All readers of a snapshot describe it by the same values, so that an offset holds it once.
         seen = replace(seen, lsn=lsn or seen.lsn)
         try:
             self._hold(table, name)
@@ -115,7 +117,7 @@ class PostgresBulk:
             fence = Fence() if before is None else before.fence_of(table.full)
             fence = fence.goes_on_within(order_of(planned), last, seen, table.full)
             self.counted = self._snapshot.count(planned, last, keys)
-            # No change that follows has a place before the slot's.
+            # No change that follows has a place before that of the slot.
             place = seen.lsn if slot is None else slot.confirmed_lsn
             here = LogPosition(place, snapshot=SnapshotPlace((), table.full, last), fences={table.full: fence})
             events = ChangeEvents(self._tables, self._config, self._database_name(), lambda _: True)
@@ -163,7 +165,7 @@ class PostgresBulk:
         return self._name
 
     def _made(self, name: str, deadline: Deadline) -> int:
-        """Make the slot; where its log begins. The server waits for the transactions that are open."""
+        """Make the slot; return the LSN where its log begins. The server waits for the transactions that are open."""
         failover = pg_slot.makes_failover_slot(self.database, self._config)
         late = threading.Event()
         timer = threading.Timer(deadline.remaining_s, late.set)

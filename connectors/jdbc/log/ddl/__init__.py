@@ -1,1 +1,1 @@
-"""What statements of MariaDB and MySQL do to the columns of tables. Pure."""
+"""Finds what statements of MariaDB and MySQL do to the columns of tables. Pure."""

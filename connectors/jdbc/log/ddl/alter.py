@@ -1,4 +1,4 @@
-"""Reads the parts of ALTER TABLE that say something of columns. Pure."""
+"""Reads the parts of ALTER TABLE that concern columns. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from connectors.jdbc.log.ddl.tokens import Kind, NotUnderstoodError, Reader, Tok
 _NO_COLUMN: Final = frozenset({
     "index", "key", "unique", "primary", "constraint", "fulltext", "spatial", "foreign", "check", "partition",
 })  # fmt: skip
-"""What may come or go beside columns: reserved words."""
+"""ADD and DROP of these concern no column. The words are reserved, so that no column has such a name without quotes."""
 _NO_COLUMN_IF: Final = {"period": "for", "system": "versioning", "vector": "index"}
-"""Words that may be names of columns, if these are not behind them."""
+"""These words may be names of columns, unless the word behind the colon follows."""
 _HARMLESS: Final = frozenset({
     "alter", "algorithm", "lock", "force", "engine", "comment", "auto_increment", "row_format", "key_block_size",
     "enable", "disable", "checksum", "delay_key_write", "max_rows", "min_rows", "avg_row_length", "pack_keys",
@@ -29,14 +29,14 @@ _HARMLESS: Final = frozenset({
 
 
 def actions(found: Sequence[Token], *, is_mariadb: bool) -> Iterator[Action]:
-    """Yield what the parts do to columns. NotUnderstoodError: a part that is not known here."""
+    """Yield what the parts do to columns. NotUnderstoodError: a part is not known here."""
     for part in parts(_without_partitions(found)):
         if part:
             yield from _part(part, is_mariadb=is_mariadb)
 
 
 def _without_partitions(found: Sequence[Token]) -> Sequence[Token]:
-    """Return what stands before PARTITION BY, which ends a statement."""
+    """Return the tokens before PARTITION BY, which ends a statement."""
     depth = 0
     for place, pair in enumerate(pairwise(found)):
         depth += (pair[0] == Token(Kind.MARK, "(")) - (pair[0] == Token(Kind.MARK, ")"))
@@ -130,13 +130,13 @@ def _converted(reader: Reader) -> Iterator[Action]:
 
 
 def is_no_column(reader: Reader) -> bool:
-    """Tell if an index, a constraint or the like is next, and no column."""
+    """Tell if an index, a constraint or the like is next instead of a column."""
     word = reader.word()
     return word in _NO_COLUMN or (word in _NO_COLUMN_IF and bool(reader.word(_NO_COLUMN_IF[word], "key", ahead=1)))
 
 
 def _place(found: Sequence[Token]) -> str | None:
-    """Return the column that a definition puts it after, empty for the first place; None: it says nothing."""
+    """Return the column behind which a definition puts its column; empty: the first place; None: no place is named."""
     last = outside(found)[-2:]
     words = [token.text.lower() if token.kind is Kind.WORD else "" for token in last]
     if words[:1] == ["after"] and len(last) == 2:
@@ -145,7 +145,7 @@ def _place(found: Sequence[Token]) -> str | None:
 
 
 def primary_key(found: Sequence[Token]) -> tuple[str, ...]:
-    """Return the columns of [CONSTRAINT name] PRIMARY KEY (…); empty where it is something else."""
+    """Return the columns of [CONSTRAINT name] PRIMARY KEY (…); empty: the tokens are something else."""
     reader = Reader(found)
     if reader.skip("constraint") and not reader.word("primary"):
         reader.next()
@@ -157,7 +157,7 @@ def primary_key(found: Sequence[Token]) -> tuple[str, ...]:
 
 
 def table_charset(found: Sequence[Token]) -> str | None:
-    """Return the last character set in a table's options, named or by its collation; None when they say nothing."""
+    """Return the last character set in a table's options, named or by its collation; None: they name none."""
     reader = Reader(outside(found))
     charset, collation = None, None
     while not reader.is_done:

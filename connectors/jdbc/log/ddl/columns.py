@@ -1,6 +1,7 @@
-"""What the log leaves out of a column: its sign, members and character set; from its definition or the catalog. Pure.
+"""Knows the facts about a column that the log leaves out: its sign, members and character set. Pure.
 
-Source: MariaDB's and MySQL's documentation of data types and their synonyms.
+They come from the column's definition or from the catalog. Source: MariaDB's and MySQL's documentation of data types
+and their synonyms.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ _WITH_CHARSET: Final = {TEXT, *_CHOICES}
 
 
 class PastColumn(NamedTuple):
-    """A column as its table had it at a place of the log.
+    """Describes a column as its table had it at a place of the log.
 
-    `kind`: its type, where `text` and `bytes` stand for several; `members`: of ENUM and SET; `charset`: of text and
-    members.
+    `kind` is its type; `text` and `bytes` each stand for several types. `members` are those of ENUM and SET. `charset`
+    is the one of text and members.
     """
 
     name: str
@@ -50,7 +51,7 @@ class PastColumn(NamedTuple):
     members: tuple[str, ...] = ()
 
     def in_charset(self, charset: str) -> PastColumn:
-        """Return the column with another character set, where it has one; in `binary` text is bytes."""
+        """Return the column with another character set, if it has one. With `binary`, text becomes bytes."""
         if self.charset in {None, BINARY}:
             return self
         if charset == BINARY and self.kind == TEXT:
@@ -60,7 +61,9 @@ class PastColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A column as a statement defines it. `is_key`: it is the primary key. `tokens`: all that is said of it."""
+    """Holds a column as a statement defines it. With `is_key` it is the primary key. `tokens` are its whole
+    definition.
+    """
 
     column: PastColumn
     is_key: bool = False
@@ -88,13 +91,13 @@ def charset_named(name: str) -> str:
 
 
 def charset_of_collation(name: str) -> str | None:
-    """Return the character set that a collation is of; None: it is for several."""
+    """Return the character set of a collation; None: the collation is for several."""
     lowered = name.lower()
     return None if lowered.startswith("uca1400_") else charset_named(lowered.partition("_")[0])
 
 
 def definition(found: Sequence[Token], *, is_mariadb: bool) -> Definition:
-    """Return the column that is defined so. NotUnderstoodError: a type or attribute that is not known here."""
+    """Return the column of a definition. NotUnderstoodError: a type or attribute is not known here."""
     reader = Reader(found)
     name = reader.name()
     column = _typed(name, reader, is_mariadb=is_mariadb)
@@ -123,7 +126,9 @@ def definition(found: Sequence[Token], *, is_mariadb: bool) -> Definition:
 
 
 def charset_option(reader: Reader) -> str | None:
-    """Take CHARACTER SET x, if it is next. NotUnderstoodError: that of the database."""
+    """Take CHARACTER SET x, if it is next, and return the name. NotUnderstoodError: it names the database's
+    character set.
+    """
     if not (reader.skip("character", "set") or reader.skip("charset") or reader.skip("char", "set")):
         return None
     reader.skip_mark("=")
@@ -187,6 +192,6 @@ def _members(reader: Reader) -> tuple[str, ...]:
     for found in parts(reader.enclosed()):
         if len(found) != 1 or found[0].kind is not Kind.TEXT:
             raise NotUnderstoodError("members that are no plain texts")
-        # The server cuts them off.
+        # The server cuts off blanks at the end of members.
         members.append(found[0].text.rstrip(" "))
     return tuple(members)

@@ -1,4 +1,4 @@
-"""Reads the statements of a binary log, and defines who tells them in records. Owned by the reading thread."""
+"""Reads the statements of a binary log, and defines what makes records of them. Owned by the reading thread."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from connectors.jdbc.log.ddl.tokens import Statement
 
 
 class LoggedStatements:
-    """Reads statements with what their session and server say of them."""
+    """Reads statements together with the settings of their session and server."""
 
     def __init__(self, database: Database) -> None:
-        """Connects to nothing."""
+        """Connect to nothing."""
         self._database = database
         self._folds_case: bool | None = None
 
@@ -43,7 +43,9 @@ class LoggedStatements:
 
 
 class StatementPlace(NamedTuple):
-    """Tells where the log has a statement, and of which transaction it is. `thread`: -1: it is not known."""
+    """Holds a statement's place in the log and its transaction. `thread` is the session's number; -1: it is not
+    known.
+    """
 
     file: str
     gtid: str | None
@@ -55,14 +57,16 @@ class StatementTeller(Protocol):
     """Makes records of statements that change databases and tables."""
 
     def of_snapshot(self, here: BinlogPosition) -> Batch | None:
-        """Return records of the tables as a first read finds them; None: none. The read's transaction is open."""
+        """Return records of the tables as a first read finds them; None: there are none. The read's transaction is
+        open.
+        """
 
     def of_statement(self, event: Event, place: StatementPlace) -> Batch | None:
-        """Return records of a statement of the log; None: none."""
+        """Return records of a statement of the log; None: there are none."""
 
 
 class Silent:
-    """Tells no statement."""
+    """Makes no records of statements."""
 
     def of_snapshot(self, here: BinlogPosition) -> Batch | None:
         """Return nothing."""

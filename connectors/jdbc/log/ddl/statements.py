@@ -1,4 +1,4 @@
-"""Statements of a binary log -> the tables that they change, and what becomes of their columns. Pure."""
+"""Finds which tables the statements of a binary log change, and what becomes of their columns. Pure."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _OPENED: Final = Token(Kind.MARK, "(")
 
 @dataclass(frozen=True, slots=True)
 class UnknownTable:
-    """A table whose columns are not known, and why."""
+    """Stands for a table whose columns are not known, with the reason."""
 
     why: str
 
 
 Then: TypeAlias = PastTable | UnknownTable | None
-"""This is what is known of a table at a place of the log; None means that the table is not there."""
+"""The knowledge about a table at a place of the log; None: the table does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaCharset:
-    """The character set that new tables of a database have; None: it is not known."""
+    """Holds the character set that new tables of a database have; None: it is not known."""
 
     schema: str
     charset: str | None
@@ -53,7 +53,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a statement makes of tables, and of a database's character set."""
+    """Holds what a statement makes of tables, and of a database's character set."""
 
     tables: Mapping[TableName, Then]
     charset: SchemaCharset | None = None
@@ -63,9 +63,9 @@ _NOTHING: Final = Effects({})
 
 
 def effects(statement: Statement, known: Known) -> Effects:
-    """Return what a statement does to tables, also such as are not known.
+    """Return what a statement does to tables, including unknown ones.
 
-    It never raises: what is not understood leaves its tables untold.
+    It never raises: the tables of a statement that is not understood become UnknownTable.
     """
     reading = _Reading(statement, known)
     try:
@@ -75,7 +75,7 @@ def effects(statement: Statement, known: Known) -> Effects:
     try:
         named = reading.read(Reader(likely_tokens(statement))).tables
     except NotUnderstoodError:
-        # It ends before it names a table.
+        # The statement ends before it names a table.
         return _NOTHING
     return Effects(dict.fromkeys(named, untold))
 
@@ -128,14 +128,14 @@ class _Reading:
         try:
             found = list(actions(rest, is_mariadb=self._statement.is_mariadb))
             if isinstance(before, UnknownTable):
-                # What does nothing to columns tells nothing of them either.
+                # A statement that does nothing to columns tells nothing about them either.
                 return before
             return before.altered(found)
         except NotUnderstoodError as error:
             return self.untold(error)
 
     def untold(self, error: NotUnderstoodError) -> UnknownTable:
-        """Return what becomes of its tables when it is not understood."""
+        """Return what stands for the statement's tables if it is not understood."""
         text = " ".join(self._statement.text.split())
         return UnknownTable(f"this statement is not understood here ({error}): {text[:300]}")
 

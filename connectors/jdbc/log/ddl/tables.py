@@ -1,4 +1,4 @@
-"""A table as it was at a place of the log, and what an ALTER TABLE makes of it. Pure."""
+"""Describes a table as it was at a place of the log, and applies ALTER TABLE to it. Pure."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _STORED: Final[Mapping[str, frozenset[int]]] = {
     "uuid": frozenset({STRING}), "inet4": frozenset({STRING}), "inet6": frozenset({STRING}),
     "geometry": frozenset({_GEOMETRY, BLOB}),
 }  # fmt: skip
-"""The numbers that the log has for a column's type."""
+"""The numbers by which the log may name a column's type, by the type's name."""
 _WIDE: Final = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 """Character sets in which ASCII has other bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """A column that comes. `after`: the one before it, empty: none; None: at the end."""
+    """Adds a column behind the column `after`; empty: in the first place; None: at the end."""
 
     defined: Definition
     after: str | None = None
@@ -39,7 +39,9 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A column that gets another name or type. `after`: as above; None: it stays where it is."""
+    """Gives a column another name or type, and puts it behind `after`; empty: in the first place; None: it stays in
+    place.
+    """
 
     old: str
     defined: Definition
@@ -49,7 +51,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """A column that goes."""
+    """Removes a column."""
 
     name: str
     if_present: bool = False
@@ -57,7 +59,7 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """A column that gets another name alone."""
+    """Gives a column another name and changes nothing else."""
 
     old: str
     new: str
@@ -66,14 +68,14 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetKey:
-    """An action that sets the primary key from now on."""
+    """Sets the primary key."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetCharset:
-    """An action that sets the character set of columns that come. `converts`: of those that are there, too."""
+    """Sets the character set of columns that are added later; with `converts` also that of the present ones."""
 
     charset: str
     converts: bool = False
@@ -86,7 +88,7 @@ Action: TypeAlias = Add | Change | Remove | RenameColumn | SetKey | SetCharset
 class PastTable:
     """Holds a table's columns in order, and its primary key.
 
-    `charset`: the character set that new columns have by default; None: it is not known.
+    `charset` is the one that new columns have by default; None: it is not known.
     """
 
     columns: tuple[PastColumn, ...]
@@ -94,8 +96,9 @@ class PastTable:
     charset: str | None = None
 
     def told(self, mapped: TableMap) -> ColumnMetadata:
-        """Return what a log that tells names would have told. Raise NotUnderstoodError when the log has other
-        columns."""
+        """Return the columns as a log with names would have told them. NotUnderstoodError: the log has other
+        columns.
+        """
         if len(mapped.kinds) != len(self.columns):
             raise NotUnderstoodError(f"the log has {len(mapped.kinds)} columns, and {len(self.columns)} are known")
         for i, column in enumerate(self.columns):
@@ -111,7 +114,9 @@ class PastTable:
         )
 
     def altered(self, actions: Sequence[Action]) -> PastTable:
-        """Return the table behind the parts of an ALTER TABLE. Raise NotUnderstoodError when they do not fit it."""
+        """Return the table as the parts of an ALTER TABLE leave it. NotUnderstoodError: the parts do not fit the
+        table.
+        """
         charsets = [action for action in actions if isinstance(action, SetCharset)]
         table = replace(self, charset=charsets[-1].charset) if charsets else self
         keys = [action.columns for action in actions if isinstance(action, SetKey)]
@@ -123,7 +128,7 @@ class PastTable:
         return table
 
     def completed(self, defined: Definition) -> PastColumn:
-        """Return the column, in the character set of the table where it has none of its own."""
+        """Return the column of a definition. It has the table's character set if the definition names none."""
         column = defined.column
         if column.charset != OF_TABLE:
             return column
@@ -133,9 +138,9 @@ class PastTable:
 
 
 def _converted(column: PastColumn, charset: str) -> PastColumn:
-    """Return a column behind CONVERT TO CHARACTER SET.
+    """Return a column as CONVERT TO CHARACTER SET leaves it.
 
-    Raise NotUnderstoodError when MariaDB would take bytes of members for others.
+    NotUnderstoodError: MariaDB would take the bytes of its members for other letters.
     """
     made = column.in_charset(charset)
     is_plain = all(member.isascii() for member in column.members) and not {column.charset, charset} & _WIDE
@@ -145,8 +150,9 @@ def _converted(column: PastColumn, charset: str) -> PastColumn:
 
 
 def _with_columns(table: PastTable, actions: Sequence[Action]) -> PastTable:
-    """Put columns where the server does (sql/sql_table.cc, mysql_prepare_alter_table): first those that are there, each
-    in its place, and then those with a place of their own, one by one.
+    """Return the table with its columns in the order of the server (sql/sql_table.cc, mysql_prepare_alter_table).
+
+    First come the present columns, each in its place, and then, one by one, the columns for which a place is named.
     """
     removed = {action.name.lower() for action in actions if isinstance(action, Remove)}
     renamed = {action.old.lower(): action.new for action in actions if isinstance(action, RenameColumn)}

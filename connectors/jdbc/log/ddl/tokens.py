@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from connectors.jdbc.settings.table_choice import TableName
 
 _EXECUTED_BELOW: Final = 50700
-"""Comments with such a version are run by every server that is read here; others depend on the server."""
+"""Every server that is read here runs comments with a version below this one; for others it depends on the server."""
 _TOKEN = re.compile(
     r"""
     (?P<blank> \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*(?!M?!).*?\*/ )
@@ -32,11 +32,11 @@ _ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "b": "\b", "Z": "
 
 
 class NotUnderstoodError(ValueError):
-    """A statement says something that is not known here."""
+    """Says that a statement holds something that is not known here."""
 
 
 class Kind(Enum):
-    """What a token is."""
+    """Names the kinds of tokens."""
 
     WORD = auto()
     NAME = auto()
@@ -58,10 +58,10 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Holds a statement of a binary log. `schema`: the database that it was run in.
+    """Holds a statement of a binary log. `schema` is the database in which it was run.
 
-    `quotes_names`: with sql_mode ANSI_QUOTES; `escapes`: without NO_BACKSLASH_ESCAPES. `folds_case`: with
-    lower_case_table_names. `is_mariadb`: of MariaDB, not MySQL.
+    `quotes_names` is True under sql_mode ANSI_QUOTES, and `escapes` without NO_BACKSLASH_ESCAPES. `folds_case` is True
+    under lower_case_table_names, and `is_mariadb` for MariaDB, not MySQL.
     """
 
     text: str
@@ -94,7 +94,7 @@ class PlacedToken(NamedTuple):
 def tokens(statement: Statement) -> list[Token]:
     """Return the tokens of a statement, without comments.
 
-    Raise NotUnderstoodError when it depends on the server where a text ends, or if a comment is run.
+    NotUnderstoodError: it depends on the server where a text ends, or if a comment is run.
     """
     return [found.token for found in _tokens(statement, is_exact=True)]
 
@@ -154,7 +154,9 @@ class Reader:
         return self._tokens[self._at :]
 
     def word(self, *wanted: str, ahead: int = 0) -> str:
-        """Return the word so many tokens ahead, in lower case; empty if `wanted` is given and does not have it."""
+        """Return the word `ahead` tokens ahead, in lower case; empty: it is no word, or none of `wanted` if these are
+        given.
+        """
         place = self._at + ahead
         if place >= len(self._tokens) or self._tokens[place].kind is not Kind.WORD:
             return ""
@@ -162,14 +164,14 @@ class Reader:
         return found if not wanted or found in wanted else ""
 
     def skip(self, *words: str) -> bool:
-        """Pass these words if they are next, all of them."""
+        """Pass these words if all of them are next; return True if they were."""
         if any(not self.word(word, ahead=place) for place, word in enumerate(words)):
             return False
         self._at += len(words)
         return True
 
     def skip_mark(self, mark: str) -> bool:
-        """Pass a mark if it is next."""
+        """Pass a mark if it is next; return True if it was."""
         if self.is_done or self._tokens[self._at] != Token(Kind.MARK, mark):
             return False
         self._at += 1
@@ -190,7 +192,7 @@ class Reader:
         return token.text
 
     def enclosed(self) -> Sequence[Token]:
-        """Take what stands between the next parenthesis and its counterpart. NotUnderstoodError: there is none."""
+        """Take the tokens between the next parenthesis and its counterpart. NotUnderstoodError: there is none."""
         if not self.skip_mark("("):
             raise NotUnderstoodError("no parenthesis where one should be")
         begin, depth = self._at, 1
@@ -204,7 +206,7 @@ _OPEN, _CLOSE = Token(Kind.MARK, "("), Token(Kind.MARK, ")")
 
 
 def parts(found: Sequence[Token]) -> list[Sequence[Token]]:
-    """Return what stands between the commas, but not those within parentheses."""
+    """Return the groups of tokens between the commas; commas within parentheses do not count."""
     made: list[list[Token]] = [[]]
     depth = 0
     for token in found:

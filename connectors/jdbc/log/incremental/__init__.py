@@ -1,1 +1,1 @@
-"""Reads tables again, chunk by chunk, while the log is read: what signals ask for, as in Debezium."""
+"""Reads tables again, chunk by chunk, while the log is read, if signals ask for it, as in Debezium."""

@@ -1,8 +1,9 @@
 """Reads tables in chunks while the log goes on, and sends a row only where the log has nothing newer of it.
 
-A chunk is read while the log is somewhere before. Its rows wait until the log has come to where it ended when they
-were read: what the log tells of a row until then is newer than the chunk or the same, so that the chunk's row is
-dropped. So Debezium's watermarks work, but nothing is written into the database for them.
+A chunk is read while the reader of the log is at an earlier place. The chunk's rows wait until the reader has come to
+the place where the log ended when the chunk was read. If the log changes a row until then, the change is as new as the
+chunk or newer, so that the chunk's row is dropped. Debezium's watermarks work alike, but here nothing is written into
+the database.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
 P = TypeVar("P", int, tuple[int, int])
-"""Stands for a place of the log."""
+"""The type of a place in the log."""
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk(Generic[P]):
-    """Holds rows of a table by their keys. `high`: all that the rows show of the log is before this place.
+    """Holds rows of a table by their keys. The rows show nothing of the log from the place `high` on.
 
-    `upto`: the last key that is to be read. `records`: makes the records of the rows that are left.
+    `upto` is the last key that is to be read of the table. `records` makes the records of the rows that are left.
     """
 
     table: str
@@ -49,14 +50,14 @@ class ReadsChunks(Protocol[P]):
     """Reads one chunk of one table from one kind of server."""
 
     def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[P] | None:
-        """Return the next rows of a table. None: it has no key, and no chunk of it can be told from the next one."""
+        """Return the next rows of a table; None: the table has no key, so that it cannot be read in chunks."""
 
     def positioned(self, batch: Batch) -> Batch:
-        """Return a batch with the position that is behind it now."""
+        """Return the batch with the present position behind it."""
 
 
 class ChunkedReading(Generic[P]):
-    """Obeys signals and reads what they ask for. Owned by the reading thread."""
+    """Obeys signals, and reads the tables that they name. Owned by the reading thread."""
 
     def __init__(
         self,
@@ -67,7 +68,9 @@ class ChunkedReading(Generic[P]):
         chunk_rows: int,
         found: FindsSignals = none_found,
     ) -> None:
-        """Begin where `progress` is. `tables`: those of the connector now. `found`: signals that came by other ways."""
+        """Begin where `progress` is. `tables` returns the connector's present tables, `found` signals that came in
+        other ways.
+        """
         self._reads: ReadsChunks[P] = reads
         self._tables = tables
         self._chunk_rows = chunk_rows
@@ -76,14 +79,14 @@ class ChunkedReading(Generic[P]):
         self._chunk: Chunk[P] | None = None
         self._dropped: set[Key] = set()
         self.is_unstored = False
-        """True if the topic of signals was read on, and no position was given since that tells it."""
+        """True if the topic of signals was read on, and no position that holds this was given since."""
 
     def watches(self, table: str) -> bool:
-        """Tell if changes of a table are to be told to `touched`."""
+        """Tell if `touched` has to be called for changes of a table."""
         return self._chunk is not None and self._chunk.table == table
 
     def touched(self, keys: Collection[Key]) -> None:
-        """Drop rows of the table that is watched, as the log has told them."""
+        """Drop these rows of the watched table from the chunk, as the log has changed them."""
         self._dropped.update(keys)
 
     def emptied(self, table: str) -> None:
@@ -92,7 +95,9 @@ class ChunkedReading(Generic[P]):
             self._dropped.update(self._chunk.keys)
 
     def told(self, texts: Sequence[str | None], at: str = "") -> None:
-        """Obey a signal, or warn that it is none. `texts`: identifier, type and data. `at`: its place in the log."""
+        """Obey a signal, or warn that it is none. `texts` are its identifier, type and data, and `at` is its place in
+        the log.
+        """
         id_, type_, data = (*texts, None, None, None)[:3]
         if isinstance(type_, str) and signals.is_watermark(type_):
             return
@@ -140,7 +145,7 @@ class ChunkedReading(Generic[P]):
         return found
 
     def step(self, here: P) -> Iterator[Batch | BadRows]:
-        """Yield the rows of a chunk that is due, and read the next one. `here`: all of the log before it was given."""
+        """Yield the rows of a chunk that is due, and read the next one. All of the log before `here` was given."""
         found = self._found(self.progress.topic_offset)
         for signal in found.signals:
             self.obey(signal)
@@ -153,7 +158,7 @@ class ChunkedReading(Generic[P]):
             self._read(self.progress.tables[0])
 
     def _due(self, chunk: Chunk[P]) -> Iterator[Batch | BadRows]:
-        # What was inserted behind the last key since comes from the log.
+        # Rows that were inserted later behind the last key come from the log.
         wanted = chunk.keys.index(chunk.upto) + 1 if chunk.upto in chunk.keys else len(chunk.keys)
         left = np.array([n < wanted and key not in self._dropped for n, key in enumerate(chunk.keys)], np.bool_)
         first = self.progress.tables[0]

@@ -13,14 +13,17 @@ MEMBER: Final = "incremental_snapshots"
 _DEBEZIUMS, _ID = "incremental_snapshot_collections", "incremental_snapshot_collections_id"
 _CONDITION: Final = "incremental_snapshot_collections_additional_condition"
 _SEEN_AT_MOST: Final = 20
-"""The log may come again behind a break; no more signals than these are between two stored places."""
+"""So many signals are remembered: after a break the log may come again, and there are no more between two stored
+places.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TableProgress:
-    """Tells how far a table was read. `after`: the last key that was read; `upto`: the last one that is to be.
+    """Tells how far a table was read. `after` is the last key that was read, and `upto` the last one that is to be
+    read.
 
-    Both are empty until the first chunk. `condition`: SQL that the rows must meet; empty: all are read.
+    Both are empty until the first chunk. `condition` is SQL that rows must meet; empty: all rows are read.
     """
 
     table: str
@@ -33,7 +36,7 @@ class TableProgress:
 class Progress:
     """Holds the tables in the order in which they are read, and the places of signals that were obeyed.
 
-    `topic_offset`: where a topic of signals is to be read on; None: it was not read.
+    `topic_offset` is where a topic of signals is to be read on; None: it was not read.
     """
 
     tables: tuple[TableProgress, ...] = ()
@@ -42,7 +45,7 @@ class Progress:
     topic_offset: int | None = None
 
     def offset(self) -> dict[str, object]:
-        """Return what an offset holds of it; nothing where there is nothing to go on with."""
+        """Return the members of an offset that hold the progress; none if there is nothing to go on with."""
         return {MEMBER: json.dumps(asdict(self))} if self != Progress() else {}
 
     def saw(self, at: str) -> Progress:
@@ -50,7 +53,7 @@ class Progress:
         return replace(self, seen=(*self.seen, at)[-_SEEN_AT_MOST:]) if at else self
 
     def queued(self, tables: Sequence[TableProgress]) -> Progress:
-        """Return the progress with more tables; one that waits or is read already does not come again."""
+        """Return the progress with more tables; one that waits or is being read already is not added again."""
         known = {one.table for one in self.tables}
         return replace(self, tables=(*self.tables, *(one for one in tables if one.table not in known)))
 
@@ -64,7 +67,9 @@ class Progress:
 
 
 def progress_of(offset: Mapping[str, object] | None) -> Progress:
-    """Return what a stored offset holds, ours or Debezium's, whose tables begin again. ValueError: it is none."""
+    """Return the progress of a stored offset, ours or Debezium's, whose tables begin again. ValueError: it is
+    malformed.
+    """
     if not offset:
         return Progress()
     if own := offset.get(MEMBER):

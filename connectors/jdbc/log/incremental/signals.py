@@ -18,7 +18,9 @@ _WATERMARKS: Final = frozenset({"snapshot-window-open", "snapshot-window-close"}
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """Holds one signal. `at`: its place where it was found, so that it counts once; empty: it comes once anyway."""
+    """Holds one signal. `at` is the place where it was found, so that it counts once; empty: it comes only once
+    anyway.
+    """
 
     id: str
     type: str
@@ -31,7 +33,7 @@ class Signal:
         return [str(pattern) for pattern in self.data.get("data-collections") or ()]
 
     def condition(self, table: str) -> str:
-        """Return the condition that rows of a table must meet; empty: there is none."""
+        """Return the SQL condition that rows of a table must meet; empty: there is none."""
         for one in self.data.get("additional-conditions") or ():
             if str(one.get("data-collection")) == table:
                 return str(one.get("filter") or "")
@@ -39,14 +41,16 @@ class Signal:
 
 
 class Found(NamedTuple):
-    """Holds the signals that came since. `topic_offset`: where their topic is to be read on; None: there is none."""
+    """Holds the signals that came since the last look. `topic_offset` is where their topic is to be read on; None: no
+    topic.
+    """
 
     signals: Sequence[Signal] = ()
     topic_offset: int | None = None
 
 
 FindsSignals = Callable[[int | None], Found]
-"""Returns the signals that came since in other ways than by the log; it is told up to where the topic was read."""
+"""Returns the signals that came since the last call in other ways than by the log; it takes the topic's next offset."""
 
 
 def none_found(topic_offset: int | None) -> Found:
@@ -61,7 +65,7 @@ def is_watermark(type_: str) -> bool:
 
 
 def read_signal(id_: object, type_: object, data: object, at: str = "") -> Signal:
-    """Return a signal of its texts. SchemaError: it is none."""
+    """Return the signal of its texts. SchemaError: it is none."""
     if not isinstance(type_, str) or type_ not in {EXECUTE, STOP, PAUSE, RESUME, LOG}:
         raise SchemaError(
             f"A signal has the type {type_!r}, which is not known here.",
@@ -83,7 +87,7 @@ def read_signal(id_: object, type_: object, data: object, at: str = "") -> Signa
 
 
 def read_text(text: str) -> Signal:
-    """Return a signal of a JSON object with the members id, type and data. SchemaError: it is none."""
+    """Return the signal of a JSON object with the members id, type and data. SchemaError: it is none."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

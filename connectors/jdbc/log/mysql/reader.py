@@ -280,7 +280,7 @@ class MySqlLog:
         self._stored_number = max([self._stored_number, *(n for n in numbers if isinstance(n, int))])
 
     def tend(self) -> None:
-        """Do nothing: the server ends no reader that is silent for a while."""
+        """Do nothing: the server does not wait for its readers."""
 
     def interrupt(self) -> None:
         """Break off what runs; for any thread."""

@@ -1,8 +1,9 @@
-"""Order the rows of a table of MariaDB or MySQL in its first read.
+"""Orders the rows of a table of MariaDB or MySQL in its first read.
 
-It goes on behind its last row after a break, and a row of the log is found in it again. So rows come in the order of
-their key where its values can be compared here or, for text, by the server, which knows collations. Where the key has
-other types, or where there is none, rows come in the order of a digest, which the server and we make alike.
+By the order the read goes on behind its last row after a break, and a row of the log is found in what was read. So rows
+come in the order of their key where its values can be compared here or, for text, by the server, which knows
+collations. Where the key has other types, or where there is none, rows come in the order of a digest, which the server
+and we make alike.
 """
 
 from __future__ import annotations

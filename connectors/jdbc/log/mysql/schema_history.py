@@ -1,4 +1,4 @@
-"""Know which columns tables had at places of a binary log that does not tell them, counted by number. Pure.
+"""Knows which columns tables had at places of a binary log that does not tell them, counted by number. Pure.
 
 Each statement that changes what is known of a chosen table makes a new number. A position of the log holds the number
 at that place, and the history, stored under a partition of its own, holds what was known from the oldest number on that

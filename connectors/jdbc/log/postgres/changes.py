@@ -1,4 +1,6 @@
-"""Make batches of events with positions of decoded changes of the log. Asks the catalog about tables that are new."""
+"""Makes batches of events, with positions, from decoded changes of the log. Asks the catalog about tables that are
+new.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,17 @@ from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, 
 
 _log = logging.getLogger(__name__)
 _TRANSACTIONS: Final = "transactions"
-"""No table has such a name: what tells of transactions comes last, and leaves nothing ahead in a position."""
+"""No table has this name. Records that tell of transactions come last, so that a position need not hold them as
+ahead.
+"""
 _CODES = {INSERT: "c", UPDATE: "u", DELETE: "d"}
 
 
 class TableEvents(NamedTuple):
-    """Events of one table, None where all changes are bad, the last change among them, and the bad ones.
+    """Holds events of one table, the last change among them, and bad rows. `events` is None if all changes are bad.
 
-    `transactions`: those of the events by number. `was_told`: the events were delivered before, and only count.
+    `transactions` are those of the events by number. With `was_told` the events were delivered before: they are counted
+    in their transactions, and not sent again.
     """
 
     table: str
@@ -69,7 +74,7 @@ class TableEvents(NamedTuple):
 
 
 class ChangeEvents:
-    """Makes batches of the log's messages. Owned by the reading thread."""
+    """Makes batches from the log's messages. Owned by the reading thread."""
 
     def __init__(
         self,
@@ -101,8 +106,8 @@ class ChangeEvents:
     ) -> Iterator[tuple[Batch | BadRows | None, LogPosition]]:
         """Yield batches with the position behind each; at last None and the position behind all messages.
 
-        Changes that no record can hold come before the batch that is behind them. What `position` says was delivered is
-        left out: after a restart the server sends open transactions again.
+        Changes that no record can hold come before the batch that is behind them. Changes that were delivered before
+        `position` are left out, as the server sends open transactions again after a restart.
         """
         parts = [part for item in decode(messages, state) for part in self._parts(item, state, position)]
         if self._transactions is not None:
@@ -122,9 +127,10 @@ class ChangeEvents:
     def _with_transactions(
         transactions: Transactions, parts: Sequence[TableEvents], state: LogState, position: LogPosition
     ) -> list[TableEvents]:
-        """Return the events with their places in transactions, before what tells where transactions begin and end.
+        """Return the events with their places in transactions, and behind them the records of where transactions begin
+        and end.
 
-        Whoever goes on within a transaction gets all of it from the server again, and counts from its begin.
+        A reader that goes on within a transaction gets all of it from the server again, and counts from its begin.
         """
         counted = [part for part in parts if part.batch is not None]
         events = [CountedEvents(p.table, p.batch, p.transactions) for p in counted if p.batch is not None]
@@ -141,9 +147,9 @@ class ChangeEvents:
     def of_snapshot(
         self, table: LogTable, rows: SnapshotRows, position: LogPosition, xid: int, clock_us: int
     ) -> tuple[Batch | None, BadRows | None, LogTable]:
-        """Return the rows of a snapshot as read events, those that no record can hold, and the table again.
+        """Return the rows of a snapshot as read events, the rows that no record can hold, and the table.
 
-        The table may have changed, as rows may show a column to hold NULL.
+        The table is another one if rows show that a column can hold NULL.
         """
         table = self._fitting(table, rows.cells)
         batch, bad = without_bad(
@@ -214,7 +220,7 @@ class ChangeEvents:
             yield TableEvents(table.name.full, made, Coordinate(), None, told, was_told=True)
 
     def _transactions_of(self, origin: Origin, begins: Mapping[int, int]) -> Mapping[int, Transaction]:
-        """Return the transactions of changes by number. `begins`: where those begin that were not open before."""
+        """Return the transactions of changes by number. `begins` tells where those begin that were not open before."""
         if self._transactions is None:
             return {}
         numbers, first = np.unique(origin.final_lsn, return_index=True)
@@ -245,12 +251,12 @@ class ChangeEvents:
             self.chunked.told(texts, f"{inserted.origin.final_lsn[number]}/{inserted.origin.place[number]}")
 
     def _untold(self, origin: Origin, told: TransactionProgress | None) -> Mask:
-        """Tell the changes that Debezium did not deliver before the connector came here."""
+        """Return a mask of the changes that Debezium did not deliver before this connector took over."""
         if told is None:
             return np.ones(len(origin), bool)
         is_same = origin.xid == told.xid
         at_end = np.flatnonzero(is_same & (origin.lsn == told.lsn))
-        # Several rows of one statement may be at one place of the log, and come in several chunks.
+        # Several rows of one statement may share a place in the log, and come in several chunks.
         left = max(0, told.events - self._told)
         self._told += min(left, len(at_end))
         untold: Mask = ~(is_same & (origin.lsn < told.lsn))
@@ -317,7 +323,7 @@ class ChangeEvents:
 
 
 def _change_texts(table: LogTable, item: Changes, row: int) -> dict[str, str | None]:
-    """Return the row behind a change, else the one before it."""
+    """Return the row as it is after a change, or before it for a delete, as texts by column."""
     place = np.flatnonzero(item.new == row)
     if len(place):
         return _texts(table, item.buffer, item.after, int(place[0]))
@@ -332,7 +338,7 @@ def _texts(table: LogTable, buffer: Buffer, cells: Sequence[Cells], row: int) ->
 def _behind(state: LogState, position: LogPosition) -> LogPosition:
     reached = Coordinate(state.final_lsn, state.place) if state.is_open and state.place else Coordinate()
     if position.reached.final_lsn >= state.commit_end_lsn:
-        # Still within what was delivered before the restart.
+        # These changes were delivered before the restart.
         reached = max(reached, position.reached)
     ahead = {t: at for t, at in position.ahead.items() if at > reached and at.final_lsn >= state.commit_end_lsn}
     fences = ahead_of(position.fences, state.commit_end_lsn)
@@ -349,7 +355,7 @@ def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:
 
 
 def _with_old_values(item: Changes) -> list[Cells]:
-    """Return values that an update left as they were, from the row before it."""
+    """Return the new rows' columns, where values that an update left as they were come from the row before it."""
     made = []
     at_old = np.full(len(item.kind), -1, np.int64)
     at_old[item.old] = np.arange(len(item.old))

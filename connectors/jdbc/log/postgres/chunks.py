@@ -23,7 +23,7 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 
 @dataclass(frozen=True, slots=True)
 class PostgresChunks:
-    """Reads chunks by the order of the key. `position`: where the log is now."""
+    """Reads chunks in the order of the key. `position` is the place up to which the log was read."""
 
     snapshot: TableSnapshot
     tables: LogTables
@@ -32,7 +32,8 @@ class PostgresChunks:
 
     def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[int] | None:
         """Return the next rows of a table; None: it has no key."""
-        # Whoever may signal gives the condition, as in Debezium, and the connector's user reads by it.
+        # The condition is SQL from whoever may write signals, as in Debezium; it runs with the rights of the
+        # connector's user.
         where = f" WHERE {progress.condition}"
         select = f"SELECT * FROM {name.quoted}{where}" if progress.condition else ""  # noqa: S608 - the condition is SQL of whoever may write signals
         seen, clock_us = self.snapshot.begin(None)
@@ -68,5 +69,5 @@ class PostgresChunks:
                 yield batch
 
     def positioned(self, batch: Batch) -> Batch:
-        """Return a batch with the position that is behind it now."""
+        """Return the batch with the present position behind it."""
         return replace(batch, position=self.events.source_position(self.position()))

@@ -1,4 +1,4 @@
-"""The replication slot of a deleted connector: dropped where the configuration says so, else named with the command.
+"""Handles the replication slot of a deleted connector: drops it if the configuration says so, else names the command.
 
 The publication stays: other connectors may read it, and it keeps nothing of the server's log.
 """
@@ -15,7 +15,9 @@ _CONNECT_S = 10
 
 
 def clean_up(config: JdbcSourceConfig, deadline: Deadline) -> str | None:
-    """Drop the slot. Return what stays on purpose. RetriableError: the server is away, or the slot is being read."""
+    """Drop the slot. Return a text about what stays on purpose; None: nothing. RetriableError: the server is away, or
+    the slot is being read.
+    """
     name = config.slot_name
     by_hand = f"SELECT pg_drop_replication_slot('{name}')"
     if not (config.slot_drop_on_delete or config.slot_drop_on_stop):

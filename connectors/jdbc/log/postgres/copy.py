@@ -1,6 +1,6 @@
-"""Take the messages of a replication connection: off its socket where nothing encrypts it, else through libpq.
+"""Takes the messages of a replication connection: from its socket if nothing encrypts it, else through libpq.
 
-libpq makes an object of each message. Off the socket they stay where they came, and only their places are noted.
+libpq makes an object of each message. From the socket the messages stay in one buffer, and only their places are noted.
 Source: PostgreSQL's documentation, "Message Formats" and "Streaming Replication Protocol".
 """
 
@@ -25,7 +25,7 @@ from connectors.jdbc.log.shared.cells import BYTES_AT_MOST
 _DATA, _KEEPALIVE = ord("w"), ord("k")
 _COPY_DATA, _COPY_BOTH, _ERROR = ord("d"), ord("W"), ord("E")
 _ASIDE = frozenset(b"NSA")
-"""A notice, a setting that changed, a notification: the server sends them whenever it likes."""
+"""The kinds of messages that the server sends at any time: a notice, a setting that changed, a notification."""
 _SIZE: Final = struct.Struct(">I")
 _READ_BYTES = 1 << 18
 _SEND_S = 10.0
@@ -35,44 +35,48 @@ Keepalive = Callable[[bytes], None]
 
 
 class CopyStream(Protocol):
-    """Messages that come, until they are taken."""
+    """Keeps the messages that come until they are taken."""
 
     backlog: bool
-    """True if the network had much at once, so that there is no need to wait for more."""
+    """True if much came at once, so that there is no need to wait for more."""
 
     def begin(self, command: str, check: Callable[[], None]) -> None:
         """Send the command that begins the stream; `check` is called while the answer is waited for."""
 
     def scan(self, limit: int, keepalive: Keepalive) -> bool:
-        """Find what has come; True when the chunk is full."""
+        """Find the messages that have come, up to `limit`; return True if the chunk is full."""
 
     def more(self, wait_s: float) -> bool:
-        """Take what the network has; False when nothing came. psycopg.Error: the connection is lost."""
+        """Receive from the network; return False if nothing came within `wait_s`. psycopg.Error: the connection is
+        lost.
+        """
 
     def is_empty(self) -> bool:
-        """Return True if nothing was found yet."""
+        """Return True if no message was found yet."""
 
     def taken(self) -> Messages:
-        """Return what was found in this chunk, and begin the next one."""
+        """Return the messages that were found in this chunk, and begin the next one."""
 
     def send(self, content: bytes) -> None:
         """Answer the server."""
 
     def close(self) -> None:
-        """Close it, before libpq's connection is closed."""
+        """Close the stream. It has to be closed before libpq's connection."""
 
 
 def copy_stream(pgconn: Any, *, raw: bool) -> CopyStream:
-    """Return the way to read this connection. `raw`: off the socket, where it is plain."""
+    """Return a stream that reads this connection. With `raw` it reads from the socket, if that is not encrypted."""
     return SocketCopy(pgconn) if raw and not pgconn.ssl_in_use and not pgconn.used_gssapi else LibpqCopy(pgconn)
 
 
 class NotPlainError(Exception):
-    """What came off the socket is not PostgreSQL's protocol: something encrypts it (GSSAPI)."""
+    """Says that the bytes from the socket are not PostgreSQL's protocol: something encrypts them (GSSAPI)."""
 
 
 class SocketCopy:
-    """libpq has nothing of the stream: it was idle before, and hears no more of the connection but its end."""
+    """Reads the messages from the socket. libpq holds no part of the stream: it was idle before, and only closes at the
+    end.
+    """
 
     def __init__(self, pgconn: Any) -> None:
         self._socket = socket.socket(fileno=os.dup(pgconn.socket))
@@ -103,7 +107,7 @@ class SocketCopy:
                 return
 
     def scan(self, limit: int, keepalive: Keepalive) -> bool:
-        """Find whole messages in what has come."""
+        """Find the whole messages in the bytes that have come."""
         buffer, at, end, starts = self._buffer, self._at, len(self._buffer), self._starts
         read_size, add = _SIZE.unpack_from, starts.append
         while at + 5 <= end and len(starts) < limit and at < BYTES_AT_MOST:
@@ -128,7 +132,7 @@ class SocketCopy:
             raise psycopg.OperationalError("the server ended it")
 
     def more(self, wait_s: float) -> bool:
-        """Receive once. False: nothing came within this time."""
+        """Receive once; return False if nothing came within `wait_s`."""
         if wait_s and not select.select([self._socket], [], [], wait_s)[0]:
             return False
         try:
@@ -148,7 +152,7 @@ class SocketCopy:
         return not self._starts
 
     def taken(self) -> Messages:
-        """Return the messages where they came, with what stands between them."""
+        """Return the messages in the buffer into which they came, with the bytes between them."""
         content = bytes(memoryview(self._buffer)[: self._at])
         del self._buffer[: self._at]
         made = Messages(content, np.array(self._starts, np.int64))
@@ -170,7 +174,7 @@ class SocketCopy:
                 raise psycopg.OperationalError(f"the connection is lost: {error.strerror}") from None
 
     def close(self) -> None:
-        """Let go of the socket, which libpq closes."""
+        """Forget the socket, which libpq closes."""
         self._socket.close()
 
 
@@ -225,14 +229,14 @@ class LibpqCopy:
         self._pgconn.flush()
 
     def close(self) -> None:
-        """Do nothing: the connection is not its own."""
+        """Do nothing: the connection belongs to the caller."""
 
 
 def run_command(pgconn: Any, command: str, check: Callable[[], None]) -> Sequence[Sequence[str]]:
-    """Return a command's rows, none where a copy begins; `check` is called while they are waited for.
+    """Return a command's rows; none if it begins a copy. `check` is called while the rows are waited for.
 
-    Where it raises, the server is told to leave the command: it would go on without anybody, and keep a slot that it
-    makes for itself.
+    If this raises, the server is told to cancel the command: it would go on without a client, and keep a slot that it
+    makes.
     """
     pgconn.send_query(command.encode())
     try:
@@ -279,7 +283,7 @@ def result_error(result: Any) -> psycopg.Error:
 
 
 def server_error(body: bytes) -> psycopg.Error:
-    """Return the server's error as it came."""
+    """Return the server's error from the body of its message."""
     fields = {part[:1]: part[1:].decode("utf-8", "replace") for part in body.split(b"\0") if part}
     return _error(fields.get(b"C", ""), fields.get(b"M", "the server ended it"))
 

@@ -1,4 +1,4 @@
-"""The pages of a first read in order, each with what the source block says of its rows. Pure, but for what it takes."""
+"""Marks the pages of a first read with the values of `snapshot` in the source block. Pure, but for what it takes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Holds some rows of a table, in order. `is_first`: no row of the table came before."""
+    """Holds some rows of a table, in order. `is_first` is True if no row of the table came before."""
 
     table: LogTable
     rows: SnapshotRows
@@ -24,23 +24,25 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class TableEnd:
-    """Says that all rows of a table came before."""
+    """Tells that all rows of a table have come."""
 
     table: LogTable
     fence: Fence[Any]
 
 
 class Marked(NamedTuple):
-    """Holds a page that knows its place in the read, and the tables that end behind it, of which it may be no page."""
+    """Holds a page that knows its place in the read, and the tables that end behind it; some of these may have no
+    rows.
+    """
 
     page: Page | None
     ends: list[TableEnd]
 
 
 def marked(items: Iterator[Page | TableEnd], *, is_first: bool) -> Iterator[Marked]:
-    """Yield each page as soon as the next one is there: the last row of all is known by nothing else.
+    """Yield each page as soon as the next page is there: only that tells which row is the last one.
 
-    `is_first`: no page came before, of this read.
+    `is_first` is True if no page of this read came before.
     """
     waiting: Page | None = None
     ends: list[TableEnd] = []

@@ -1,4 +1,4 @@
-"""Decode many messages of PostgreSQL's logical replication (pgoutput) into changes by table, in columns. Pure; no I/O.
+"""Decodes many messages of PostgreSQL's logical replication (pgoutput) into changes by table, in columns. Pure; no I/O.
 
 Source: PostgreSQL's documentation, "Logical Replication Message Formats" (protocol version 1) and "Streaming
 Replication Protocol" (XLogData). Integers are big-endian; a log sequence number (LSN) has 64 bits.
@@ -17,15 +17,15 @@ from connect.api.errors import ConnectError
 from connectors.jdbc.log.shared.cells import Buffer, Bytes, Cells, Mask, Places
 
 XLOG_HEADER = 25
-"""XLogData has so many bytes before its message: w, start, end, clock."""
+"""XLogData has this many bytes before its message: the letter w, start, end and clock."""
 _POSTGRES_EPOCH_US = 946_684_800_000_000
 _LSN_AT = 1
 INSERT, UPDATE, DELETE = ord("I"), ord("U"), ord("D")
 _BEGIN, _COMMIT, _RELATION, _TRUNCATE = ord("B"), ord("C"), ord("R"), ord("T")
 _UNKNOWN = np.ones(256, np.bool_)
-"""An entry is true if the kind of a message is not known.
+"""An entry is True if the kind of a message is not known.
 
-Y, O and M: types, origins and messages of the application, which change no row.
+Y, O and M are also known: types, origins and messages of the application, which change no row.
 """
 _UNKNOWN[[_BEGIN, _COMMIT, _RELATION, INSERT, UPDATE, DELETE, _TRUNCATE, ord("Y"), ord("O"), ord("M")]] = False
 _OLD_KEY, _OLD_ROW, _NEW = ord("K"), ord("O"), ord("N")
@@ -33,7 +33,7 @@ _OLD_KEY, _OLD_ROW, _NEW = ord("K"), ord("O"), ord("N")
 
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
-    """A column as the log describes it. `in_identity`: deletes tell it."""
+    """Describes a column as the log does. `in_identity` is True if deletes hold its value."""
 
     name: str
     type_oid: int
@@ -43,7 +43,9 @@ class RelationColumn:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table as it was when a transaction changed it. `identity`: d default, n nothing, f full, i index."""
+    """Describes a table as it was when a transaction changed it. `identity` is d default, n nothing, f full or i
+    index.
+    """
 
     oid: int
     schema: str
@@ -54,7 +56,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The place that changes come from, as arrays that have a value per change.
+    """Holds where changes come from, as arrays that have a value per change.
 
     `final_lsn` (of the transaction's commit) and `place` (from 1 within the transaction) order all changes of a log.
     """
@@ -76,7 +78,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Inserts, updates and deletes of one table in order.
+    """Holds inserts, updates and deletes of one table in order.
 
     `old` are the changes with a row in `before`, `new` those with one in `after`.
     """
@@ -93,7 +95,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Tables were emptied by one statement."""
+    """Tells that one statement emptied tables."""
 
     relations: tuple[Relation, ...]
     origin: Origin
@@ -101,10 +103,11 @@ class Truncation:
 
 @dataclass(slots=True)
 class LogState:
-    """The state that is known from earlier messages: known tables, and the open transaction.
+    """Holds what earlier messages told: the tables, and the open transaction.
 
     `commit_end_lsn` ends the last whole transaction; the server, asked to start there, sends nothing before it.
-    `begins`, `ends`: by the commit's LSN, where transactions begin and end that do so in the messages decoded last.
+    `begins` and `ends` tell, by the commit's LSN, where transactions begin and end in the messages that were decoded
+    last.
     """
 
     relations: dict[int, Relation] = field(default_factory=dict)
@@ -120,7 +123,7 @@ class LogState:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Messages of changes that are found between two descriptions of tables."""
+    """Holds the messages of changes that come between two descriptions of tables."""
 
     buffer: Buffer
     kind: Bytes
@@ -130,9 +133,9 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """XLogData messages that are held in one run of bytes, with or without others between them.
+    """Holds XLogData messages in one buffer, perhaps with others between them.
 
-    `starts`: of each, ascending.
+    `starts` are the places of the messages, in ascending order.
     """
 
     content: bytes
@@ -149,11 +152,11 @@ class Messages:
 
     @property
     def last_lsn(self) -> int:
-        """Return where the last one begins in the log."""
+        """Return the LSN at which the last message begins in the log."""
         return int(struct.unpack_from(">Q", self.content, int(self.starts[-1]) + _LSN_AT)[0])
 
     def body(self, number: int) -> bytes:
-        """Return what one message says, and perhaps more behind it."""
+        """Return the content of one message, perhaps with more bytes behind it."""
         end = int(self.starts[number + 1]) if number + 1 < len(self.starts) else len(self.content)
         return self.content[int(self.starts[number]) + XLOG_HEADER : end]
 
@@ -176,7 +179,8 @@ def _decoded(messages: Messages, state: LogState) -> Iterator[Changes | Truncati
     truncates = kinds == _TRUNCATE
     origin = _origins(buffer, starts, kinds, row | truncates, state)
     steps: list[tuple[int, Relation | None]] = [(i, None) for i in np.flatnonzero(truncates).tolist()]
-    # By the description before each one: a table may be altered and altered back within these messages.
+    # Each change is read by the description before it, as a table may be altered and altered back within these
+    # messages.
     known = dict(state.relations)
     for i in np.flatnonzero(kinds == _RELATION).tolist():
         described = _relation(messages.body(i))

@@ -49,7 +49,7 @@ _NO_SNAPSHOT = {"no_data", "never"}
 
 
 class PostgresLog:
-    """The way that one connector takes through one server's log.
+    """Reads one server's tables and log for one connector.
 
     `position` is behind everything that `batches` gave.
     """
@@ -61,9 +61,9 @@ class PostgresLog:
         tables: Callable[[Database, JdbcSourceConfig], LogTables] = LogTables,
         options: ReadingOptions = PLAIN,
     ) -> None:
-        """Connects to nothing. `stored`: the offset of a partition. ConnectError: it is none of mode=log.
+        """Connect to nothing. ConnectError: the stored offset is not of mode=log.
 
-        `tables`: what the rows become.
+        `stored` returns the offset of a partition. `tables` makes the plans of tables, which decide what rows become.
         """
         self._session = session
         self._planning = tables
@@ -127,7 +127,7 @@ class PostgresLog:
         return self.position
 
     def _place(self) -> str | None:
-        """Find or make the slot, and settle where to go on; the snapshot it exported, if it is new."""
+        """Find or make the slot, and set the position to go on from. Return the snapshot's name if the slot is new."""
         if self._begins:
             # A break of the connection later goes on where this read is.
             self._begins, self.position = False, None
@@ -166,15 +166,15 @@ class PostgresLog:
     ) -> Iterator[Batch | BadRows | None]:
         """Yield the rows of the tables.
 
-        After a break they go on behind the last one, in a snapshot of now, and the position tells which rows are of
-        which snapshot: a change in between comes from the log where its row was read before it.
+        After a break the read goes on behind the last row, in a new snapshot. The position tells which rows were read
+        in which snapshot: a change between two snapshots is sent if its row was read before the change.
         """
         assert self.position is not None
         assert self.position.snapshot is not None
         seen, clock_us = self._snapshot.begin(exported)
         xid = int(seen.snapshot.partition(":")[0])
         place = self.position.snapshot
-        # Behind the snapshot that the slot exported the log begins: no change of it is in there.
+        # The log begins behind the snapshot that the slot exported, so that this snapshot holds no change of the log.
         planned: dict[str, LogTable] = {}
         pages = self._pages(tables, place, None if exported else seen)
         for page, ends in marked(pages, is_first=not place.done):
@@ -185,8 +185,8 @@ class PostgresLog:
                 batch, bad, planned[name] = events.of_snapshot(table, page.rows, self.position, xid, clock_us)
                 if bad is not None:
                     yield bad
-                # With the first rows it counts: until then the place in the position is one in the order of the last
-                # fence.
+                # The new fence counts with the first rows only: until then the place in the position is one in the last
+                # fence's order.
                 fences = {**self.position.fences, name: page.fence}
                 self.position = replace(self.position, snapshot=place, fences=fences)
                 if batch is not None:
@@ -204,7 +204,9 @@ class PostgresLog:
     def _pages(
         self, tables: LogTables, begun: SnapshotPlace, seen: SnapshotVisibility | None
     ) -> Iterator[Page | TableEnd]:
-        """Yield the rows that are not delivered yet. `seen`: by the snapshot of now; None: the log begins behind it."""
+        """Yield the rows that are not delivered yet. `seen` describes the present snapshot; None: the log begins behind
+        it.
+        """
         assert self.position is not None
         for name in self._session.tables:
             if name.full in begun.done or not self._options.reads_first(name):
@@ -237,7 +239,7 @@ class PostgresLog:
                         yield batch
                 spent_s = time.monotonic() - begun_s
             elif not state.is_open and self._stream.server_end > self.position.commit_lsn:
-                # All that the server has read was nothing for us: it need not keep it.
+                # The server has read its log up to here and found nothing for us, so it need not keep that part.
                 state.commit_end_lsn = self._stream.server_end
                 self.position = self.position.moved(self._stream.server_end)
             if not len(messages) and not state.is_open:
@@ -253,7 +255,7 @@ class PostgresLog:
             yield None
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Take note that all before these positions is in Kafka with its offset. For the task thread."""
+        """Take note that everything before these positions is stored in Kafka. For the task thread."""
         lsns = [p.offset.get("lsn_commit") for p in positions if p.offset is not None and not p.offset.get("snapshot")]
         self._stored_lsn = max([self._stored_lsn, *(lsn for lsn in lsns if isinstance(lsn, int))])
 
@@ -292,7 +294,7 @@ class PostgresLog:
         self._database.interrupt()
 
     def close(self) -> None:
-        """Leave the server; the slot stays, unless slot.drop.on.stop."""
+        """Close the connections. The slot stays, unless slot.drop.on.stop says otherwise."""
         self._snapshot.close()
         self._stream.close()
         if self._config.slot_drop_on_stop and self._session.stopping.is_set():
@@ -312,7 +314,7 @@ def _gap(slot: pg_slot.Slot | None, position: LogPosition, name: str, end_lsn: i
             fix=fix,
         )
     if position.commit_lsn > end_lsn:
-        # Asked to start there the server would send nothing before, whatever changes until then.
+        # From then on the server would send nothing before this LSN, whatever changes until then.
         return ConnectError(
             f"The stored offset {text_of_lsn(position.commit_lsn)} is ahead of the server's log, which ends at "
             f"{text_of_lsn(end_lsn)}: it is of another server, or this one was set back.",

@@ -1,6 +1,6 @@
-"""Leave out of the changes of PostgreSQL's log what the first read has seen.
+"""Leaves out the changes of PostgreSQL's log that the first read has seen.
 
-Asks the server where keys are in its order.
+Asks the server for the order of keys, as only the server knows its collations.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ _OF_DIGESTS = (
     'WHERE md5(r.texts::text) COLLATE "C" > b.digest COLLATE "C") '
     "FROM jsonb_array_elements(CAST(:rows AS jsonb)) AS r(texts)"
 )
-"""As `pg_snapshot` makes them."""
+"""The digests are those that `log/postgres/snapshot.py` makes."""
 
 
 def order_of(table: LogTable) -> tuple[str, ...]:
-    """Return the columns that give a table's rows their order: its key, or where it has none all columns."""
+    """Return the columns that give a table's rows their order: those of its key, or all columns if it has no key."""
     return table.events.key or tuple(column.name for column in table.relation.columns)
 
 
 def shown(item: Changes, table: LogTable, fence: Fence[SnapshotVisibility], database: Database) -> Changes:
     """Return the changes that the first read has not seen.
 
-    An update that moves a row from one segment to another is a delete or an insert where the one or the other has it.
+    An update that moves a row from one segment to another becomes a delete or an insert if only one of the two
+    snapshots holds it.
     """
     masks = hidden(fence, item.origin.xid, item.origin.final_lsn)
     if all((mask == masks[0]).all() for mask in masks[1:]):
@@ -48,7 +49,7 @@ def shown(item: Changes, table: LogTable, fence: Fence[SnapshotVisibility], data
     kind = item.kind.copy()
     kind[(item.kind == UPDATE) & ~old_shown] = INSERT
     kind[(item.kind == UPDATE) & ~new_shown] = DELETE
-    # What is an insert now has no row before it, and what is a delete now none after it.
+    # A change that became an insert has no row before it, and one that became a delete has no row after it.
     old, new = kind[item.old] != INSERT, kind[item.new] != DELETE
     changed = replace(
         item, kind=kind,
@@ -59,7 +60,7 @@ def shown(item: Changes, table: LogTable, fence: Fence[SnapshotVisibility], data
 
 
 def only(item: Changes, kept: Mask) -> Changes:
-    """Return these changes."""
+    """Return the changes for which `kept` is True."""
     if kept.all():
         return item
     old, new = kept[item.old], kept[item.new]
@@ -74,7 +75,9 @@ def only(item: Changes, kept: Mask) -> Changes:
 def _by_row(
     item: Changes, table: LogTable, fence: Fence[SnapshotVisibility], hidden_by: Sequence[Mask], database: Database
 ) -> tuple[Mask, Mask]:
-    """Return for each change if the first read has the row as it was before, and as it is after."""
+    """Return two masks by change. True: the first read has the change, judged by the row before it, and by the row
+    after it.
+    """
     count = len(item.kind)
     last = len(fence.segments) - 1
     of_new = np.full(count, last)
@@ -86,14 +89,14 @@ def _by_row(
         of_old = of_new.copy()
         of_old[item.old] = found[len(item.new) :]
     else:
-        # The order is another one by now.
+        # The table has another order by now.
         of_old = of_new
     masks, at = np.stack(hidden_by), np.arange(count)
     return masks[of_old, at], masks[of_new, at]
 
 
 def key_texts(table: LogTable, buffer: Buffer, cells: Sequence[Cells]) -> list[Key]:
-    """Return the keys of rows, as the texts that the log has. A column that is null is empty."""
+    """Return the keys of rows, as the texts that the log has. The text of a null is empty."""
     names = [column.name for column in table.relation.columns]
     found = _texts(buffer, cells, [names.index(name) for name in table.events.key])
     return [tuple("" if text is None else text for text in key) for key in found]

@@ -1,4 +1,4 @@
-"""Look at PostgreSQL's side of mode=log, which is settings, rights, publication and slot, and make what is missing."""
+"""Checks PostgreSQL's side of mode=log (settings, rights, publication and slot), and makes what is missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A replication slot that the server has. `retained_bytes`: how much of the server's log it holds back."""
+    """Describes a replication slot of the server. `retained_bytes` is how much of the server's log it holds back."""
 
     confirmed_lsn: int
     is_active: bool
@@ -32,7 +32,7 @@ class Slot:
 
 
 def look_at_slot(database: Database, name: str) -> Slot | None:
-    """Return the slot as it is, None when there is none."""
+    """Return the slot that has this name; None: there is none."""
     statement = sa.text(
         "SELECT s.confirmed_flush_lsn::text, s.active, coalesce(to_jsonb(s) ->> 'wal_status', ''), "
         "pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, "
@@ -59,7 +59,7 @@ def end_of_log(database: Database) -> int:
 
 
 def require_whole(slot: Slot, name: str, database: Database) -> None:
-    """Raise ConnectError when the slot cannot be read."""
+    """Raise ConnectError if the slot cannot be read: it belongs to others, or the server removed log that it needs."""
     require_own(slot, name, database)
     if slot.wal_status == "lost":
         raise ConnectError(
@@ -71,7 +71,7 @@ def require_whole(slot: Slot, name: str, database: Database) -> None:
 
 
 def require_own(slot: Slot, name: str, database: Database) -> None:
-    """Raise ConnectError when the slot is for another program, or for another database."""
+    """Raise ConnectError if the slot is for another program, or for another database."""
     here = database.scalar(sa.text("SELECT current_database()"), "asking for the database's name")
     database.end_transaction()
     if slot.plugin != "pgoutput" or slot.database != here:
@@ -115,7 +115,7 @@ def why_no_standby_has_the_slot(database: Database, config: JdbcSourceConfig) ->
 
 
 def makes_failover_slot(database: Database, config: JdbcSourceConfig) -> bool:
-    """Tell if the slot is to be made for standbys, too, and warn where the server makes none."""
+    """Tell if the slot is to be made so that standbys get it, too; warn if the server cannot do so."""
     why = why_no_standby_has_the_slot(database, config)
     database.end_transaction()
     if why is not None:
@@ -161,7 +161,7 @@ def problems(database: Database, config: JdbcSourceConfig, tables: Sequence[Tabl
 
 
 def ensure_publication(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> None:
-    """Make the publication, or add the tables it lacks, as publication.autocreate.mode says."""
+    """Make the publication, or add the tables that it lacks, as publication.autocreate.mode says."""
     name = _quoted(config.publication_name)
     found = _publication(database, config.publication_name)
     listed = ", ".join(t.quoted for t in tables)
@@ -194,7 +194,7 @@ def ensure_publication(database: Database, config: JdbcSourceConfig, tables: Seq
 
 
 def require_published(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> list[TableName]:
-    """Return the tables that do not exist any more. ConnectError when one was taken out of the publication."""
+    """Return the tables that do not exist any more. ConnectError: an existing one was taken out of the publication."""
     lacking = _lacking(database, config, tables) if _publication(database, config.publication_name) else []
     gone = [table for table in lacking if database.scalar(_exists(table), f"looking for table {table.full}") is None]
     database.end_transaction()
@@ -210,7 +210,9 @@ def require_published(database: Database, config: JdbcSourceConfig, tables: Sequ
 
 
 def warn_of_what_is_not_published(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> None:
-    """Tell which changes an administrator's publication keeps back; they are missing, and nothing else says so."""
+    """Warn of the changes that an administrator's publication leaves out, as nothing else tells that they are
+    missing.
+    """
     found = _publication(database, config.publication_name)
     if found is None:
         return

@@ -1,6 +1,6 @@
-"""Read the tables for the first time, in one snapshot of PostgreSQL. Owned by the reading thread.
+"""Reads the tables for the first time, in one snapshot of PostgreSQL. Owned by the reading thread.
 
-Rows come by COPY, each value as the same text that the log would hold, so that both ways give the same values.
+Rows come by COPY. Each value comes as the text that the log would hold, so that both ways give the same values.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, KeyRange
 from connectors.jdbc.settings.table_choice import TableName
 
 _SIGNATURE = 19
-"""Bytes before the first row of COPY in binary form: signature, flags, no extension (PostgreSQL's manual, COPY)."""
+"""COPY in binary form has this many bytes before its first row: signature, flags, no extension (manual, COPY)."""
 # A commit that is not waited for is visible before it is written, but not before it is in the log's memory.
 _NOW = (
     "SELECT txid_current_snapshot()::text, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint, "
     "(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END)::text"
 )
-# The catalog's rows are the snapshot's; what its functions tell is of now.
+# The catalog's rows are those of the snapshot, but its functions tell the present state.
 _MOVED = "SELECT relfilenode <> pg_catalog.pg_relation_filenode(oid) FROM pg_catalog.pg_class WHERE oid = %s::regclass"
-# From version 17 on it ends transactions, however busy they are.
+# From version 17 on this time-out ends transactions, even busy ones.
 _UNLIMITED = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'"
 LATER = "Start again: what was read stays, and the rest is read in a later snapshot, with each row and change once."
 _END = b"\xff\xff"
@@ -49,9 +49,9 @@ _TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRows:
-    """Some rows of a table; `last_key` is the text of the key behind which the next ones are.
+    """Holds some rows of a table; the next rows are behind `last_key`, which is the key as text.
 
-    `marks`: what the source block says of each row's place in the first read; None: nothing of it.
+    `marks` are the values of `snapshot` in the source block of each row; None: the block has none.
     """
 
     buffer: Buffer
@@ -67,11 +67,11 @@ class SnapshotRows:
 
 
 class WrittenAnewError(RetriableError):
-    """A later snapshot has the table's rows."""
+    """Says that the table was written anew, so that only a later snapshot has its rows."""
 
 
 class TableSnapshot:
-    """A transaction that reads tables as they were at one moment."""
+    """Reads tables in one transaction, as they were at one moment."""
 
     def __init__(self, arguments: Mapping[str, Any], errors: ErrorTranslator) -> None:
         self._arguments = arguments
@@ -79,7 +79,9 @@ class TableSnapshot:
         self._connection: psycopg.Connection[Any] | None = None
 
     def begin(self, exported: str | None) -> tuple[SnapshotVisibility, int]:
-        """Take up an exported snapshot, or one of now; gives what it sees, and the server's clock in microseconds."""
+        """Begin the transaction in an exported snapshot, or in a new one (None). Return a description of the snapshot,
+        and the server's clock in microseconds.
+        """
         with self._errors.translated("beginning the snapshot"):
             self._connection = psycopg.connect(**self._arguments, autocommit=True)
             self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -91,7 +93,7 @@ class TableSnapshot:
         return SnapshotVisibility(str(row[0]), lsn_of_text(row[2])), int(row[1])
 
     def export(self) -> str:
-        """Let other sessions begin in this snapshot by a name, until the transaction ends."""
+        """Return a name by which other sessions may use this snapshot until the transaction ends."""
         assert self._connection is not None
         with self._errors.translated("exporting the snapshot"):
             self._connection.execute(_UNLIMITED)
@@ -100,8 +102,8 @@ class TableSnapshot:
         return str(row[0])
 
     def hold(self, name: TableName) -> None:
-        """Keep a table's columns as they are until the transaction ends. RetriableError: it is gone. WrittenAnewError:
-        it was written anew since the snapshot, in which it is empty.
+        """Keep a table's columns as they are until the transaction ends. RetriableError: the table is gone.
+        WrittenAnewError: the table was written anew since the snapshot, where it is empty.
         """
         assert self._connection is not None
         table = sql.Identifier(*(part for part in name if part is not None))
@@ -125,11 +127,11 @@ class TableSnapshot:
         select: str = "",
         at_most: int | None = None,
     ) -> Iterator[SnapshotRows]:
-        """Yield the rows in the order of the key, behind a key. Where there is none, in the order of a digest of the
-        row.
+        """Yield the rows behind a key, in the order of the key. A table without a key has the order of a digest of its
+        rows.
 
-        `keys`: of the one column of the key. `select`: the query whose rows are taken for the table's; empty: the
-        table itself. `at_most`: so many rows are read; None: all.
+        `keys` limits the one column of the key. `select` is the query whose rows are taken for the table's; empty: the
+        table itself. At most `at_most` rows are read; None: all.
         """
         connection = self._connection
         assert connection is not None
@@ -154,7 +156,7 @@ class TableSnapshot:
             yield from page.taken(is_last=True)
 
     def count(self, table: LogTable, after: Sequence[str], keys: KeyRange) -> int:
-        """Return how many rows `rows` gives, as the server counts them."""
+        """Return the number of rows that `rows` would give, as the server counts them."""
         assert self._connection is not None
         query = sql.SQL("SELECT count(*) FROM {}").format(_some_of(table, after, keys))
         with self._errors.translated(f"counting table {table.name.full}"), as_stored(self._connection):
@@ -163,7 +165,7 @@ class TableSnapshot:
         return int(row[0])
 
     def last_key(self, table: LogTable, select: str) -> tuple[str, ...]:
-        """Return the last key of a table that has one; empty: the table is. `select`: as of `rows`."""
+        """Return the last key of a table that has a key; empty: the table has no row. `select` is as in `rows`."""
         assert self._connection is not None
         texts, key = _columns(table), table.events.key
         query = sql.SQL("SELECT {} FROM {} ORDER BY {} LIMIT 1").format(
@@ -189,7 +191,7 @@ class TableSnapshot:
 
 
 class _Page:
-    """Rows on their way: cut where the key behind which the next ones are is known."""
+    """Collects rows for a page, and cuts the page at a row whose key tells where the next page begins."""
 
     def __init__(self, table: LogTable, last_key: tuple[str, ...], limit: int) -> None:
         self._columns = len(table.relation.columns)
@@ -210,7 +212,7 @@ class _Page:
         return len(self._rows) >= self._limit or self._size > BYTES_AT_MOST
 
     def taken(self, *, is_last: bool = False) -> Iterator[SnapshotRows]:
-        """Yield the rows so far, but for those at the end that others with their digest may follow."""
+        """Yield the rows so far without those at the end whose digest further rows may have."""
         rows, kept = self._rows, 0
         if not self._keys and not is_last:
             kept = next((n for n, row in enumerate(reversed(rows)) if _digest(row) != _digest(rows[-1])), 0)
@@ -223,13 +225,13 @@ class _Page:
     def _made(self, rows: Sequence[bytes], *, is_whole: bool) -> SnapshotRows:
         buffer = Buffer(b"".join(rows))
         sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-        # A digest behind them is not looked at.
+        # A digest behind the last rows is not looked at.
         cells, _ = buffer.copied(np.cumsum(sizes) - sizes + 2, self._columns)
         if self._keys:
             last = buffer.values([cells[place].take(np.array([len(rows) - 1])) for place in self._keys])
             self._last_key = tuple(value[0].as_py().decode() for value in last)
         elif is_whole:
-            # Where a page has one digest alone, its rows come again if the read is broken off behind it.
+            # If all rows of a page have one digest, they come again if the read is broken off behind the page.
             self._last_key = (_digest(rows[-1]).decode(),)
         return SnapshotRows(buffer, cells, len(rows), self._last_key)
 
@@ -250,7 +252,7 @@ def _statement(table: LogTable, source: sql.Composed, at_most: int | None) -> sq
 
 
 def _columns(table: LogTable) -> dict[str, sql.Composed]:
-    """Return SQL of the columns' texts, as the log has them."""
+    """Return SQL that makes the text of each column as the log has it."""
     return {
         column.name: _TEXTS.get(base, sql.SQL("{}::text")).format(sql.Identifier(column.name))
         for column, base in zip(table.relation.columns, table.bases, strict=True)
@@ -264,7 +266,7 @@ def _key_of(table: LogTable) -> sql.Composed:
 
 
 def _some_of(table: LogTable, after: Sequence[str], keys: KeyRange, select: str = "") -> sql.Composed:
-    """Return SQL of the table as t, and of the conditions of a range behind a key."""
+    """Return SQL that selects from the table, named t, the rows of a range behind a key."""
     name: sql.Composable = sql.Identifier(*(part for part in table.name if part is not None))
     if select:
         # The end of a line ends a comment.
@@ -282,7 +284,7 @@ def _some_of(table: LogTable, after: Sequence[str], keys: KeyRange, select: str 
 
 
 def _digest_of(table: LogTable) -> sql.Composed:
-    """Return SQL of a digest of the texts of a row as the log has them (`pg_segments`)."""
+    """Return SQL that makes a digest of the texts of a row as the log has them (as in `log/postgres/segments.py`)."""
     texts = []
     for column, base in zip(table.relation.columns, table.bases, strict=True):
         form = sql.SQL("textin(bpcharout({}))") if base == BPCHAR else _TEXTS.get(base, sql.SQL("{}::text"))

@@ -1,4 +1,4 @@
-"""One replication connection to PostgreSQL: commands, the log's messages, and answers.
+"""Keeps one replication connection to PostgreSQL: it sends commands and answers, and reads the log's messages.
 
 Owned by the reading thread. Source: PostgreSQL's documentation, "Streaming Replication Protocol".
 """
@@ -26,7 +26,7 @@ _POSTGRES_EPOCH_S = 946_684_800
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A slot that was just made: where its log starts, and the name of the snapshot of exactly that place."""
+    """Describes a slot that was just made: where its log starts, and the name of the snapshot of exactly that place."""
 
     lsn_text: str
     snapshot: str
@@ -47,7 +47,7 @@ class ReplicationStream:
         self._seen = 0
         self._answer_at_s = 0.0
         self.server_end = 0
-        """How far the server has read its log for us, whether it held anything for us or not."""
+        """The LSN up to which the server has read its log for us, even where the log held nothing for us."""
 
     @property
     def _pgconn(self) -> Any:
@@ -61,15 +61,17 @@ class ReplicationStream:
         return self._connection.pgconn
 
     def create_slot(self, name: str, *, failover: bool) -> Exported:
-        """Make a slot whose snapshot may be used until the next command here. `failover`: of PostgreSQL 17 or later."""
-        # The name has none but letters, digits and underscores.
+        """Make a slot whose snapshot may be used until the next command here. `failover` needs PostgreSQL 17 or
+        later.
+        """
+        # The name has only letters, digits and underscores, so that it needs no quotes.
         options = "(SNAPSHOT 'export', FAILOVER true)" if failover else "EXPORT_SNAPSHOT"
         rows = self._command(f'CREATE_REPLICATION_SLOT "{name}" LOGICAL pgoutput {options}', f"making slot {name}")
         return Exported(rows[0][1], rows[0][2])
 
     def start(self, slot: str, lsn_text: str, publication: str) -> None:
-        """Ask for the log from here on."""
-        # What a connection before this one had seen may lie behind changes that come again.
+        """Ask for the log from an LSN on."""
+        # An earlier connection may have seen places that lie behind changes which come again.
         self.server_end = self._seen = 0
         quoted = publication.replace('"', '""').replace("'", "''")
         command = (
@@ -86,9 +88,9 @@ class ReplicationStream:
                 raise psycopg.OperationalError("it is encrypted, and is begun again") from None
 
     def read(self, limit: int, wait_s: float, collect_s: float = 0.0) -> Messages:
-        """Return the log's messages that are there, at most `limit`; wait for a first one up to `wait_s`.
+        """Return the messages that are there, at most `limit`; wait for the first one up to `wait_s` seconds.
 
-        Once there is one, others get `collect_s` to come: the server sends them one by one.
+        Once there is one, further ones have `collect_s` seconds to come, as the server sends them one by one.
         """
         copy, slept = self._copy, False
         assert copy is not None
@@ -116,7 +118,9 @@ class ReplicationStream:
             self._answer_at_s = 0.0
 
     def confirm(self, lsn: int, every_s: float) -> None:
-        """Tell the server that all before `lsn` may go, when that is news or it is time to."""
+        """Tell the server that it may drop all before `lsn`, if that is new or the last answer is `every_s` seconds
+        old.
+        """
         now_s = time.monotonic()
         if lsn <= self._confirmed and now_s < self._answer_at_s:
             return

@@ -1,4 +1,4 @@
-"""Tables of PostgreSQL as the log describes them: their columns' plans, keys and event formats. Asks the catalog."""
+"""Plans tables of PostgreSQL as the log describes them: columns, keys and event formats. Asks the catalog."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ SOURCE: Final = source_schema(
 
 @dataclass(frozen=True, slots=True)
 class LogTable:
-    """One table with the columns it had when its changes were made. `bases`: the types under its columns' domains."""
+    """Describes a table with the columns it had when its changes were made. `bases` are the types of which domains are
+    made.
+    """
 
     name: TableName
     relation: Relation
@@ -46,7 +48,7 @@ class LogTable:
     bases: tuple[int, ...]
 
     def rows(self, buffer: Buffer, cells: Sequence[Cells], placeholder: str) -> pa.StructArray:
-        """Return whole rows. SchemaError for a value that the log does not hold and no placeholder stands for."""
+        """Return whole rows. SchemaError: the log does not hold a value, and no placeholder can stand for it."""
         if not cells:
             return pa.StructArray.from_arrays([], fields=[])
         return self.format.of_driver_arrays(
@@ -57,7 +59,9 @@ class LogTable:
         )
 
     def old_rows(self, buffer: Buffer, cells: Sequence[Cells]) -> pa.StructArray:
-        """Return rows of which the log may hold the identity alone; other columns are null, or zero as in Debezium."""
+        """Return rows of which the log may hold only the identity's columns; others are null, or zero as in
+        Debezium.
+        """
         arrays = []
         for plan, found in zip(self.format.columns, buffer.values(cells), strict=True):
             values = found
@@ -67,7 +71,7 @@ class LogTable:
         return self.format.of_driver_arrays(arrays)
 
     def null_columns(self, cells: Sequence[Cells], kind: int) -> list[str]:
-        """Return columns called NOT NULL in which a row is null."""
+        """Return the columns that are declared NOT NULL and in which a row is null."""
         pairs = zip(self.format.columns, cells, strict=True)
         return [p.name for p, c in pairs if not p.schema.optional and (c.kind == kind).any()]
 
@@ -106,7 +110,9 @@ class LogTables:
         self._nullable: dict[int, set[str]] = {}
 
     def plan(self, relation: Relation) -> LogTable:
-        """Plan a table as the log describes it; what the log leaves out (NOT NULL, the primary key) is as it is now."""
+        """Plan a table as the log describes it. Facts that the log leaves out (NOT NULL, the primary key) are the
+        present ones.
+        """
         doing = f"reading the columns of table {relation.schema}.{relation.table}"
         found = {str(row[0]): bool(row[1]) for row in self.database.rows(_columns(relation.oid), doing)}
         unique = unique_columns(self.database, relation.oid)
@@ -128,7 +134,7 @@ class LogTables:
         return LogTable(name, relation, form, events, tuple(oid for oid, _ in found_bases))
 
     def widened(self, table: LogTable, columns: Sequence[str]) -> LogTable:
-        """Return the table with these columns nullable: rows from before they became NOT NULL hold NULL."""
+        """Return the table with these columns made nullable: rows from before they became NOT NULL hold NULL."""
         self._nullable.setdefault(table.relation.oid, set()).update(columns)
         plans = [
             replace(p, schema=p.schema.as_optional(True)) if p.name in columns else p for p in table.format.columns
@@ -137,7 +143,7 @@ class LogTables:
         return replace(table, format=form, events=replace(table.events, row=form.schema))
 
     def describe(self, name: TableName) -> Relation:
-        """Return a table as the log would describe it now. ConnectError when it is not there."""
+        """Return a table as the log would describe it now. ConnectError: there is no such table."""
         doing = f"reading the columns of table {name.full}"
         rows = self.database.rows(_relation(name), doing)
         self.database.end_transaction()
@@ -156,9 +162,11 @@ def unique_columns(database: Database, oid: int) -> list[tuple[str, ...]]:
 
 
 def key_of(relation: Relation, unique: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Debezium's: the primary key in its own order, else a unique index; but what deletes tell, where that is another.
+    """Return the columns of the record key, which are Debezium's: the primary key in its own order, else a unique
+    index.
 
-    `unique`: the columns of indexes that name a row, the primary key's first.
+    If deletes hold other columns, these are the key. `unique` holds the columns of the indexes that name a row, the
+    primary key's first.
     """
     present = {c.name for c in relation.columns}
     known = [columns for columns in unique if set(columns) <= present]
@@ -176,7 +184,8 @@ def _columns(oid: int) -> sa.TextClause:
 
 
 def _unique(oid: int) -> sa.TextClause:
-    # Of two unique indexes Debezium takes the first by name. Servers before version 11 have no columns beside the key.
+    # Of two unique indexes Debezium takes the first by name. Indexes of servers before version 11 have no columns
+    # beside the key.
     return sa.text(
         "SELECT array_agg(a.attname::text ORDER BY k.place) FROM pg_catalog.pg_index i "
         "JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid "

@@ -1,4 +1,4 @@
-"""PostgreSQL's text of a value -> what an Arrow driver gives for it (`RowFormat.of_driver_arrays`). Pure.
+"""Turns PostgreSQL's texts of values into what an Arrow driver gives (`RowFormat.of_driver_arrays`). Pure.
 
 The sessions that make the text run in UTC with DateStyle ISO, bytea_output hex and lc_monetary C.
 """
@@ -33,7 +33,7 @@ _CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
 
 
 def driver_array(plan: ColumnPlan, values: pa.BinaryArray) -> pa.Array:
-    """Return a column as Arrow. Misfit or ArrowException: a text that is no value of the type."""
+    """Return a column as Arrow. Misfit or ArrowException: a text is no value of the type."""
     match plan.raw:
         case Raw.BYTES:
             return unhexed(values)
@@ -57,7 +57,7 @@ def driver_array(plan: ColumnPlan, values: pa.BinaryArray) -> pa.Array:
 
 
 def stand_in(plan: ColumnPlan, text: str) -> bytes | None:
-    """Return the text of a value that is not known: a placeholder where the type can hold one, else None."""
+    """Return the text that stands for a value that is not known: a placeholder, or None if the type can hold none."""
     if plan.raw is Raw.TEXT:
         return text.encode()
     if plan.raw is Raw.BYTES:
@@ -66,7 +66,7 @@ def stand_in(plan: ColumnPlan, text: str) -> bytes | None:
 
 
 def zero(plan: ColumnPlan) -> bytes:
-    """Return the text of the type's zero."""
+    """Return the text of the zero of the column's type."""
     return {
         Raw.TEXT: b"", Raw.BYTES: b"\\x", Raw.BOOLEAN: b"f", Raw.DATE: b"1970-01-01", Raw.TIME: b"00:00:00",
         Raw.WALL_CLOCK: b"1970-01-01 00:00:00", Raw.INSTANT: b"1970-01-01 00:00:00+00",
@@ -79,7 +79,7 @@ def _booleans(values: pa.BinaryArray) -> pa.Array:
         return pa.nulls(len(values), pa.bool_())
     _, offsets, data = values.buffers()
     octets = np.frombuffer(data, np.uint8)
-    # A null behind the last value begins where there is nothing.
+    # A null behind the last value begins at the end of the buffer, where there is no byte.
     first = np.minimum(np.frombuffer(offsets, np.int32, len(values), 4 * values.offset), len(octets) - 1)
     true = (octets[first] == ord("t")) | (octets[first] == ord("1"))
     return pa.array(true, mask=values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None)
@@ -124,7 +124,7 @@ def _times(values: pa.BinaryArray) -> pa.Array:
     try:
         micros = moments.cast(pa.timestamp("us")).cast(pa.int64())
     except pa.ArrowInvalid:
-        # 24:00:00, which Arrow does not read.
+        # This is 24:00:00, which Arrow does not read.
         micros = pa.array([None if v is None else _clock(v.decode()) for v in values.to_pylist()], pa.int64())
     return micros.cast(pa.time64("us"))
 
@@ -134,7 +134,7 @@ def _parsed(values: pa.BinaryArray, target: pa.DataType, odd: Callable[[str], in
     try:
         return text.cast(target)
     except pa.ArrowInvalid:
-        # Infinity, years before 1 and after 9999, 24:00: rare, so the column is read value by value.
+        # Infinity, years before 1 or after 9999, and 24:00 are rare, so such a column is read value by value.
         number = pa.int32() if pa.types.is_date32(target) else pa.int64()
         return pa.array([None if t is None else odd(t) for t in text.to_pylist()], number).cast(target)
 

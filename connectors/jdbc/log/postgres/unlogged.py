@@ -1,4 +1,4 @@
-"""Tables of PostgreSQL of which its log tells nothing, with the reason of each. Asks the catalog."""
+"""Finds the tables of PostgreSQL whose changes are not in its log, with the reasons. Asks the catalog."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TABLES = sa.text(
 
 
 def without_log(database: Database, tables: Sequence[TableName]) -> Mapping[TableName, str]:
-    """Return the tables that cannot be followed by the log, and why, and what to do."""
+    """Return the tables that cannot be followed by the log, each with the reason and the fix."""
     rows = database.rows(_TABLES, "looking for tables without a log")
     database.end_transaction()
     found = {TableName(str(row[0]), str(row[1])): bool(row[2]) for row in rows}
