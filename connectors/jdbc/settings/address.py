@@ -1,4 +1,4 @@
-"""A URL of a database as the settings of a source that follows tables by their growing key. Pure."""
+"""Makes settings of a source from a database's URL: it follows tables by a key that grows. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connectors.jdbc.dialects.known import dialect_at
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
-    """Return mode=incrementing, whose column is found by itself. None: another kind of URL."""
+    """Return settings with mode=incrementing, which finds its column itself. None: it is another kind of URL."""
     form = dialect_at(url).url
     if not form.driver:
         return None

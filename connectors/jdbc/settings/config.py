@@ -84,7 +84,7 @@ def _check_topic_prefix(value: str) -> str:
 
 
 class JdbcSourceConfig(LogKeys, DatabaseKeys):
-    """Everything a user may say about a JDBC source."""
+    """Declares everything a user may say about a JDBC source."""
 
     mode: Annotated[String, one_of(*MODES)] = key(
         "mode", "", importance="high", group=MODE, dependents=_MODE_DEPENDENTS,
@@ -313,7 +313,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
 
     @classmethod
     def definitions(cls) -> tuple[KeyDefinition, ...]:
-        """Confluent's groups in its order, then those that are of ours alone."""
+        """Return the definitions: Confluent's groups in its order, then the groups that are only ours."""
         groups = (DATABASE, MODE, CONNECTOR)
         return tuple(sorted(super().definitions(), key=lambda d: groups.index(d.group) if d.group in groups else 3))
 
@@ -328,7 +328,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
         return max(1, self.poll_interval_ms) / 1000
 
     def paced(self, rows: int) -> int:
-        """So many rows at once, or those of a second where fewer may be read."""
+        """Return how many rows are read at once: `rows`, or fewer if max.rows.per.second allows fewer in a second."""
         return min(rows, self.max_rows_per_second or rows)
 
     @property
@@ -361,12 +361,14 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
 
     @property
     def begin_ms(self) -> int:
-        """Epoch milliseconds to begin after; -1 in timestamp.initial means now and is the caller's to resolve."""
+        """Return the epoch milliseconds to begin after; -1 in timestamp.initial means now, which the caller has to
+        resolve.
+        """
         return self.timestamp_initial_ms if self.timestamp_initial is None else self.timestamp_initial
 
 
 class JdbcTaskConfig(JdbcSourceConfig):
-    """The settings that the connector has, and the task's share of the tables."""
+    """Declares the settings of a task: the connector's, and the task's share of the tables."""
 
     tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)
     first_reads: String = key("first.reads", "", doc="The task's parts of tables' first reads.", internal=True)

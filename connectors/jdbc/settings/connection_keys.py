@@ -32,7 +32,7 @@ URL_BOUNDS = (
 
 
 class ConnectionKeys(ConnectorConfig):
-    """Where the database is, and as whom to connect."""
+    """Declares where the database is, and as which user to connect."""
 
     connection_url: Url = key(
         "connection.url", UrlText(""), importance="high", group=DATABASE,
@@ -105,5 +105,5 @@ class ConnectionKeys(ConnectorConfig):
 
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Keys that are not declared; further ones of `connection.` go to the driver."""
+        """Yield the keys that are not declared, without further ones of `connection.`, which go to the driver."""
         return super().unknown_keys(name for name in properties if not name.startswith("connection."))

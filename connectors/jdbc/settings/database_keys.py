@@ -15,7 +15,7 @@ NUMERIC_MAPPINGS = ("none", "precision_only", "best_fit", "best_fit_eager_double
 
 
 class DatabaseKeys(ConnectionKeys):
-    """What a user may say about the database."""
+    """Declares what a user may say about the database."""
 
     table_whitelist: ListOf = key(
         "table.whitelist", (), group=DATABASE, display_name="Table Whitelist", width="long",

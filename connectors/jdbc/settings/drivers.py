@@ -34,7 +34,7 @@ _WHY: Final[Mapping[str, str]] = {
 def driver_problems(url: DatabaseUrl, allowed: Sequence[str], *, bounds_hosts: bool = False) -> Iterator[str]:
     """Yield why a worker that allows these further drivers refuses a URL. No text holds a value of it.
 
-    `bounds_hosts`: it lists the hosts that configurations may name, and a parameter may name one.
+    With `bounds_hosts` the worker lists the hosts that configurations may name; a parameter may name one, too.
     """
     name = url.drivername
     if name not in allowed:
@@ -49,7 +49,7 @@ def driver_problems(url: DatabaseUrl, allowed: Sequence[str], *, bounds_hosts: b
 
 
 def parameters_of(drivername: str) -> DriverParameters | None:
-    """Return the parameters of a driver that a connector may name without the worker's leave; None: it may not."""
+    """Return the parameters that a connector may give a driver. None: the worker has to allow the driver first."""
     return dialect_named(drivername.partition("+")[0]).url.drivers.get(drivername)
 
 
@@ -83,7 +83,8 @@ def _unjudged(name: str, url: DatabaseUrl) -> Iterator[str]:
 
 
 def files_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:
-    """Yield each file of this machine that a URL names, behind its parameter; that of the database itself behind "".
+    """Yield pairs of a parameter and the file of this machine that a URL names by it; "" stands for the database's own
+    file.
 
     ValueError: the address of a database's file is of an unknown form.
     """
@@ -96,9 +97,9 @@ def files_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:
 
 
 def sockets_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:
-    """Yield each socket of this machine by which a URL reaches a server, behind its parameter.
+    """Yield pairs of a parameter and the socket of this machine by which a URL reaches a server.
 
-    A server may take whoever comes by one for the user that its process has, without a password.
+    A server may let whoever comes by a socket in as the user of the process, without a password.
     """
     yield from _dialect(url).url.sockets(url)
 

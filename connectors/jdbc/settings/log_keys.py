@@ -33,7 +33,7 @@ def _check_slot_name(value: str) -> str:
 
 
 class LogKeys(ConnectorConfig):
-    """What a user may say about reading the log."""
+    """Declares what a user may say about reading the log."""
 
     slot_name: Annotated[String, AfterValidator(_check_slot_name)] = key(
         "slot.name", "debezium", group=LOG,

@@ -1,4 +1,4 @@
-"""What must hold between settings, in the order of Confluent's validation. Pure; needs no database."""
+"""Checks what must hold between settings, in the order of Confluent's validation. Pure; needs no database."""
 
 from __future__ import annotations
 

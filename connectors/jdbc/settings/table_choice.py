@@ -20,7 +20,7 @@ _QUOTED_PART = r'"((?:[^"]|"")*)"'
 
 
 class TableName(NamedTuple):
-    """A table; `schema` is None where the database has one flat list (SQLite), a MySQL database elsewhere."""
+    """Names a table. `schema` is None if the database has one flat list (SQLite); with MySQL it is the database."""
 
     schema: str | None
     name: str
@@ -42,7 +42,9 @@ class TableName(NamedTuple):
 
 
 class TablePart(NamedTuple):
-    """A task's share of a table's first read: every range with the number `number` modulo `of`; part 0 owns it."""
+    """Holds a task's share of a table's first read: the ranges whose number modulo `of` is `number`. Part 0 owns the
+    table.
+    """
 
     table: TableName
     number: int = 0
@@ -61,7 +63,7 @@ _NOT_IN_TOPICS = re.compile(r"[^a-zA-Z0-9._-]")
 
 @dataclass(frozen=True, slots=True)
 class TableFilter:
-    """The table filters of a configuration."""
+    """Holds the table filters of a configuration."""
 
     whitelist: Sequence[str] = ()
     blacklist: Sequence[str] = ()
@@ -97,7 +99,7 @@ class TableFilter:
         ]
 
     def unmatched(self, tables: Iterable[TableName]) -> dict[str, list[str]]:
-        """Per key, what it names that no table matches."""
+        """Return by key the names or patterns that no table matches."""
         present = list(tables)
         white = [t for t in self.whitelist if not any(table.is_named(t) for table in present)]
         include = [p for p in self.include if not any(_any_matches([p], table) for table in present)]
@@ -126,10 +128,10 @@ def select_tables(present: Iterable[TableName], chosen: TableFilter) -> list[Tab
 
 
 def once_each(chosen: Sequence[TableName], parents: Mapping[TableName, TableName], *, by_root: bool) -> list[TableName]:
-    """Return the tables without those whose rows come with another: partitions when `by_root`, else what has
-    partitions.
+    """Return the tables without those whose rows come with another one: partitions if `by_root`, else partitioned
+    tables.
 
-    `parents`: the table that each partition belongs to.
+    `parents` holds the table to which each partition belongs.
     """
     wanted = set(chosen)
     covered: set[TableName] = set()
@@ -158,7 +160,7 @@ def same_topic(tables: Iterable[TableName], config: JdbcSourceConfig) -> dict[st
 
 
 def split(tables: Sequence[TableName], groups: int) -> list[Sequence[TableName]]:
-    """At most `groups` contiguous groups; their sizes differ by at most one."""
+    """Return the tables in at most `groups` contiguous groups, whose sizes differ by at most one."""
     count = min(groups, len(tables))
     bounds = [len(tables) * i // count for i in range(count + 1)] if count else [0]
     return [tables[start:stop] for start, stop in itertools.pairwise(bounds)]
@@ -167,14 +169,14 @@ def split(tables: Sequence[TableName], groups: int) -> list[Sequence[TableName]]
 def share_out(
     tables: Sequence[TableName], tasks: int, parallelism: int
 ) -> list[tuple[Sequence[TableName], Sequence[TablePart]]]:
-    """Per task its tables, and its parts of first reads that are cut into `parallelism` ranges."""
+    """Return for each task its tables, and its parts of first reads, which are cut into `parallelism` ranges."""
     if parallelism < 2:
         return [(own, ()) for own in split(tables, tasks)]
     count = min(tasks, len(tables) * parallelism)
     owned: list[Sequence[TableName]] = [()] * count
     groups = split(tables, count)
     for place, group in enumerate(groups):
-        # Apart from each other, so that every task between two owners gets a part.
+        # The owners are spread, so that every task between two owners gets a part.
         owned[place * count // len(groups)] = group
     parts: list[list[TablePart]] = [[] for _ in owned]
     for owner, own in enumerate(owned):

@@ -29,7 +29,7 @@ _BY_SQLALCHEMY: Final[Mapping[str, str]] = {
     "teradata": "teradatasql://host (pip install teradatasqlalchemy)",
     "informix": "ibm_db_sa://host:9089/shop (pip install ibm-db-sa)",
 }
-"""Databases whose JDBC URL has no counterpart stand with SQLAlchemy's URL of them."""
+"""The form of SQLAlchemy's URL, by database, for databases whose JDBC URL is not translated."""
 _SQLALCHEMY = re.compile(r"[a-zA-Z][a-zA-Z0-9]*(\+[a-zA-Z0-9_]+)?://")
 
 
@@ -47,14 +47,14 @@ class DatabaseUrl:
 
 
 class Login(NamedTuple):
-    """Holds what a JDBC URL says of the user."""
+    """Holds the user's name and password from a JDBC URL."""
 
     user: str | None
     password: str | None
 
 
 def is_jdbc(url: str) -> bool:
-    """Tell if this is a JDBC URL; else it is SQLAlchemy's to parse."""
+    """Tell if a text is a JDBC URL; other URLs are parsed by SQLAlchemy."""
     return url.startswith("jdbc:")
 
 
@@ -136,7 +136,7 @@ def _parameters(form: UrlForm, given: Mapping[str, str]) -> dict[str, str | tupl
             f"({form.driver}://...), whose parameters go to the Python driver as they are."
         )
     result = {p: v for p, v in given.items() if p in targets and p not in form.renamed}
-    # In the table's order: what says more comes later.
+    # The parameters have the table's order, in which the more specific ones come later.
     for parameter, (target, convert) in form.renamed.items():
         if parameter not in given:
             continue

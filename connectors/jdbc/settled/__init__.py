@@ -1,1 +1,1 @@
-"""Up to when a database's work is settled, so that no late commit is passed over."""
+"""Tells the time up to which a database's work is settled, so that no late commit is missed."""

@@ -1,7 +1,7 @@
-"""Up to which time everything that a database held is in Kafka. Pure.
+"""Tells the time up to which everything that a database held is in Kafka. Pure.
 
-A table counts up to the beginning of its last pass whose rows are all stored, a log up to its newest commit that is, or
-up to now once its end was read. Times are epoch seconds.
+For a table it is the beginning of the last pass whose rows are all stored. For a log it is the time of its newest
+stored commit, or the present once the log's end was read. Times are epoch seconds.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from connect.api.records import SourcePosition
 
 @dataclass(slots=True)
 class _Given:
-    """A position that was given to the framework, with `rows` rows.
+    """Holds a position that was given to the framework, with `rows` rows.
 
-    `up_to_s`: what is known once it and all before it are stored.
+    Once it and all before it are stored, everything up to `up_to_s` is in Kafka.
     """
 
     position: SourcePosition
@@ -28,15 +28,15 @@ class _Given:
 
 
 class StoredProgress:
-    """What was given of each followed table and what of it is stored. Owned by the task thread."""
+    """Keeps what was given of each followed table, and how much of it is stored. Owned by the task thread."""
 
     def __init__(self, followed: Iterable[str], begun_s: float) -> None:
-        """Begin with nothing known of `followed`, names of tables or of the log; each counts from `begun_s` on."""
+        """Begin with nothing known. `followed` names the tables or the log; each counts from `begun_s` on."""
         self._begun_s = begun_s
         self._known_s: dict[str, float | None] = dict.fromkeys(followed)
         self._given: dict[str, deque[_Given]] = {name: deque() for name in self._known_s}
         self._in_pass: set[str] = set(self._known_s)
-        """Names of which more may come before all that was there is given."""
+        """The names whose pass has begun and may give more rows."""
         self._read_s: dict[str, float] = {}
         self.unstored_rows = 0
         """The rows that were given and whose position is not stored."""
@@ -49,7 +49,7 @@ class StoredProgress:
             self._in_pass.add(name)
 
     def read(self, name: str, up_to_s: float | None) -> None:
-        """Note that all that was there at this time (epoch seconds) was given; None: nothing is known."""
+        """Note that everything that was there at `up_to_s` (epoch seconds) was given; None: nothing is known."""
         if up_to_s is None:
             return
         if up_to_s > self._read_s.get(name, -math.inf):
@@ -74,7 +74,7 @@ class StoredProgress:
 
     @property
     def is_behind(self) -> bool:
-        """Return True if rows are known of that are not stored, or a pass has begun to give rows and is not over."""
+        """Return True if known rows are not stored, or if a pass has begun to give rows and is not over."""
         return bool(self._in_pass) or any(self._given.values())
 
     def _know(self, name: str, at_s: float) -> None:
@@ -82,7 +82,7 @@ class StoredProgress:
 
     @property
     def caught_up_s(self) -> float:
-        """Return the time up to which everything is stored, of the table that is furthest behind."""
+        """Return the time up to which everything is stored, as the table that is furthest behind has it."""
         known = [self._begun_s if at_s is None else at_s for at_s in self._known_s.values()]
         return min(known, default=self._begun_s)
 
@@ -93,7 +93,7 @@ def _later(one_s: float | None, other_s: float) -> float:
 
 def _mark(given: Sequence[_Given], position: SourcePosition) -> None:
     of_partition = [one for one in given if one.position.partition == position.partition]
-    # The newest of equal ones: of several positions the framework tells the last one alone.
+    # Of equal positions the newest is taken, as the framework reports only the last of several.
     last = max((i for i, one in enumerate(of_partition) if one.position.offset == position.offset), default=-1)
     for one in of_partition[: last + 1]:
         one.is_stored = True

@@ -21,8 +21,8 @@ _DOING: Final = "asking which server this is"
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """`process`: when the server was started. `history`: the cluster and its timeline; empty: the server does not say,
-    as most standbys.
+    """Identifies a server. `process` is when it was started. `history` is the cluster and its timeline; empty: the
+    server does not tell, as most standbys.
     """
 
     process: str
@@ -41,7 +41,7 @@ class Lineage:
     def counts_on(self, earlier: Lineage) -> bool:
         """Tell if transactions have the numbers on this server that they had on the earlier one.
 
-        A server that does not say is believed where its numbers go on behind those that are known.
+        If a server does not tell its history, it is believed as long as its numbers go on behind the known ones.
         """
         return self.process == earlier.process or self.history in {"", earlier.history}
 
@@ -53,10 +53,10 @@ class Lineages:
         self._asked = _FULL
 
     def now(self, database: Database) -> Lineage:
-        """Return the lineage of the server at the other end. Raise RetriableError when it cannot say now."""
+        """Return the lineage of the server that the connection leads to. RetriableError: it cannot tell now."""
         row = self._row(database, self._asked)
         if row is None:
-            # Some providers take the right away to see control data.
+            # Some providers deny users the right to see control data.
             self._asked = _PROCESS
             row = self._row(database, self._asked)
         return Lineage(*(str(part or "") for part in row or ("", "")))

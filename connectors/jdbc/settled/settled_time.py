@@ -1,7 +1,7 @@
-"""Up to when a database's work is settled: the instant before which everything that was begun has ended.
+"""Tells the settled time of a database: the instant such that everything begun before it has ended.
 
-A transaction takes its ids and timestamps before it commits, so that rows appear out of order. What was begun before
-the settled time has committed or was rolled back, and can add nothing any more.
+A transaction takes its ids and timestamps before it commits, so that rows appear out of order. Work that was begun
+before the settled time has been committed or was rolled back, and can add nothing any more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """A transaction or statement that has not ended. `started_us` None: the user may not see it."""
+    """Describes a transaction or statement that has not ended. `started_us` is None if the user may not see it."""
 
     name: str
     started_us: int | None
@@ -44,11 +44,11 @@ class SettledTime(Protocol):
     """Observes one database. Owned by the reading thread."""
 
     def observe(self, database: Database) -> Observation:
-        """Look now; the transaction this needs is ended before it returns. RetriableError: not now."""
+        """Look now, and end the transaction that this needs. RetriableError: the database cannot tell now."""
 
 
 class AssumedSettledTime:
-    """Where nobody says what is open: whatever began this long ago has ended."""
+    """Assumes, if the database does not tell what is open, that whatever began one settle time ago has ended."""
 
     def __init__(self, settle_us: int) -> None:
         self._settle_us = settle_us
@@ -61,10 +61,10 @@ class AssumedSettledTime:
 
 
 class BoundedSettledTime:
-    """A settled time that a forgotten transaction cannot hold for ever."""
+    """Observes a settled time that a forgotten transaction cannot hold back for ever."""
 
     later: str = "held until it ends"
-    """This becomes of rows newer than an open transaction."""
+    """A text for messages: what happens to rows newer than an open transaction."""
 
     def __init__(self, settle_us: int, longest_us: int) -> None:
         self.settle_us = settle_us
@@ -89,7 +89,7 @@ class BoundedSettledTime:
             self._latest_us, self._is_back = now_us, False
 
     def of(self, now_us: int, started: Mapping[str, int]) -> Observation:
-        # A clock that went back makes what is open begin in the future: it began before it was first seen there.
+        # After the clock went back, open work seems to begin in the future: it really began before it was first seen.
         self._ahead = {name: self._ahead.get(name, now_us) for name, at in started.items() if at > now_us}
         started = {**started, **self._ahead}
         settled = min((now_us, *started.values()))

@@ -1,4 +1,4 @@
-"""PostgreSQL's transaction snapshots: which transactions had ended when a pass began. Pure, but for `take`.
+"""Reads PostgreSQL's transaction snapshots: which transactions had ended when a pass began. Pure, but for `take`.
 
 A pass reads the row versions of transactions that ended before it and not before the last pass, so that every version
 belongs to exactly one pass, whenever its transaction commits. Its rows are read in that very snapshot: in a later one,
@@ -25,7 +25,7 @@ _IN_PROGRESS: Final = "in progress"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Transactions below `upper` have ended, those `open` apart; all below `lower` have."""
+    """Tells which transactions have ended: those below `upper` without those in `open`; all below `lower` have."""
 
     lower: int
     upper: int
@@ -54,17 +54,17 @@ class Snapshot:
 
 
 class Pinned(NamedTuple):
-    """What can be seen in the transaction that `pin` left open. `is_whole`: it also shows nothing else."""
+    """Tells what the transaction that `pin` left open can see. With `is_whole` it sees nothing else."""
 
     snapshot: Snapshot
     is_whole: bool
 
 
 def pin(database: Database) -> Pinned:
-    """Open a transaction in whose snapshot the next statement reads; and which transactions had ended then.
+    """Open a transaction in whose snapshot the next statement reads. Return which transactions had ended then.
 
-    pg_current_snapshot does not list subtransactions, so their state is asked for before and after. Those that end
-    just then may be in the snapshot or not: they count as open, and with tries left it is done again.
+    pg_current_snapshot does not list subtransactions, so their state is asked for before and after. Those that end in
+    between may be in the snapshot or not: they count as open, and the snapshot is taken again while tries are left.
     """
     for _ in range(_TRIES):
         before = take(database)
@@ -88,7 +88,9 @@ def _pinned(database: Database, before: Snapshot) -> Pinned:
 
 
 def _states(database: Database, transactions: Iterable[int]) -> dict[int, str]:
-    """Asked in this order, so that a subtransaction is asked for before the one that it belongs to."""
+    """Return the states of transactions, asked in such an order that a subtransaction comes before the one it
+    belongs to.
+    """
     numbers = ",".join(map(str, transactions))
     if not numbers:
         return {}
@@ -102,7 +104,7 @@ FROM unnest(pg_catalog.string_to_array(:numbers, ',')::bigint[]) x
 
 
 def take(database: Database) -> Snapshot:
-    """Return the transactions that have ended now, subtransactions of open ones left out."""
+    """Return the transactions that have ended now, without subtransactions of open ones."""
     row = database.rows(sa.text(_TAKE), _DOING)[0]
     database.end_transaction()
     return Snapshot(int(row[0]), int(row[1]), tuple(int(x) for x in row[2] or ()))
@@ -143,7 +145,7 @@ def _age_of(transaction: int) -> sa.ColumnElement[int]:
 
 
 def _is_visible(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    # A row holds the lower half of its transaction's number; the nearest one to the snapshot's end is meant.
+    # A row holds the lower 32 bits of its transaction's number; the number nearest to the snapshot's end is meant.
     name = sa.cast(xmin, sa.Text)
     distance = sa.cast(name, sa.BigInteger) - sa.literal_column(str(snapshot.upper % _EPOCH - _EPOCH - _EPOCH // 2))
     least: sa.ColumnElement[Any] = sa.literal_column(str(snapshot.upper - _EPOCH // 2))
@@ -155,7 +157,7 @@ def _is_visible(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnEle
 
 
 class _Named(sa.types.UserDefinedType[Any]):
-    """A type that gives a PostgreSQL type its name in SQL."""
+    """Gives a PostgreSQL type its name in SQL."""
 
     cache_ok = True
 

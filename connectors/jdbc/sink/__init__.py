@@ -1,1 +1,1 @@
-"""Records into tables of SQL databases, by topics or a backfill's chunks."""
+"""Writes records into tables of SQL databases, from topics or from a backfill's chunks."""

@@ -1,4 +1,4 @@
-"""Write chunks of a backfill into tables once: a chunk's rows and the note that they are there are one transaction."""
+"""Writes each chunk of a backfill once: one transaction has the chunk's rows and the note that they are written."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 
 
 class JdbcBulkWriter:
-    """A writer of chunks, which one thread owns."""
+    """Writes chunks. Owned by one thread."""
 
     def __init__(self, config: JdbcSinkConfig, ctx: BulkSinkContext) -> None:
-        """Connects to nothing."""
+        """Connect to nothing."""
         self._config = config
         self._ctx = ctx
         self._database = TargetDatabase(config)
@@ -29,7 +29,7 @@ class JdbcBulkWriter:
         self._is_ready = False
 
     def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
-        """Write the rows; see `BulkWriter`."""
+        """Write the rows of a chunk, as `BulkWriter.write` describes."""
         if not chunk.is_stable and self._config.pk_mode == "kafka":
             raise ConfigError(
                 "Rows that are copied past Kafka have no offsets to be their keys.", key="pk.mode",
@@ -52,7 +52,7 @@ class JdbcBulkWriter:
         return WrittenChunk(noted.rows, 0)
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """Return the numbers as noted beside the rows; records of one key count as rows each."""
+        """Return the numbers of rows that were noted for chunks. Records with the same key are counted one by one."""
         del deadline  # one statement
         self._make_ready()
         return self._chunks.rows_of(chunks)

@@ -1,7 +1,7 @@
-"""What a batch does to a table: which rows it deletes, and which it writes. Pure.
+"""Finds what a batch does to a table: which rows it deletes, and which it writes. Pure.
 
-A table has to look as if the records had come one by one. All rows of a batch have the same columns, so that of a key's
-rows behind its last delete the last one counts alone.
+The table has to look as if the records had come one by one. All rows of a batch have the same columns, so that of the
+rows with one key only the last one counts, if it is behind the key's last delete.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import pyarrow.compute as pc
 
 
 class Changes(NamedTuple):
-    """Numbers of rows in ascending order: those whose keys are deleted first, and those that are then written."""
+    """Holds the numbers of rows in ascending order: those whose keys are deleted first, and those that are then
+    written.
+    """
 
     deleted: pa.Array
     written: pa.Array
 
 
 def changes_of(keys: pa.Table, tombstones: pa.Array, *, is_keyed: bool) -> Changes:
-    """Return what rows of these keys do; `is_keyed`: a row that is written replaces the one of its key."""
+    """Return what rows with these keys do. With `is_keyed` a row that is written replaces the row with its key."""
     numbers = pa.array(range(len(tombstones)), pa.int64())
     deletes = numbers.filter(tombstones)
     if not (is_keyed or len(deletes)):

@@ -1,4 +1,4 @@
-"""Checks a configuration against the database: reach, and of the tables that are there rights and keys."""
+"""Checks a configuration against the database: if it is reached, and the rights and keys of the tables that exist."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from connectors.jdbc.sink.writer import statements_of
 
 
 def check(config: JdbcSinkConfig, deadline: Deadline) -> Sequence[str]:
-    """Return what waits for a table that is not there, when there is no problem.
+    """Return notes about checks that have to wait until a table exists.
 
-    ConfigError has every problem found.
+    ConfigError holds every problem that was found.
     """
     database = TargetDatabase(config, connect_timeout_s=CONNECT_S)
     try:
@@ -91,7 +91,7 @@ def _missing_rights(config: JdbcSinkConfig, database: TargetDatabase, target: Ta
 
 
 def _may(database: TargetDatabase, statement: str) -> bool:
-    """Tell if a statement is allowed, which its plan needs as well."""
+    """Tell if a statement is allowed. Its plan is asked for, which needs the same rights."""
     with suppress(ConnectError):
         try:
             database.change([f"EXPLAIN {statement}"], "asking for the user's rights")

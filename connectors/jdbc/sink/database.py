@@ -1,4 +1,6 @@
-"""Reach the sink's database: transactions, changes of tables, the catalog. Every driver error leaves translated."""
+"""Gives access to the sink's database: transactions, changes of tables, the catalog. Every driver error is
+translated.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,18 @@ _TABLE_FIX = "Check the table and its columns."
 
 
 class DeniedError(ConnectError):
-    """The user lacks a right."""
+    """Says that the user lacks a right."""
 
 
 class RefusedAtCommitError(RefusedRowsError):
-    """Rows were refused when their transaction was to be committed, and nothing of it is there."""
+    """Says that rows were refused when their transaction was to be committed, so that nothing of it was written."""
 
 
 class TargetDatabase:
-    """One connection, opened when it is first used. Owned by the task thread."""
+    """Keeps one connection, which is opened when it is first used. Owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig, *, connect_timeout_s: int | None = None) -> None:
-        """Connects to nothing. ConfigError: no usable URL, or no driver."""
+        """Connect to nothing. ConfigError: the URL is unusable, or its driver is missing."""
         url = url_of(config, connect_timeout_s=connect_timeout_s, creates_file=True)
         self.dialect = dialect_of(config.connection_url)
         assert self.dialect.sink is not None  # as the settings were checked
@@ -48,12 +50,14 @@ class TargetDatabase:
 
     @property
     def sql_dialect(self) -> sa.Dialect:
-        """Return how SQLAlchemy writes SQL for this database."""
+        """Return SQLAlchemy's dialect of this database."""
         return self._link.engine.dialect
 
     @property
     def connection(self) -> sa.Connection:
-        """Return the open connection; connects when there is none. RetriableError: not now. ConnectError: refused."""
+        """Return the open connection; connect if there is none. RetriableError: it fails for now. ConnectError: it is
+        refused.
+        """
         if not self._link.is_open:
             self.close()
             self._link.open()
@@ -63,8 +67,9 @@ class TargetDatabase:
     def transaction(self, doing: str) -> Iterator[sa.Connection]:
         """Yield a transaction that is committed at the end of the block, and rolled back by an error in it.
 
-        RetriableError: nobody knows whether it was committed, or a table has changed. RefusedAtCommitError: a
-        constraint that is looked at late is broken. ConnectError: as a right is missing.
+        RetriableError: it is not known if the transaction was committed, or a table has changed. RefusedAtCommitError:
+        rows break a constraint that is checked at the commit. ConnectError: for other reasons, as a right that is
+        missing.
         """
         connection = self.connection
         try:
@@ -72,7 +77,7 @@ class TargetDatabase:
                 yield connection
                 self._commit(begun, doing)
         except RetriableError:
-            # Whatever is the matter with the connection, a new one has not got it.
+            # The next try gets a new connection, so that no fault of this one remains.
             with suppress(*self._caught):
                 connection.invalidate()
             self.close()
@@ -80,7 +85,9 @@ class TargetDatabase:
 
     @contextmanager
     def part(self, connection: sa.Connection) -> Iterator[sa.NestedTransaction]:
-        """Run a part of a transaction. RefusedRowsError: the database refuses its rows, and it alone is undone."""
+        """Run a part of a transaction. RefusedRowsError: the database refuses its rows, and only this part is
+        undone.
+        """
         try:
             with connection.begin_nested() as point:
                 yield point
@@ -94,9 +101,12 @@ class TargetDatabase:
             raise RefusedRowsError(self._errors.failed("writing rows", original)) from None
 
     def tried(self, connection: sa.Connection, write: Callable[[], None]) -> Exception | None:
-        """Return why the database refuses what `write` does, also by constraints checked late. The write is undone."""
+        """Return why the database refuses what `write` does; None: it does not. Late constraints are checked; all is
+        undone.
+        """
         try:
-            # One savepoint alone: PostgreSQL looks late again behind one that is undone, but not behind one in it.
+            # Only one savepoint is used: when it is undone, PostgreSQL checks late again, but it would not behind a
+            # nested one.
             with self.part(connection) as point:
                 write()
                 self.check_constraints(connection)
@@ -106,12 +116,14 @@ class TargetDatabase:
         return None
 
     def check_constraints(self, connection: sa.Connection) -> None:
-        """Look at every constraint of the transaction now, and no more at its end, where the database has such."""
+        """Check every late constraint of the transaction now instead of at its end, if the database has such
+        constraints.
+        """
         self.writing.check_constraints(connection)
 
     @contextmanager
     def catalog(self, doing: str) -> Iterator[sa.Inspector]:
-        """Yield the catalog, read anew, in the transaction that is open where there is one."""
+        """Yield the catalog, read anew; it is read in the open transaction if there is one."""
         current = self._link.current
         if current is not None and current.in_transaction():
             yield sa.inspect(current)
@@ -120,13 +132,13 @@ class TargetDatabase:
             yield sa.inspect(connection)
 
     def change(self, statements: Sequence[str], doing: str) -> None:
-        """Statements that change tables, in one transaction where the database has such."""
+        """Run statements that change tables, in one transaction if the database allows that."""
         with self.transaction(doing) as connection:
             for statement in statements:
                 connection.exec_driver_sql(statement)
 
     def ensure(self, table: sa.Table) -> None:
-        """Make a table of the sink's own where it is missing."""
+        """Make one of the sink's own tables if it is missing."""
         try:
             with self.transaction(f"making table {table.name}") as connection:
                 table.create(connection, checkfirst=True)
@@ -137,7 +149,7 @@ class TargetDatabase:
                     raise
 
     def close(self) -> None:
-        """Close the connection; what is already gone does not matter. May be called twice."""
+        """Close the connection; one that is already gone is ignored. May be called twice."""
         self._link.close()
 
     def _commit(self, begun: sa.RootTransaction, doing: str) -> None:

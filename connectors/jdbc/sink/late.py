@@ -1,7 +1,7 @@
-"""Find which rows are bad, where a database says it at the end of their transaction and names none. Pure.
+"""Finds which rows are bad if a database says at the end of their transaction only that some are. Pure.
 
-A row may lean on one that comes behind it, as a child on its parent: so rows are always tried together with all those
-that are known to be good, and those that were refused are tried again while that finds another good one.
+A row may need one that comes behind it, as a child needs its parent. So rows are always tried together with all rows
+that are known to be good. Refused rows are tried again as long as that finds another good one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Final
 
 Tried = Callable[[Sequence[int]], Exception | None]
 _MOST_LEFT_OUT: Final = 64
-"""So many refused rows are each left out of the others once, as rows that lean on each other hold together alone."""
+"""Up to so many refused rows are each left out once: rows that need each other can be written only together."""
 
 
 def late_refusals(rows: int, tried: Tried) -> dict[int, Exception]:
     """Return the rows that cannot be written with the others, and why.
 
-    `tried`: the error of these rows together, if any.
+    `tried` writes rows together, and returns their error or None.
     """
     search = _Search(tried)
     found = search.among(range(rows))
@@ -35,7 +35,9 @@ class _Search:
         self._good: set[int] = set()
 
     def among(self, rows: Sequence[int]) -> dict[int, Exception]:
-        """Return the rows that are refused beside the good ones, by halves; all others are good from now on."""
+        """Return the rows that are refused together with the good ones, found by halving; all others count as good from
+        now on.
+        """
         error = self._tried(sorted(self._good.union(rows)))
         if error is None:
             self._good.update(rows)
@@ -46,7 +48,7 @@ class _Search:
         return {**self.among(rows[:middle]), **self.among(rows[middle:])}
 
     def without_one(self, refused: dict[int, Exception]) -> dict[int, Exception]:
-        """Return the one row without which all others are good, where there is such a one."""
+        """Return only the row without which all others are good; if there is no such row, return all refused ones."""
         if 1 < len(refused) <= _MOST_LEFT_OUT:
             for row, error in refused.items():
                 if self._tried(sorted(self._good.union(refused) - {row})) is None:

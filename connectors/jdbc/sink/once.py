@@ -1,6 +1,7 @@
-"""Each record once, also without a key: its offset is noted in the transaction that writes its row.
+"""Writes each record once, even without a key: the transaction that writes its row notes its offset, too.
 
-Whoever else still writes of the same partition waits for its row in the table of offsets, and then sees what is there.
+Another task that still writes rows of the same partition waits for the partition's row in the table of offsets, and
+then sees which rows are written.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ TopicId = Callable[[str, Deadline], str | None]
 
 
 class OnceWriter:
-    """A writer that notes offsets beside rows. The task thread owns it."""
+    """Writes rows and notes their offsets. Owned by the task thread."""
 
     def __init__(self, writer: TableWriter, offsets: WrittenOffsets, topic_id: TopicId) -> None:
         self._writer = writer
@@ -44,7 +45,7 @@ class OnceWriter:
         def work(connection: sa.Connection) -> Bad:
             written = self._offsets.locked(connection, partition, topic_id)
             if is_first:
-                # What Kafka gives first is behind all that was committed, letters included.
+                # The first offset that Kafka gives is behind all committed ones, whose dead letters are in Kafka, too.
                 written = written.without_refused_before(offsets[0])
             left = [row for row, offset in enumerate(offsets) if not written.has(offset)]
             bad = self._writer.write(connection, admitted.only(left))
@@ -57,15 +58,15 @@ class OnceWriter:
         return bad
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """They are another task's now."""
+        """Forget these partitions, which another task has now."""
         self._topic_ids.forget(partitions)
         for partition in partitions:
             self._reads.pop(partition, None)
 
     def _base(self, partition: TopicPartition, next_offset: int) -> int:
-        """Return the offset before which all is written.
+        """Return the offset before which all rows are written.
 
-        A batch of a later read comes once all batches of the earlier one are.
+        Batches of a later read come after all batches of the earlier read.
         """
         base, end = self._reads.get(partition, (0, next_offset))
         return end if next_offset > end else base

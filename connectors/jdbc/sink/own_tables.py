@@ -1,4 +1,4 @@
-"""Tables of the sink's own, in which a transaction notes beside its rows what it has written.
+"""Keeps the sink's own tables, in which each transaction notes which rows it has written.
 
 `exactly.once.table` has a row per partition of a topic, `backfill.table` one per chunk of a backfill. Both note rows
 that were refused, as their dead letters may still be on their way when the task dies.
@@ -24,14 +24,15 @@ from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 _LONG: Final = sa.Text().with_variant(my.LONGTEXT(), "mysql", "mariadb")
 Reasons = Mapping[int, str]
-"""Why rows were refused, by their offset."""
+"""Holds the reasons why rows were refused, by the rows' offsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a table has of a partition: all offsets before `base`, and those of `above`; `refused` are among them.
+    """Tells which rows of a partition are written: all offsets before `base`, and those of `above`; `refused` are among
+    them.
 
-    Rows of one read may come as several batches whose offsets lie among each other's, so that no single offset tells.
+    Rows of one read may come as several batches with interleaved offsets, so that one offset cannot tell it.
     """
 
     base: int
@@ -43,25 +44,25 @@ class Written:
         return (offset < self.base or offset in self.above) and offset not in self.refused
 
     def plus(self, offsets: Iterable[int], refused: Reasons, base: int) -> Written:
-        """Return what is written with a further batch; `base`: all before it is written."""
+        """Return what is written with a further batch. All offsets before `base` are written."""
         given = frozenset(offsets)
         base = max(self.base, base)
         kept = {offset: why for offset, why in self.refused.items() if offset not in given}
         return Written(base, frozenset(o for o in self.above | given if o >= base), {**kept, **refused})
 
     def without_refused_before(self, offset: int) -> Written:
-        """Once the letters of the others are known to be in Kafka."""
+        """Return this without the refused rows before an offset, whose dead letters are known to be in Kafka."""
         return replace(self, refused={o: why for o, why in self.refused.items() if o >= offset})
 
 
 def runs_of(offsets: Iterable[int]) -> list[tuple[int, int]]:
-    """Return offsets as runs of first and last."""
+    """Return the offsets as pairs of the first and the last of each run without a gap."""
     found = (list(run) for _, run in groupby(enumerate(sorted(offsets)), lambda pair: pair[1] - pair[0]))
     return [(run[0][1], run[-1][1]) for run in found]
 
 
 class WrittenOffsets:
-    """A table that has the offsets. The task thread owns it."""
+    """Reads and writes the table of offsets. Owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase, connector: str) -> None:
         self._database = database
@@ -77,7 +78,7 @@ class WrittenOffsets:
         )  # fmt: skip
 
     def make(self, partition: TopicPartition, topic_id: str) -> None:
-        """Make the table and the partition's row, where they are missing; in a transaction of its own."""
+        """Make the table and the partition's row if they are missing, in a separate transaction."""
         key = self._key(partition, topic_id)
         self._database.ensure(self._table)
         with self._database.transaction("noting offsets") as connection:
@@ -92,14 +93,14 @@ class WrittenOffsets:
     def locked(self, connection: sa.Connection, partition: TopicPartition, topic_id: str) -> Written:
         """Return what is written of a partition; nobody else writes of it until the transaction ends."""
         where = self._is(self._key(partition, topic_id))
-        # Locks on every database, which SELECT … FOR UPDATE does not.
+        # An UPDATE locks the row on every database; SELECT … FOR UPDATE does not.
         connection.execute(self._table.update().where(*where).values(base=self._table.c.base))
         found = connection.execute(sa.select(self._table).where(*where)).mappings().one()
         above = frozenset(o for first, last in json.loads(found["above"]) for o in range(first, last + 1))
         return Written(found["base"], above, {int(o): why for o, why in json.loads(found["refused"]).items()})
 
     def note(self, connection: sa.Connection, partition: TopicPartition, topic_id: str, written: Written) -> None:
-        """Write it down."""
+        """Note what is written of a partition."""
         values = {
             "base": written.base, "above": json.dumps(runs_of(written.above)), "refused": json.dumps(written.refused),
         }  # fmt: skip
@@ -116,14 +117,14 @@ class WrittenOffsets:
 
 @dataclass(frozen=True, slots=True)
 class NotedChunk:
-    """A chunk that is written: its rows, and those that were refused."""
+    """Describes a chunk that is written: its number of rows, and the refused ones."""
 
     rows: int
     refused: Mapping[TopicPartition, Reasons]
 
 
 class WrittenChunks:
-    """The table of chunks. Owned by one thread."""
+    """Reads and writes the table of chunks. Owned by one thread."""
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase) -> None:
         self._database = database
@@ -134,11 +135,11 @@ class WrittenChunks:
         )  # fmt: skip
 
     def make(self) -> None:
-        """Make the table where it is missing."""
+        """Make the table if it is missing."""
         self._database.ensure(self._table)
 
     def begun(self, connection: sa.Connection, chunk: BulkChunk) -> NotedChunk | None:
-        """Note the chunk, so that whoever else writes it waits; what is written of it where it was noted before."""
+        """Note the chunk, so that another writer of it waits. Return what was noted of it before; None: nothing was."""
         nothing = {"written_rows": 0, "refused": "[]"}
         try:
             with self._database.part(connection):

@@ -1,4 +1,4 @@
-"""Tell what an error of a database says about the rows that were written. Pure.
+"""Tells if an error of a database means that rows are at fault, a table has changed, or a right is missing. Pure.
 
 Sources: PostgreSQL's table of error codes (appendix A), MariaDB's and MySQL's lists of server errors.
 """
@@ -21,7 +21,7 @@ _REFUSED_NUMBERS: Final = frozenset({
 })  # fmt: skip
 _REFUSED_KINDS: Final = frozenset({"DataError", "IntegrityError"})
 _CHANGED_STATES: Final = frozenset({"42P01", "42703", "0A000", "42S02", "42S22"})
-"""No such table, no such column, a cached plan of a table that was changed."""
+"""The SQLSTATEs of a missing table or column, and of a cached plan of a table that was changed."""
 _CHANGED_NUMBERS: Final = frozenset({1054, 1146, 1136})
 _CHANGED_SQLITE: Final = ("no such table", "no such column", "has no column")
 _DENIED_STATES: Final = frozenset({"42501", "28000"})
@@ -29,11 +29,11 @@ _DENIED_NUMBERS: Final = frozenset({1044, 1142, 1143, 1227, 1370})
 
 
 class RefusedRowsError(ConnectError):
-    """The database refuses some of the rows that were written together."""
+    """Says that the database refuses some of the rows that were written together."""
 
 
 def refuses_rows(error: BaseException) -> bool:
-    """Return True if rows are at fault, so that others may be written."""
+    """Return True if rows are at fault, so that other rows may be written."""
     number, state = _code(error)
     if number in _REFUSED_NUMBERS or state.startswith(_REFUSED_STATES):
         return True
@@ -41,7 +41,7 @@ def refuses_rows(error: BaseException) -> bool:
 
 
 def is_changed_table(error: BaseException) -> bool:
-    """Return True if a table is not what it was when it was looked at."""
+    """Return True if a table has changed since the sink looked at it."""
     number, state = _code(error)
     text = str(error)
     return state in _CHANGED_STATES or number in _CHANGED_NUMBERS or any(t in text for t in _CHANGED_SQLITE)

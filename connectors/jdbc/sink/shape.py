@@ -1,4 +1,4 @@
-"""Decide which parts of a batch go into which columns, by the schemas of its keys and values. Pure.
+"""Decides which parts of a batch go into which columns, by the schemas of its keys and values. Pure.
 
 The rules are those of Confluent's FieldsMetadata.
 """
@@ -38,7 +38,7 @@ class RecordPart(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A column to be: its name, its schema, and the field of `part` that it is."""
+    """Describes a column that the table needs: its name, its schema, and the field of `part` that has its values."""
 
     name: str
     schema: s.Schema
@@ -51,7 +51,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The columns of rows of one schema, in the order in which a table is made."""
+    """Holds the columns of rows of one schema, in the order in which a table is made."""
 
     keys: Sequence[Member]
     values: Sequence[Member]
@@ -63,12 +63,16 @@ class Shape:
 
 
 def schema_of(column: Column) -> s.Schema:
-    """Return a column's schema; that of values without one is what holds them. SchemaError: none does."""
+    """Return a column's schema; values without one get the schema that holds them. SchemaError: no schema holds
+    them.
+    """
     return column.schema or connect_schema(column.arrow().type)
 
 
 def shape_of(config: JdbcSinkConfig, batch: Batch) -> Shape:
-    """Return the columns of a batch's rows. SchemaError: they have no key as pk.mode wants it, or are no rows."""
+    """Return the columns of a batch's rows. SchemaError: the records lack the key that pk.mode wants, or are no
+    structs.
+    """
     value = schema_of(batch.values)
     if value.type is not s.Type.STRUCT and batch.values.arrow().null_count < len(batch):
         raise SchemaError(
@@ -90,7 +94,7 @@ def shape_of(config: JdbcSinkConfig, batch: Batch) -> Shape:
 
 
 def _timed(config: JdbcSinkConfig, field: s.Field) -> s.Schema:
-    """Return the schema of a field, for one of timestamp.fields.list one of Debezium's types of timestamps."""
+    """Return the schema of a field. A field of timestamp.fields.list gets one of Debezium's types of timestamps."""
     schema = field.schema
     if field.name not in config.timestamp_fields or schema.name is not None:
         return schema

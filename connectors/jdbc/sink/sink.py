@@ -1,4 +1,4 @@
-"""The JDBC sink's connector and task: each batch is a transaction, which is committed when `put` returns."""
+"""Runs the JDBC sink's connector and task: each batch is a transaction, which is committed when `put` returns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 
 
 class JdbcSinkConnector:
-    """The connector that plans the tasks of one sink. It connects in `check` alone."""
+    """Plans the tasks of one sink. It connects only in `check`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, JdbcSinkConfig)
@@ -37,7 +37,7 @@ class JdbcSinkConnector:
         return check(self._config, deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return the same settings for all tasks, as Kafka shares out the partitions."""
+        """Return the same settings for all tasks, as Kafka distributes the partitions."""
         return [dict(self._config.originals)] * max_tasks
 
     def task(self, config: Mapping[str, str]) -> JdbcSinkTask:
@@ -45,14 +45,14 @@ class JdbcSinkConnector:
         return JdbcSinkTask(JdbcSinkConfig.parse(config))
 
     def trial_target(self, name: str) -> TrialTables:
-        """Return tables apart from the real ones."""
+        """Return the tables of a trial, which are apart from the real ones."""
         return TrialTables(self._config, name)
 
     @property
     def chunks_in_order(self) -> bool:
-        """Return True if chunks have to be written in order, as a key's row is as its last record says.
+        """Return True if chunks have to be written in order, because the last record of a key decides its row.
 
-        Rows that are only added are there in any order.
+        Rows that are only added may come in any order.
         """
         return self._config.is_keyed or self._config.delete_enabled
 
@@ -62,11 +62,11 @@ class JdbcSinkConnector:
 
 
 class _LostError(RetriableError):
-    """Another task has the partition; the next poll says so."""
+    """Says that another task has the partition by now, as the next poll will tell."""
 
 
 class JdbcSinkTask(WriteThroughTask):
-    """Each row is in its table when `put` returns. Owned by the task thread."""
+    """Writes each row into its table before `put` returns. Owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig) -> None:
         super().__init__()
@@ -79,14 +79,16 @@ class JdbcSinkTask(WriteThroughTask):
         self._ctx: SinkContext | None = None
 
     def open(self, ctx: SinkContext) -> None:
-        """Connects with the first rows."""
+        """Take the context. The task connects with the first rows."""
         self._ctx = ctx
         if self._config.exactly_once:
             offsets = WrittenOffsets(self._config, self._database, ctx.connector)
             self._once = OnceWriter(self._writer, offsets, ctx.topic_id)
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Write the rows in one transaction. RetriableError: the database is away. ConnectError: for too many tries."""
+        """Write the rows in one transaction. RetriableError: the database is away. ConnectError: it was away for too
+        many tries.
+        """
         bad: Bad = {}
         if len(batch):
             if deadline.expired:
@@ -121,7 +123,7 @@ class JdbcSinkTask(WriteThroughTask):
             raise
 
     def _written_again(self, batch: Batch, admitted: Admitted, deadline: Deadline) -> Bad:
-        """Write rows that another task, or this one, may have written before, or may do so now."""
+        """Write rows that this task or another one may have written before, or that another one may be writing now."""
         assert batch.consumed is not None
         place, next_offset = batch.consumed.topic_partition, batch.consumed.next_offset
         self._writer.may_be_there = not self._config.is_keyed and self._reads.may_be_there(place, next_offset)
@@ -141,9 +143,11 @@ class JdbcSinkTask(WriteThroughTask):
         return bad
 
     def _require_owned(self, place: TopicPartition, deadline: Deadline) -> None:
-        """Fence off a task that was frozen since it read the rows; the rows that it changes are locked by now.
+        """Raise _LostError if another task has the partition by now, as this task may have been frozen since it read
+        the rows.
 
-        A row that such a task would give up may be refused because the next owner has written it.
+        The rows that it changes are locked by now. A row that such a task would give up may have been refused only
+        because the next owner has written it.
         """
         assert self._ctx is not None
         if not self._ctx.owns(place, deadline):

@@ -1,4 +1,4 @@
-"""What differs between databases when rows are written: types of new columns, forms of values, statements.
+"""Defines what differs between databases when rows are written: types of new columns, forms of values, statements.
 
 The base writes any database row by row, with SQLAlchemy's statements; subclasses have quicker ones where a driver does.
 """
@@ -25,15 +25,15 @@ Type = sa.types.TypeEngine[Any]
 
 @dataclass(frozen=True, slots=True)
 class StatementRows:
-    """Rows of one statement: a column of values as the database takes them per column of the table."""
+    """Holds the rows of one statement: for each column of the table its values, in the form that the database takes."""
 
     columns: pa.Table
     keys: Sequence[str]
-    """The columns by which a row is found; none: rows have no key."""
+    """The columns by which a row is found; empty: rows have no key."""
 
     @property
     def values(self) -> list[str]:
-        """Return the columns beside the keys."""
+        """Return the names of the columns that are no keys."""
         return [name for name in self.columns.column_names if name not in self.keys]
 
     def parameter(self, name: str) -> str:
@@ -45,13 +45,13 @@ class StatementRows:
         return {name: sa.bindparam(self.parameter(name)) for name in names}
 
     def records(self) -> list[dict[str, Any]]:
-        """Return what is bound, row by row."""
+        """Return the bound values, row by row."""
         names = [self.parameter(name) for name in self.columns.column_names]
         found: list[dict[str, Any]] = self.columns.rename_columns(names).to_pylist()
         return found
 
     def parts(self, rows: int) -> Iterator[StatementRows]:
-        """Yield the rows in their order, at most so many at once."""
+        """Yield the rows in their order, in parts of at most `rows` rows."""
         for start in range(0, len(self.columns), rows):
             yield StatementRows(self.columns.slice(start, rows), self.keys)
 
@@ -62,7 +62,7 @@ class SinkStatements(ABC):
     types: ClassVar[Mapping[str, Type]]
     """The type that a new column has, by the logical name or the type of its schema."""
     key_types: ClassVar[Mapping[str, Type]] = {}
-    """Those of columns of a primary key that have another one."""
+    """The types of columns of a primary key, where they differ from `types`."""
     timestamp: ClassVar[Type]
     """The type that fields of timestamp.fields.list have."""
 
@@ -102,18 +102,18 @@ class SinkStatements(ABC):
 
     @abstractmethod
     def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
-        """Add rows, or change those of the same key; no key is there twice."""
+        """Add rows, or change those with the same key. No two of the rows have the same key."""
 
     def update(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
-        """Change the rows of these keys, where they are; no key is there twice."""
+        """Change the rows with these keys, if they exist. No two of the rows have the same key."""
         if rows.values:
             statement = sa.update(target.relation).where(_same_key(target, rows)).values(rows.bound(rows.values))
             connection.execute(statement, rows.records())
 
     def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
-        """Return the numbers of the rows that are in the table just so, in each of the columns.
+        """Return the numbers of the rows that are in the table with the same value in each column.
 
-        Each has a unique key.
+        Each row has a unique key.
         """
         rows = StatementRows(columns, ())
         same = (target.relation.c[name].is_not_distinct_from(p) for name, p in rows.bound(columns.column_names).items())
@@ -122,7 +122,7 @@ class SinkStatements(ABC):
         return {number for number, is_there in enumerate(found) if is_there}
 
     def delete(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
-        """Delete the rows of these keys."""
+        """Delete the rows with these keys."""
         connection.execute(sa.delete(target.relation).where(_same_key(target, rows)), rows.records())
 
 
@@ -131,18 +131,19 @@ def _same_key(target: Target, rows: StatementRows) -> sa.ColumnElement[bool]:
 
 
 NUMBER: Final = "connect_number"
-"""The column beside the others of a temporary table of rows that are compared."""
+"""The further column of a temporary table for comparing rows: it holds each row's number."""
 
 
 def numbered(columns: pa.Table) -> StatementRows:
-    """Return the rows with their numbers."""
+    """Return the rows with their numbers as a further column."""
     return StatementRows(columns.append_column(NUMBER, pa.array(range(len(columns)), pa.int64())), ())
 
 
 def same_rows(target: Target, staged: str, columns: pa.Table, *, mark: str, text: str, equal: str) -> Iterator[str]:
-    """Statements that give the numbers of staged rows that are in the table: one per unique key, as it has an index.
+    """Yield statements that select the numbers of staged rows which are in the table: one per unique key, to use its
+    index.
 
-    `text`: how a column becomes the text of its value; `equal`: what is true of two equal values or two NULLs.
+    `text` is SQL that makes a text of a column's value; `equal` is SQL that is true of two equal values or two NULLs.
     """
     names = columns.column_names
     alike = []
@@ -158,5 +159,5 @@ def same_rows(target: Target, staged: str, columns: pa.Table, *, mark: str, text
 
 
 def quoted(mark: str, *names: str | None) -> str:
-    """Names in SQL, of tables with their schema, for statements that a driver gets as they are."""
+    """Return names quoted for SQL, joined by dots; None is left out. Drivers get such statements as they are."""
     return ".".join(f"{mark}{name.replace(mark, mark * 2)}{mark}" for name in names if name is not None)

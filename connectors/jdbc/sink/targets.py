@@ -1,4 +1,4 @@
-"""Find, make and widen the tables that rows go to, as the settings allow. Every look is one of the catalog's."""
+"""Finds, makes and widens the tables that rows go to, as the settings allow. The catalog tells about tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAME_PARTS: Final = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
 
 @dataclass(frozen=True, slots=True)
 class TargetColumn:
-    """A column of a table as the catalog tells it, and what it holds."""
+    """Describes a column of a table as the catalog tells it, and the kind of values it holds."""
 
     name: str
     type: sa.types.TypeEngine[Any]
@@ -39,10 +39,10 @@ class TargetColumn:
 
 @dataclass(frozen=True)
 class Target:
-    """A table or view that rows are written to.
+    """Describes a table or view that rows are written to.
 
-    `unique`: the columns of its primary key and of each unique index of all its rows. `late_keys`: those of them that
-    are looked at late, each with the statement that mends it.
+    `unique` holds the columns of its primary key and of each unique index that covers all rows. `late_keys` are those
+    that the database checks only at the end of a statement or transaction, each with the statement that changes this.
     """
 
     name: TableName
@@ -53,31 +53,33 @@ class Target:
 
     @cached_property
     def relation(self) -> sa.TableClause:
-        """Return the table in statements; its values are written as they are given."""
+        """Return the table for use in statements. Its columns have no types, so that values are written as they are
+        given.
+        """
         columns: list[sa.ColumnClause[Any]] = [sa.column(quoted_name(name, quote=True)) for name in self.columns]
         schema = None if self.name.schema is None else quoted_name(self.name.schema, quote=True)
         return sa.table(quoted_name(self.name.name, quote=True), *columns, schema=schema)
 
     def column(self, name: str) -> TargetColumn | None:
-        """Return the column of a field: of its name, or else the only one that differs in case alone."""
+        """Return the column of a field: the one of its name, or else the only one whose name differs in case only."""
         if name in self.columns:
             return self.columns[name]
         alike = [column for own, column in self.columns.items() if own.lower() == name.lower()]
         return alike[0] if len(alike) == 1 else None
 
     def missing(self, members: Sequence[Member]) -> list[Member]:
-        """Return those members that have no column."""
+        """Return the members that have no column."""
         return [member for member in members if self.column(member.name) is None]
 
     def lacks(self, members: Sequence[Member]) -> SchemaError:
-        """Return the error of members that have no column."""
+        """Return the error that says which members have no column."""
         return SchemaError(
             f"Table {self.name.full} has no column {', '.join(member.name for member in members)}.", key="auto.evolve",
             fix="Add it, set auto.evolve=true, or leave the field out by fields.whitelist.",
         )  # fmt: skip
 
     def upsert_refusal(self, keys: frozenset[str]) -> str | None:
-        """Return why no upsert finds rows by these columns, and the statement that mends it."""
+        """Return why no upsert can find rows by these columns, with the statement that helps; None: an upsert can."""
         if keys not in self.late_keys:
             return None
         return (
@@ -102,7 +104,7 @@ def table_name(config: JdbcSinkConfig, topic: str, writing: Writing) -> TableNam
 
 
 class TargetTables:
-    """The tables that one configuration has, each of which is looked at once. The task thread owns them."""
+    """Keeps the tables of one configuration, and asks the catalog once for each. Owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase, statements: SinkStatements) -> None:
         self._config = config
@@ -111,11 +113,11 @@ class TargetTables:
         self._known: dict[str, Target] = {}
 
     def forget(self) -> None:
-        """Look again at each table when it is next written."""
+        """Ask the catalog again for each table that is written next."""
         self._known.clear()
 
     def find(self, topic: str) -> Target | None:
-        """Return the table of a topic as it is; None: there is none."""
+        """Return the table of a topic as it is; None: there is no such table."""
         if topic not in self._known:
             found = self._look(table_name(self._config, topic, self._database.writing))
             if found is None:
@@ -126,7 +128,7 @@ class TargetTables:
     def ready(self, topic: str, shape: Shape | None) -> Target:
         """Return the table of a topic with a column for each member, where it may be made or widened.
 
-        `shape`: None where records have no schema, of which nothing is made. ConnectError: there is no table.
+        `shape` is None if the records have no schema; then nothing is made. ConnectError: there is no table.
         SchemaError: it has no column for a member.
         """
         target = self.find(topic) or self._made(topic, shape)
@@ -239,7 +241,7 @@ def _require_no(problem: str | None, doing: str, key: str) -> None:
 
 
 def _is_in_part(index: ReflectedIndex) -> bool:
-    """Tell if it is an index of some rows, or of an expression: two rows may be alike in its columns."""
+    """Tell if the index covers only some rows or an expression, so that two rows may be alike in its columns."""
     options = index.get("dialect_options", {})
     is_of_some_rows = any(option.endswith("_where") and value is not None for option, value in options.items())
     return is_of_some_rows or None in index["column_names"]

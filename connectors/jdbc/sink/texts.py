@@ -1,6 +1,6 @@
-"""Columns of records -> the texts by which a database reads them into its own types. Pure; never value by value.
+"""Makes columns of records the texts that a database reads into its own types. Pure; never value by value.
 
-The database knows its types best: a text that does not fit is refused by it, and only its row is bad.
+The database knows its types best: it refuses a text that does not fit, and only the text's row is bad.
 """
 
 from __future__ import annotations
@@ -34,16 +34,19 @@ _LOGICAL: Final = frozenset({s.DATE, s.TIME, s.TIMESTAMP})
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """In which zones wall clocks are written: of moments, and of dates, whose moment is their midnight in UTC."""
+    """Holds the zones in which wall clocks are written: one for moments, and one for dates, which are midnight in
+    UTC.
+    """
 
     clock: ZoneInfo
     date: ZoneInfo
 
 
 def moments_us(array: pa.Array, schema: s.Schema, raw: Raw) -> pa.Array | None:
-    """Microseconds since the epoch of dates, times of day and timestamps; None: it is no moment.
+    """Return dates, times of day and timestamps as microseconds since the epoch; None: the column holds no moments.
 
-    Debezium's types are moments where the column holds some, and else the numbers and texts that they are.
+    Values of Debezium's types are moments if the table's column holds moments, and else the numbers and texts that they
+    are.
     """
     if schema.name in _LOGICAL:
         kind = pa.timestamp("us") if pa.types.is_date(array.type) else None
@@ -68,7 +71,7 @@ def moments_us(array: pa.Array, schema: s.Schema, raw: Raw) -> pa.Array | None:
 def text_of(array: pa.Array, schema: s.Schema, raw: Raw, zones: Zones) -> pa.Array:
     """Return the texts of a column's values, null for null; bytes stay bytes. SchemaError: the column cannot hold them.
 
-    `raw`: what the table's column holds. Sessions are in UTC, so that an instant needs no zone.
+    `raw` is the kind of values that the table's column holds. Sessions are in UTC, so that an instant needs no zone.
     """
     try:
         moments = moments_us(array, schema, raw)
@@ -137,7 +140,7 @@ _TEXTS: Final[dict[s.Type, Callable[[pa.Array, Raw], pa.Array]]] = {
 
 
 def _nested(array: pa.Array, schema: s.Schema) -> pa.Array:
-    """Lists, maps and structs as JSON, where JSON has all of them."""
+    """Return lists, maps and structs as JSON. SchemaError: JSON cannot hold a value."""
     strange = _strange_in(schema)
     if strange is not None:
         raise SchemaError(

@@ -1,4 +1,4 @@
-"""Make tables of a trial's own beside those that the sink is set to, of the same columns and keys."""
+"""Makes separate tables for a trial, with the columns and keys of the tables that the sink is set to."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from connectors.jdbc.sink.targets import NAME_PARTS, table_name
 
 
 class TrialTables:
-    """Tables that have names which begin with the trial's."""
+    """Keeps the tables of one trial, whose names begin with the trial's name."""
 
     def __init__(self, config: JdbcSinkConfig, name: str) -> None:
-        """Connects to nothing."""
+        """Connect to nothing."""
         self._config = config
         self._prefix = re.sub(r"\W", "_", name) + "_"
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """Return settings that name the other tables, and other ones for offsets."""
+        """Return settings that name the trial's tables, also for offsets."""
         pairs = (pair.partition(":")[::2] for pair in self._config.topic_tables)
         return {
             "table.name.format": self._renamed(self._config.table_name_format),
@@ -43,11 +43,13 @@ class TrialTables:
 
     @property
     def merges(self) -> bool:
-        """Records of one key are one row."""
+        """Return True if records with the same key become one row."""
         return self._config.is_keyed
 
     def make(self, deadline: Deadline) -> None:
-        """Make a table as each of those that are there. ConfigError: a right on one lacks; SQLite has no copies."""
+        """Make a copy of each table that exists, without rows. ConfigError: a right is missing; SQLite copies no
+        tables.
+        """
         check(self._config, deadline)
         trial = self._config.changed(self.settings)
         database = TargetDatabase(self._config)
@@ -71,7 +73,7 @@ class TrialTables:
                 if table.name != f"{self._prefix}offsets":
                     with database.transaction(f"reading table {table.full}") as connection:
                         for row in connection.execute(sa.select(sa.text("*")).select_from(_relation(table))):
-                            # Equal in each trial, and in the real table.
+                            # The order is the same in each trial and in the real table.
                             yield repr((table.name[len(self._prefix) :], tuple(row))).encode()
         finally:
             database.close()
@@ -92,7 +94,7 @@ class TrialTables:
         return {path: kind for path, kind in found.items() if not path.startswith("offsets.")}
 
     def remove(self, deadline: Deadline) -> None:
-        """Drop them."""
+        """Drop the trial's tables."""
         del deadline
         database = TargetDatabase(self._config)
         try:
@@ -109,7 +111,7 @@ class TrialTables:
         return ".".join(f'"{part}"' for part in [*parts[:-1], f"{self._prefix}{parts[-1]}"])
 
     def _tables(self, database: TargetDatabase) -> list[TableName]:
-        """Return those tables that are there, in the schemas that the settings name."""
+        """Return the trial's tables that exist, in the schemas that the settings name."""
         trial = self._config.changed(self.settings)
         schemas = {table_name(trial, topic, database.writing).schema for topic in self._config.named_topics} | {None}
         prefix = self._prefix if trial.keeps_case else self._prefix.lower()

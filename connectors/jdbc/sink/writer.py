@@ -1,4 +1,4 @@
-"""Batches into tables; of rows that a table refuses all others are there all the same."""
+"""Writes batches into tables. If a table refuses some rows, all others are written all the same."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from connectors.jdbc.sink.targets import Target, TargetTables
 from connectors.jdbc.sink.texts import Zones
 
 Bad = dict[int, Exception]
-"""Why a row is bad, by its number in its batch."""
+"""Holds why rows are bad, by their numbers in the batch."""
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _REFUSALS: Final = (SchemaError, RefusedRowsError)
@@ -34,14 +34,14 @@ _REFUSALS: Final = (SchemaError, RefusedRowsError)
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The rows of a batch that are to be written, and their numbers in it; those that are known to be bad."""
+    """Holds the rows of a batch that are to be written, their numbers in the batch, and the rows known to be bad."""
 
     rows: Batch
     numbers: Sequence[int]
     bad: Bad
 
     def only(self, numbers: Sequence[int]) -> Admitted:
-        """Return those of the rows, good and bad, that have one of these numbers."""
+        """Return only the rows, good and bad, that have one of these numbers."""
         wanted = frozenset(numbers)
         kept = [place for place, number in enumerate(self.numbers) if number in wanted]
         rows = self.rows if len(kept) == len(self.numbers) else self.rows.take(kept)
@@ -55,7 +55,7 @@ def statements_of(config: JdbcSinkConfig, database: TargetDatabase) -> SinkState
 
 
 class TableWriter:
-    """A writer that puts batches into tables, and is owned by the task thread."""
+    """Writes batches into tables. Owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase) -> None:
         self._config = config
@@ -69,9 +69,9 @@ class TableWriter:
         """How many rows of the last batch were there so."""
 
     def admit(self, batch: Batch) -> Admitted:
-        """Look at the rows, and make their table ready for them; in no transaction, as that may change tables.
+        """Look at the rows, and make their table ready for them. No transaction may be open, as tables may be changed.
 
-        ConnectError: there is no table, or none can be made. RetriableError: the database is away.
+        ConnectError: there is no table, or it cannot be made. RetriableError: the database is away.
         """
         bad = self._bad_at_sight(batch)
         left_out = {*bad, *(_nulls(batch.values) if self._config.handle_tombstone else ())}
@@ -85,7 +85,7 @@ class TableWriter:
         return Admitted(rows, numbers, bad)
 
     def in_transaction(self, doing: str, work: Callable[[sa.Connection], T]) -> T:
-        """Do something in a transaction; once more where it turns out at the end that it has bad rows.
+        """Run `work` in a transaction; run it once more if its commit fails because of bad rows.
 
         The second time `write` looks at constraints itself. RetriableError: nothing is written.
         """
@@ -103,7 +103,7 @@ class TableWriter:
             self._looks_late = False
 
     def write(self, connection: sa.Connection, admitted: Admitted) -> Bad:
-        """Write the rows in the transaction that is open, all but the bad ones, which are returned."""
+        """Write the rows in the open transaction. Return the bad ones, which are not written."""
         self.were_there = 0
         if not len(admitted.rows):
             return admitted.bad
@@ -123,13 +123,15 @@ class TableWriter:
         return admitted.bad
 
     def write_all(self, connection: sa.Connection, batches: Sequence[Admitted]) -> list[Bad]:
-        """Write several batches, whose rows may lean on those of others; the bad rows of each."""
+        """Write several batches, whose rows may need rows of other batches. Return the bad rows of each."""
         if self._looks_late:
             return self._written_late(connection, batches)
         return [self.write(connection, one) for one in batches]
 
     def _already_there(self, connection: sa.Connection, batch: Batch) -> set[int]:
-        """Return the places of rows that are in their table just so; none that a delete of the batch comes before."""
+        """Return the places of rows that are in their table with the same values, but none behind a delete of its
+        key.
+        """
         try:
             shape = shape_of(self._config, batch)
             target = self._targets.ready(batch.topic, None)
@@ -169,7 +171,7 @@ class TableWriter:
         try:
             land(0, len(rows))
         except _REFUSALS as error:
-            # It may be that the table was changed, and no row is bad.
+            # Perhaps the table was changed, and no row is bad.
             self._targets.forget()
             refused = refused_rows(0, len(rows), land, _REFUSALS, error)
             return admitted.bad | {admitted.numbers[row]: why for row, why in refused}
@@ -195,7 +197,7 @@ class TableWriter:
         return bad
 
     def forget_tables(self) -> None:
-        """Look at tables anew."""
+        """Forget what is known of tables, so that the catalog is asked again."""
         self._targets.forget()
 
     def _bad_at_sight(self, batch: Batch) -> Bad:

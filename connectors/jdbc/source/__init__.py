@@ -1,1 +1,1 @@
-"""The JDBC source: its connector, its task, and its checks."""
+"""Holds the JDBC source: its connector, its task, and its checks."""

@@ -1,4 +1,4 @@
-"""Tables in bulk: the same mark and the same splits as a table's first read, offered to any engine."""
+"""Reads tables in bulk, with the same mark and the same splits as a table's first read, for any engine."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ from connectors.jdbc.source.check import unmatched
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
 PAGE_ROWS = 20_000
-"""A bulk read is there to be fast: batch.max.rows, 1000 by default, suits rows that are followed."""
+"""A page of a bulk read has this many rows, to be fast: batch.max.rows, 1000 by default, suits rows that are
+followed.
+"""
 _LOOK_S = 0.25
 
 
 def safe(config: JdbcSourceConfig) -> JdbcSourceConfig:
-    """Return the configuration with which a bulk read looks for its mark: never one that open transactions can fall
-    behind.
+    """Return the configuration with which a bulk read looks for its mark, so that no open transaction adds rows before
+    it.
 
     ConnectError: the configuration follows nothing, so that there is no place to go on from.
     """
@@ -50,7 +52,7 @@ def safe(config: JdbcSourceConfig) -> JdbcSourceConfig:
 
 
 class BulkPlanning:
-    """A planner that plans the bulk read of one configuration's tables. One thread uses it, once."""
+    """Plans the bulk read of one configuration's tables. One thread uses it, once."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
         """Take a configuration. ConnectError: it cannot be read in bulk."""
@@ -84,7 +86,7 @@ class BulkPlanning:
             if str(why) != "it is empty":
                 raise ConnectError(f"Table {table.full} cannot be read in bulk: {why}.", key="mode") from None
             return BulkPlan((), (), warnings=[f"Table {table.full} is empty: its connector begins at its first row."])
-        # After the mark, so that every row before it is in the span.
+        # The span is asked for after the mark, so that every row before the mark is in the span.
         keys = _span(builder, self._config, database)
         size_now = table_size(database, builder.table, builder.source.relation)
         splits = cut(table, mark, keys, size_now, size)
@@ -132,7 +134,7 @@ def _unordered(database: Database, builder: PlanBuilder, config: JdbcSourceConfi
 
 
 def _span(builder: PlanBuilder, config: JdbcSourceConfig, database: Database) -> range | None:
-    """Return the range from the least to the largest key; None: it is no integer, or the table is empty."""
+    """Return the range from the least to the largest key; None: the key is no integer, or the table is empty."""
     key = integer_key(builder, config)
     return None if key is None else key_span(database, builder.source.relation, key.expressions[0])
 
@@ -163,18 +165,18 @@ class JdbcBulkReader:
     """Reads splits of tables. Owned by one thread."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
-        """Connects to nothing."""
+        """Connect to nothing."""
         self._config = safe(config)
         self._connections = Connections(lambda: Database(self._config, waits=True))
         self._bases: dict[TableName, TableBase] = {}
         self._reject: Callable[[BadRows], None] | None = None
 
     def reject_by(self, reject: Callable[[Batch, Mapping[int, Exception]], None]) -> None:
-        """Leave out rows that no record can hold, and tell of them."""
+        """Leave out rows that no record can hold, and pass them to `reject`."""
         self._reject = lambda rows: reject(rows.batch, rows.reasons)
 
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
-        """Yield pages of the split, each with where reading goes on behind it; the last may have no rows."""
+        """Yield pages of the split, each with the offset to go on from; the last may have no rows."""
         wanted = TableSplit.of(split)
         reader = self._reader(wanted, after)
         try:
@@ -195,8 +197,9 @@ class JdbcBulkReader:
             reader.abandon()
 
     def divide(self, split: Split, offset: Mapping[str, object], parts: int) -> Sequence[Split]:
-        """Return splits of equal width of the keys behind the offset; none if its key is no integer or no key
-        is left."""
+        """Return splits of equal width of the keys behind the offset; none if the key is no integer or no key is
+        left.
+        """
         wanted = TableSplit.of(split)
         last = offsets.range_progress_of(offset, wanted.mark)
         if last is None or len(last) != 1 or not isinstance(last[0], int):

@@ -1,4 +1,4 @@
-"""Counts what a bulk read of a table is to have by the table's own conditions, beside the ranges it was cut into."""
+"""Counts the rows that a bulk read of a table should have, by conditions on the whole table instead of its ranges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 
 
 def count_all(config: JdbcSourceConfig, splits: Sequence[Split]) -> list[RowCount]:
-    """Return the rows before the mark of each table that these splits of one plan are of. Connects."""
+    """Count the rows before the mark of each table to which these splits of one plan belong. Connects."""
     by_table: dict[str, list[tuple[TableSplit, str]]] = {}
     for split in splits:
         wanted = TableSplit.of(split)

@@ -1,4 +1,4 @@
-"""Checks a configuration against the database: reach, tables, rights, cursor columns."""
+"""Checks a configuration against the database: if it is reached, tables, rights, cursor columns."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from connectors.jdbc.values.types import ColumnPlan, Raw
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
 _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
 _LIKELY = 3
-"""For so many names that no table matches the likely one is looked for. Each takes 0.2 s among 100,000 tables."""
+"""Up to so many names without a table get a proposal of the table meant. Each takes 0.2 s among 100,000 tables."""
 
 
 def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:
-    """Return what is left aside while the rest goes on, when there is no problem.
+    """Return notes about tables that are left aside while others are read.
 
-    ConfigError has every problem found.
+    ConfigError holds every problem that was found.
     """
     notes: list[str] = []
     database = Database(config, connect_timeout_s=CONNECT_S)
@@ -117,7 +117,7 @@ def topic_problems(chosen: Sequence[TableName], config: JdbcSourceConfig) -> Ite
 def unmatched(
     config: JdbcSourceConfig, where: str, present: Sequence[TableName], chosen: Sequence[TableName], notes: list[str]
 ) -> Iterator[ConfigProblem]:
-    """Yield the names of tables that are not there. As in Java the others are read meanwhile, if there are any."""
+    """Yield a problem for names that no table has. As in Java the other tables are read meanwhile, if there are any."""
     for key, names in TableFilter.of(config).unmatched(present).items():
         likely = likely_tables(names[:_LIKELY], set(present) - set(chosen))
         meant = "".join(f" Is {table} meant?" for table in likely)
@@ -131,7 +131,7 @@ def unmatched(
 def _logged(
     aside: Mapping[TableName, str], chosen: Sequence[TableName], notes: list[str]
 ) -> tuple[list[TableName], list[ConfigProblem]]:
-    """Return the tables that the log tells of; the others are left aside, and problems where none remains."""
+    """Return the tables whose changes the log has, without those left aside; and problems if no table remains."""
     texts = [f"Table {table.full} cannot be followed by the log. {why}" for table, why in aside.items()]
     if aside and len(aside) == len(chosen):
         return [], [ConfigProblem("table.whitelist", text) for text in texts]
@@ -151,7 +151,7 @@ def _repeats(
 def _readable(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:
     shape = describe(database, table, config)
     source = table_source(table, shape.columns, quote=config.quotes_identifiers)
-    # No row: it may hold what the driver cannot read.
+    # No row is read, as it may hold what the driver cannot read.
     database.rows(select(source, limit=0), f"reading table {table.full}")
     return shape
 

@@ -1,4 +1,4 @@
-"""The JDBC source connector: checks a configuration against the database and shares out its tables."""
+"""Keeps the JDBC source connector, which checks a configuration against the database and shares out its tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class JdbcSourceConnector:
-    """The connector that plans the tasks of one JDBC source. It connects only in `check` and `task_configs`."""
+    """Plans the tasks of one JDBC source. It connects only in `check` and `task_configs`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, JdbcSourceConfig)
@@ -59,8 +59,8 @@ class JdbcSourceConnector:
 
         Further tasks help with first reads (`first.reads`) where initial.read.parallelism allows.
 
-        Without any table there is one task, which fails and says so, as Confluent's does. ConfigError when several
-        tables would share a topic, also by a table that came later: tasks that run go on with the tables they have.
+        Without any table there is one task, which fails and says so, as Confluent's does. ConfigError: several tables
+        would share a topic, perhaps since a table was added; running tasks go on with their tables.
         """
         common = dict(self._config.originals)
         if self._config.query_text:
@@ -81,22 +81,22 @@ class JdbcSourceConnector:
 
     @property
     def task_configs_interval_s(self) -> float | None:
-        """Return how often, in seconds, new and dropped tables are looked for; None for a query, and for a log.
+        """Return the interval in seconds at which new and dropped tables are looked for.
 
-        A query has no tables, and the log names its own.
+        None for a query, which has no tables, and for a log, which names its tables itself.
         """
         is_fixed = self._config.query_text or self._config.mode == "log"
         return None if is_fixed else self._config.table_poll_interval_ms / 1000
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Plan ranges of each table's key: of the rows before a safe mark, with mode=log of all rows."""
+        """Plan ranges of each table's key, for the rows before a safe mark, or with mode=log for all rows."""
         if self._config.mode == "log":
             return self._log_bulk.plan(size, deadline)
         return BulkPlanning(self._config).plan(size, deadline)
 
     def count_all(self, splits: Sequence[Split], deadline: Deadline) -> Sequence[RowCount]:
-        """Count the rows before each table's mark; none with mode=log, whose ranges have all keys and are counted as
-        read.
+        """Count the rows before each table's mark. With mode=log return nothing: its ranges have all keys and are
+        counted as they are read.
         """
         del deadline
         return [] if self._config.mode == "log" else count_all(self._config, splits)
@@ -106,7 +106,7 @@ class JdbcSourceConnector:
         return self._log_bulk.begin(plan, deadline)
 
     def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
-        """Return the marks, with mode=log the log's beginning and the snapshots in which the ranges were read."""
+        """Return the marks; with mode=log, the log's beginning with the snapshots in which the ranges were read."""
         return begun if self._config.mode != "log" else self._log_bulk.behind(begun, read)
 
     def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
@@ -119,7 +119,7 @@ class JdbcSourceConnector:
         return self._log_bulk.hold()
 
     def load(self, deadline: Deadline) -> SourceLoad:
-        """Return sessions that work, and how far replicas are behind, asked on a connection of its own.
+        """Return how many sessions work and how far replicas are behind; a separate connection asks.
 
         RetriableError: the database does not answer.
         """
@@ -150,9 +150,9 @@ class JdbcSourceConnector:
         return LogBulk(self._config)
 
     def alter_offsets(self, positions: Sequence[SourcePosition]) -> AlteredOffsets:
-        """Refuse offsets that reading could not go on from, and note those of tables that are not read.
+        """Refuse offsets from which reading could not go on, and note those of tables that are not read.
 
-        What the server keeps of its log stays as it is.
+        The server's slot and log stay as they are.
         """
         if self._config.mode == "log":
             self._log_bulk.require_usable(positions)
@@ -162,12 +162,12 @@ class JdbcSourceConnector:
 
     @property
     def kept_at_source(self) -> str | None:
-        """Return what the server keeps for who reads its log."""
+        """Return a text about what the server keeps for the reader of its log; None: nothing."""
         log = self._dialect.log
         return log.kept(self._config) if log is not None and self._config.mode == "log" else None
 
     def clean_up(self, deadline: Deadline) -> str | None:
-        """Drop the slot, as slot.drop.on.delete says; other modes and databases keep nothing."""
+        """Drop the slot if slot.drop.on.delete says so; other modes and databases keep nothing."""
         log = self._dialect.log
         return log.clean_up(self._config, deadline) if log is not None and self._config.mode == "log" else None
 
@@ -176,7 +176,7 @@ class JdbcSourceConnector:
         return findings(self._config, deadline)
 
     def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:
-        """Yield what the catalog calls the columns' types, and what of their values the rows keep."""
+        """Yield the columns with the catalog's names of their types, and how much of their values the rows keep."""
         return origin_columns(self._config, deadline)
 
     def task(self, config: Mapping[str, str]) -> JdbcSourceTask | JdbcLogTask:

@@ -1,4 +1,6 @@
-"""What the JDBC source says of its user's database in an evaluation: rights that lack, rows its cursor does not see."""
+"""Examines the user's database for an evaluation of the JDBC source: missing rights, and rows its cursor does not
+see.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,13 @@ from connectors.jdbc.values.types import Raw
 
 CONNECT_S: Final = 4
 _ROWS_SEEN: Final = 10_000
-"""So many of the newest rows are looked at for ties, and so many rows are counted at most."""
+"""At most this many of the newest rows are checked for equal timestamps, and at most this many rows are counted."""
 _AHEAD: Final = timedelta(days=1)
-"""No zone is as far from UTC as that."""
+"""Rows that are further than this in the future have wrong times, as no zone is so far from UTC."""
 
 
 def findings(config: JdbcSourceConfig, deadline: Deadline) -> Iterator[Finding]:
-    """Yield what is found of rights first, then of each table's cursor, as long as there is time."""
+    """Yield findings about rights first, then about each table's cursor, as long as there is time."""
     database = Database(config, connect_timeout_s=CONNECT_S)
     try:
         tables = choose_tables(database, config, list_tables(database, config))
@@ -96,7 +98,7 @@ def _of_timestamps(
 
 
 def _count(database: Database, relation: sa.FromClause, condition: sa.ColumnElement[bool]) -> str:
-    """Return how many rows there are of a kind, in words; empty: none."""
+    """Return the number of rows that meet a condition, in words; empty: there are none."""
     some = sa.select(sa.literal(1).label("one")).select_from(relation).where(condition).limit(_ROWS_SEEN).subquery()
     count = int(database.scalar(sa.select(sa.func.count()).select_from(some), "counting rows") or 0)
     database.end_transaction()

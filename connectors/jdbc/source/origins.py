@@ -1,4 +1,4 @@
-"""Tell what the tables' columns are by the database's own catalog, and what of their values the rows keep."""
+"""Tells the types of tables' columns by the database's own catalog, and how much of their values the rows keep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from connectors.jdbc.settings.table_choice import TableName, topic_of
 from connectors.jdbc.values.types import UNSIGNED_FIX, ColumnPlan, Raw
 
 _LOG_FIELD: Final = "after."
-"""The field that has the row in the log's events."""
+"""The prefix of a column's name in the log's events, where the field `after` has the row."""
 _TEXTS: Final = frozenset({
     "text", "character varying", "character", "varchar", "char", "bpchar", "citext", "name", "tinytext", "mediumtext",
     "longtext", "clob", "nvarchar", "nchar", "nclob", "varchar2", "nvarchar2", "ntext", "long", "",
@@ -28,7 +28,7 @@ _DOCUMENTS: Final = frozenset({"json", "jsonb", "xml", "hstore", "ltree", "tsvec
 def origin_columns(config: JdbcSourceConfig, deadline: Deadline) -> Iterator[OriginColumn]:
     """Yield the columns of all tables, or of the query, that the configuration reads.
 
-    ConnectError: they cannot be read.
+    ConnectError: the columns cannot be read.
     """
     database = Database(config)
     try:
@@ -60,7 +60,9 @@ def _of(
 
 
 def kept_of(column: ColumnPlan, kind: str, config: JdbcSourceConfig) -> tuple[Kept, str]:
-    """Return what of a column's values the rows keep, and what is lost. `kind`: its type in the database. Pure."""
+    """Return how much of a column's values the rows keep, and what is lost. `kind` is its type in the database.
+    Pure.
+    """
     schema = column.schema.as_optional(False)
     if loses_microseconds(column):
         if config.microsecond_handling == "truncate":
@@ -89,7 +91,7 @@ def _lost_structure(kind: str) -> str:
 
 
 def _bare(kind: str) -> str:
-    """Return the type without its digits, character set and, of a domain, the domain's name."""
+    """Return the type without its digits, its character set and, for a domain, the domain's name."""
     base = kind[kind.index(" (") + 2 : -1] if kind.endswith(")") and " (" in kind else kind
     return base.partition("(")[0].partition(" collate")[0].strip().lower()
 

@@ -1,7 +1,7 @@
-"""Runs one JDBC task: reads its tables in turn, one page per poll, ahead on a thread of its own.
+"""Runs one JDBC task: a thread reads its tables in turn, one page per poll, before the page is asked for.
 
-The reading thread does everything that touches the database, so that `poll` keeps its deadline whatever a statement
-takes, and the next page is read while the last one is being produced.
+Only the reading thread touches the database, so that `poll` keeps its deadline however long a statement takes, and the
+next page is read while the last one is being produced.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
 MAX_OPEN_PASSES = 4
-"""Tables whose statements are open at a time; each holds a connection."""
+"""At most this many tables have an open statement at a time; each holds a connection."""
 LEAVE_S = 2.0
-"""A pass whose next page nobody wants for so long holds no transaction: tables can be altered, old rows cleaned up."""
+"""If no page of a pass is wanted for this time, it holds no transaction: tables can be altered, old rows cleaned up."""
 _SLICE_S = 0.05
 _CLOSE_S = 5.0
 
@@ -44,7 +44,7 @@ class JdbcSourceTask:
     """Reads the tables of one task configuration. Owned by the task thread; the readers by the reading thread."""
 
     def __init__(self, config: JdbcTaskConfig) -> None:
-        """Connects to nothing."""
+        """Connect to nothing."""
         self._config = config
         self._connections = Connections(lambda: Database(config, waits=True))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="jdbc-read")
@@ -76,7 +76,7 @@ class JdbcSourceTask:
         self._judge_failures()
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Return the next page of the next table in turn; None when there is none before the deadline."""
+        """Return the next page of the next table in turn; None: none came before the deadline."""
         self._polled.set()
         try:
             return self._next(deadline)
@@ -109,19 +109,19 @@ class JdbcSourceTask:
                 return batch
 
     def _pace(self, rows: int) -> None:
-        """Read ahead, unless max.rows.per.second has been read."""
+        """Read ahead, unless max.rows.per.second rows have been read."""
         if self._config.max_rows_per_second:
             self._paced_s = max(self._paced_s, time.monotonic()) + rows / self._config.max_rows_per_second
         else:
             self._read_ahead()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Take note of what is stored, for the lag. The database keeps nothing for its readers that could be pruned."""
+        """Take note of what is stored, to measure the lag. The database keeps nothing that could be released."""
         self._progress.stored(positions)
         self._tell_progress()
 
     def close(self) -> None:
-        """Break off what is running and close every connection. A second call finds nothing left to do."""
+        """Break off running statements and close every connection. A second call finds nothing left to do."""
         if self._closed:
             return
         self._closed = True
@@ -178,7 +178,7 @@ class JdbcSourceTask:
         reader.fail(error)
 
     def _judge_failures(self) -> None:
-        """Fail the task when no table of it can be read."""
+        """Raise the error of a table if no table of the task can be read."""
         failures = self._tell_failures()
         if failures and len(failures) == len(self._readers):
             raise failures[0]
@@ -193,7 +193,7 @@ class JdbcSourceTask:
         return failures
 
     def _read_ahead(self) -> bool:
-        """Start reading for the next reader in turn; False when none is due."""
+        """Start reading for the next reader in turn; return False if none is due."""
         now_s = time.monotonic()
         full = sum(reader.is_reading for reader in self._readers) >= MAX_OPEN_PASSES
         for place, reader in enumerate(self._readers):
@@ -247,7 +247,7 @@ class JdbcSourceTask:
 
     def _reject_bad(self) -> None:
         assert self._ctx is not None
-        # In place: the reading thread has nothing to do now.
+        # It is called on this thread, as the reading thread has nothing to do now.
         while self._bad:
             rows = self._bad.pop(0)
             self._ctx.reject(rows.batch, rows.reasons)
@@ -258,7 +258,7 @@ class JdbcSourceTask:
         # Rows younger than timestamp.delay.interval.ms were left for later passes.
         delay_s = self._config.delay_ms / 1000 if "timestamp" in self._config.mode else 0.0
         self._progress.read(reader.label, None if reader.complete_s is None else reader.complete_s - delay_s)
-        # Now, as no page is read ahead that was not given.
+        # The time is taken now, as no page is read ahead that was not given.
         self._unread_rows = [reader.unread_rows for reader in self._readers]
         self._tell_progress()
 
@@ -268,7 +268,7 @@ class JdbcSourceTask:
         self._ctx.caught_up(self._progress.caught_up_s, behind=self._progress.is_behind or is_left_aside)
         known = [rows for rows in self._unread_rows if rows is not None]
         lag_rows = sum(known) + self._progress.unstored_rows
-        # So many at least, where a table says nothing; but that there are none nobody knows then.
+        # If a table tells no number, these are at least so many; but then nobody can say that there are none.
         is_known = lag_rows or (len(known) == len(self._readers) and not is_left_aside)
         self._ctx.gauge("source_lag_rows", lag_rows if is_known else None)
 

@@ -32,7 +32,7 @@ def _check_zone(value: str) -> str:
 
 
 class JdbcSinkConfig(ConnectionKeys):
-    """Everything a user may say about writing tables."""
+    """Declares everything a user may say about writing tables."""
 
     connection_url: Url = key(
         "connection.url", UrlText(""), importance="high", group=DATABASE, display_name="JDBC URL", width="long",
@@ -161,12 +161,12 @@ class JdbcSinkConfig(ConnectionKeys):
 
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Keys that are not declared, those apart that are known to change nothing."""
+        """Yield the keys that are not declared, without those that are known to change nothing."""
         return super().unknown_keys(name for name in properties if name not in config_rules.WITHOUT_EFFECT)
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        """Return pk.fields, with pk.mode=kafka never empty."""
+        """Return pk.fields; with pk.mode=kafka the list is never empty."""
         return self.pk_fields or (KAFKA_COLUMNS if self.pk_mode == "kafka" else ())
 
     @property

@@ -1,4 +1,4 @@
-"""What must hold between settings of the sink, and what its user should know of them. Pure; needs no database."""
+"""Checks what must hold between settings of the sink, and notes what its user should know. Pure; needs no database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a batch is written again while the database is away: `max.retries`, `retry.backoff.ms`."""
+"""Decides how often a batch is written again while the database is away: `max.retries`, `retry.backoff.ms`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ WITHOUT_END: Final = -1
 
 
 class Retries:
-    """A counter that counts the tries of one batch after the other. The task thread owns it."""
+    """Counts the tries of each batch. Owned by the task thread."""
 
     def __init__(self, most: int, backoff_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
-        """`most`: how often a batch is tried again, WITHOUT_END or so many times. `backoff_s`: between two tries."""
+        """Take the limits. A batch is tried again `most` times or WITHOUT_END, with `backoff_s` seconds between two
+        tries.
+        """
         self._most = most
         self._backoff_s = backoff_s
         self._clock_s = clock_s
@@ -30,7 +32,7 @@ class Retries:
             raise RetriableError("The next try to write the rows is still to come (retry.backoff.ms).")
 
     def failed(self, error: RetriableError) -> None:
-        """Return where the batch may be tried again. ConnectError: it was tried often enough."""
+        """Take note that a try failed. ConnectError: the batch was tried often enough."""
         self._failures += 1
         self._next_at_s = self._clock_s() + self._backoff_s
         if self._most == WITHOUT_END or self._failures <= self._most:
