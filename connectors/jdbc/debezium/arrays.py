@@ -17,7 +17,7 @@ _ITEM: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,{}"]+)|(\{)', re.DOTALL)
 
 
 def array(item: Kind, *, optional_items: bool = True, unavailable: Unavailable) -> Kind:
-    """Return the kind of an array. What Debezium does to arrays in arrays is done here too: each is null."""
+    """Return the kind of an array. As in Debezium, each array within an array is null."""
     schema = s.array(item.schema.as_optional(optional_items))
     target = arrow_type(schema)
 
@@ -35,7 +35,7 @@ def array(item: Kind, *, optional_items: bool = True, unavailable: Unavailable) 
 
 
 def items(text: str) -> list[str | None]:
-    """Return the texts of an array's items; None for NULL, and for an array in the array."""
+    """Return the texts of an array's items; None stands for NULL and for an array within the array."""
     _, is_bounded, rest = text.partition("]={") if text.startswith("[") else ("", "", text)
     body = "{" + rest if is_bounded else text
     if not body.startswith("{") or not body.endswith("}"):
@@ -63,7 +63,7 @@ def _plain(quoted: str) -> str:
 
 
 def _end_of(body: str, at: int) -> int:
-    """Return the place behind an array in an array."""
+    """Return the place behind an array that is within an array."""
     depth = 0
     is_quoted = False
     while True:

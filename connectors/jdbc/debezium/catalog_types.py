@@ -13,7 +13,9 @@ from connectors.jdbc.log.postgres.pgoutput import RelationColumn
 
 @dataclass(frozen=True, slots=True)
 class CatalogType:
-    """Holds a type with its modifier (-1: none). `item`: of an array. `labels`: of an enum. `base`: under a domain."""
+    """Holds a type with its modifier (-1: none); an array's `item`, an enum's `labels`, or the `base` type of a
+    domain.
+    """
 
     name: str
     modifier: int = -1
@@ -25,7 +27,7 @@ class CatalogType:
 
 @dataclass(frozen=True, slots=True)
 class CatalogColumn:
-    """Holds a column as it is now. `default`: SQL's text of it."""
+    """Holds a column as it is now. `default` is the SQL text of its default."""
 
     not_null: bool
     default: str | None
@@ -51,7 +53,7 @@ def types_of(database: Database, columns: Sequence[RelationColumn]) -> list[Cata
         for oid, name, kind, item, base, modifier, labels in database.rows(_types(wanted), "reading types"):
             rows[int(oid)] = (str(name), str(kind), int(item), int(base), int(modifier), tuple(map(str, labels or ())))
         below = {number for row in rows.values() for number in row[2:4] if number}
-        # A type that was dropped since has no row.
+        # A type that was dropped since then has no row.
         wanted = {number for number in below if number not in rows} - wanted
     return [_made(rows, column.type_oid, column.modifier) for column in columns]
 
@@ -68,7 +70,7 @@ def _made(rows: Mapping[int, tuple[str, str, int, int, int, tuple[str, ...]]], o
 
 
 def _types(oids: set[int]) -> sa.TextClause:
-    # A fixed-length type such as point has items that are no array's.
+    # A type of fixed length such as point has items, too, but is no array.
     return sa.text(
         "SELECT t.oid, t.typname, t.typtype, CASE WHEN t.typcategory = 'A' THEN t.typelem ELSE 0 END, t.typbasetype, "
         "t.typtypmod, (SELECT array_agg(e.enumlabel::text ORDER BY e.enumsortorder) FROM pg_catalog.pg_enum e "

@@ -110,7 +110,7 @@ def _check_precision(value: str) -> str:
 
 
 class TypeKeys(ConnectorConfig):
-    """Declares what values become."""
+    """Declares in which form values come."""
 
     decimals: Annotated[String, one_of("precise", "double", "string")] = key(
         "decimal.handling.mode", "precise", group=TYPES,
@@ -150,15 +150,15 @@ class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys, Debez
 
     @property
     def handling(self) -> Handling:
-        """Return what values become."""
+        """Return the forms in which values come."""
         times = TimePrecision(self.times)
         return Handling(self.decimals, times, self.intervals, self.hstores, self.binary, self.unknown)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield every broken rule between keys, and keys that are not taken."""
+        """Yield every broken rule between keys, and the keys that are not accepted."""
         return rules.problems(self)
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Yield the keys that are taken and change nothing."""
+        """Yield the keys that are accepted and change nothing."""
         yield from super().notes()
         yield from rules.notes(self)

@@ -1,4 +1,4 @@
-"""Connects Debezium's settings of PostgreSQL, translated for the reader of mode=log, with its form of the records."""
+"""Runs the reader of mode=log by Debezium's settings of PostgreSQL, and gives Debezium's form of the records."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class DebeziumPostgresConnector(DebeziumConnector[DebeziumPostgresConfig]):
 
     @property
     def kept_at_source(self) -> str | None:
-        """Name the slot."""
+        """Return a text that names the slot."""
         return self._reader.kept_at_source
 
     def clean_up(self, deadline: Deadline) -> str | None:
-        """Drop the slot where slot.drop.on.stop says so."""
+        """Drop the slot if slot.drop.on.stop says so."""
         return self._reader.clean_up(deadline)
 
 

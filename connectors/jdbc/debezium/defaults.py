@@ -1,6 +1,7 @@
-"""The default of a column as its schema tells it, from SQL's text in the catalog. Pure.
+"""Reads the default of a column for its schema, from SQL's text in the catalog. Pure.
 
-What the server works out is told by its type's zero, as Debezium does: the schema of a column of `now()` says 1970.
+A default that the server computes becomes the zero of the column's type, as Debezium does: the schema of a column of
+`now()` says 1970.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ _ZERO: Final[Mapping[str, str]] = MappingProxyType(
         "timetz": "00:00:00+00", "timestamp": _MOMENT, "timestamptz": f"{_MOMENT}+00", "interval": "00:00:00",
     }
 )  # fmt: skip
-"""The types that have a default, with PostgreSQL's text of their zero."""
+"""The types whose defaults are told, with PostgreSQL's text of their zero."""
 _MOMENTS: Final = frozenset({"date", "time", "timetz", "timestamp", "timestamptz"})
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar"})
 
 
 def default_of(expression: str | None, kind: Kind, name: str, category: str) -> object:
-    """Return the value in Python's form; None: the schema has none. `name`, `category`: of the column's type."""
+    """Return the value in Python's form; None: the schema has none. `name` and `category` are those of the column's
+    type.
+    """
     if expression is None or expression.startswith("NULL") or (category != "e" and name not in _ZERO):
         return None
     text = _text(expression, name)
@@ -49,7 +52,7 @@ def default_of(expression: str | None, kind: Kind, name: str, category: str) -> 
     except (Misfit, pa.ArrowException, ValueError):
         return None
     if isinstance(value, dict):
-        # A struct is no default.
+        # A struct cannot be a default.
         return None
     return _scaled(value, str(kind.absent)) if name == "numeric" and isinstance(value, str) else value
 

@@ -23,10 +23,10 @@ def _holds_none(_: str) -> None:
 class Kind:
     """Describes one kind of value.
 
-    `read`: PostgreSQL's texts as Arrow values of the schema; Misfit, ArrowException or ValueError for a text that is
-    none. `absent`: stands where a value that may not be null is not told. `unavailable`: stands for a large value that
-    an update left as it was, by the placeholder; None where the type holds none. `always_optional`: the schema tells so
-    of a column that is NOT NULL, too.
+    `read` makes Arrow values of the schema from PostgreSQL's texts; Misfit, ArrowException or ValueError: a text is no
+    value. `absent` stands for a value that is not known and may not be null. `unavailable` makes, from the placeholder,
+    the value that stands for a large one that an update left as it was; None: the type can hold none. With
+    `always_optional` the schema is optional even if the column is NOT NULL.
     """
 
     schema: s.Schema
@@ -36,7 +36,7 @@ class Kind:
     always_optional: bool = False
 
     def named(self, name: str, version: int = 1) -> Kind:
-        """Return the same values under the name of a semantic type."""
+        """Return this kind under the name of a semantic type."""
         return replace(self, schema=replace(self.schema, name=name, version=version))
 
 

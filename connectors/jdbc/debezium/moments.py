@@ -26,7 +26,7 @@ ZONED: Final = TIME_TYPES["ZonedTimestamp"]
 _EPOCH: Final = "1970-01-01 00:00:00"
 _INFINITE_DAYS: Final = 2146033979
 _LONGEST_MS: Final = 9223372036825200000
-"""What pgJDBC has for infinity, in milliseconds; for minus infinity it is a little more below zero."""
+"""pgJDBC's value for infinity, in milliseconds. Its value for minus infinity is a little further from zero."""
 _SHORTEST_MS: Final = -9223372036832400000
 _ISO_DAYS: Final = {"infinity": "+5877611-06-21Z", "-infinity": "-5877641-06-24Z"}
 _ISO_MOMENTS: Final = {"infinity": "+292278994-08-16T23:00:00Z", "-infinity": "-292275055-05-16T23:00:00Z"}
@@ -60,7 +60,7 @@ def date(mode: TimePrecision) -> Kind:
 
 
 def time(digits: int, mode: TimePrecision) -> Kind:
-    """Return the kind of TIME of so many digits of a second."""
+    """Return the kind of TIME with `digits` digits of a second."""
     schema = time_types.time_schema(mode, digits)
     target = arrow_type(schema)
 
@@ -134,7 +134,7 @@ def interval(mode: str) -> Kind:
 
 
 def interval_micros(text: str) -> int:
-    """Return the microseconds of an interval whose months have a twelfth of 365.25 days."""
+    """Return an interval in microseconds; a month counts as a twelfth of 365.25 days."""
     years, months, days, micros = _parts(text)
     return int((years * 12 + months) * _MONTH_DAYS * 86_400_000_000) + days * 86_400_000_000 + micros
 
@@ -181,7 +181,7 @@ def _with_infinity(numbers: pa.Array, texts: pa.Array, far: pa.Array, least: int
 
 
 def _unit_of(schema: s.Schema) -> tuple[int, bool]:
-    """Return the microseconds of the schema's unit (0: it is finer), and whether it is text."""
+    """Return how many microseconds the schema's unit has (0: it is finer), and True if values are text."""
     if schema.type is s.Type.STRING:
         return 1, True
     name = (schema.name or "").rpartition(".")[2]

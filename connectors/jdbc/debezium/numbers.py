@@ -28,7 +28,7 @@ _UNLIMITED: Final = 2147483647
 
 
 def plain(raw: Raw, schema: s.Schema, absent: object) -> Kind:
-    """Return the kind of a type that stands for itself."""
+    """Return the kind of a type whose values need no conversion."""
 
     def read(values: pa.BinaryArray) -> pa.Array:
         return driver_array(ColumnPlan("", raw, schema), values)
@@ -37,7 +37,7 @@ def plain(raw: Raw, schema: s.Schema, absent: object) -> Kind:
 
 
 def numeric(modifier: int, mode: str) -> Kind:
-    """Return the kind of NUMERIC of a modifier, -1 for one without digits."""
+    """Return the kind of NUMERIC with a type modifier; -1: it was declared without digits."""
     if mode == "string":
         scale = max(0, _digits(modifier)[1]) if modifier >= 0 else 0
         return Kind(s.STRING, strings, f"{0:.{scale}f}", placeholder)
@@ -58,7 +58,7 @@ def _digits(modifier: int) -> tuple[int, int]:
 
 
 def money(mode: str) -> Kind:
-    """Return the kind of MONEY, whose text has a sign of currency."""
+    """Return the kind of MONEY, whose text has a currency sign."""
     schema = {"string": s.STRING, "double": s.FLOAT64}.get(mode, s.decimal(2))
     target = arrow_type(schema)
 
@@ -79,7 +79,7 @@ def bits(length: int) -> Kind:
 
 
 def bits_in_arrays(length: int) -> Kind:
-    """Return the kind of an array of bit strings, which Debezium gives the schema of one of them, and no value."""
+    """Return the kind of an array of bit strings. Debezium gives it the schema of one bit string, and no value."""
     schema = bits(max(length, 2)).schema
     return Kind(schema, lambda values: pa.nulls(len(values), pa.binary()), b"")
 
@@ -107,7 +107,7 @@ def _variable(text: str) -> dict[str, object]:
         raise Misfit("it is no finite number: decimal.handling.mode=string or double holds it")
     whole, _, fraction = text.lstrip("-").partition(".")
     fraction = fraction.rstrip("0")
-    # Python reads no whole number of more than 4300 digits from text.
+    # Python refuses to read a whole number of more than 4300 digits from text.
     unscaled = int(Decimal(whole + fraction)) * (-1 if number.is_signed() else 1)
     return {"scale": len(fraction), "value": unscaled_bytes(unscaled)}
 

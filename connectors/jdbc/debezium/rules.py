@@ -1,4 +1,4 @@
-"""What must hold between the settings of Debezium's connector, and what a person should know of them. Pure."""
+"""Checks what must hold between the settings of Debezium's connector, and notes what a person should know. Pure."""
 
 from __future__ import annotations
 

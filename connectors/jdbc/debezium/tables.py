@@ -33,7 +33,7 @@ from connectors.jdbc.values.types import ColumnPlan, Raw
 
 @dataclass(frozen=True, slots=True)
 class EventColumn:
-    """Holds a column of the records. `change`: how the events show it; None: as it is."""
+    """Holds a column of the records. `change` is how events show it in another form; None: they show it as it is."""
 
     name: str
     kind: Kind
@@ -43,13 +43,15 @@ class EventColumn:
 
     @property
     def absent(self) -> object:
-        """Return what stands for a value that is not told and may not be null."""
+        """Return what stands for a value that is not known and may not be null."""
         return self.kind.absent if self.schema.default is None else self.schema.default
 
 
 @dataclass(frozen=True, slots=True)
 class DebeziumTable(LogTable):
-    """Holds one table. `columns`: one for each that the log tells, None for one that the records leave out."""
+    """Holds one table. `columns` has one for each of the log's columns; None for a column that the records leave
+    out.
+    """
 
     columns: tuple[EventColumn | None, ...] = ()
 
@@ -64,7 +66,9 @@ class DebeziumTable(LogTable):
         return self._struct(made)
 
     def old_rows(self, buffer: Buffer, cells: Sequence[Cells]) -> pa.StructArray:
-        """Return rows of which the log may hold the identity alone: others are null, a default or the type's zero."""
+        """Return rows of which the log may hold only the identity's columns; others are null, a default or the type's
+        zero.
+        """
         made = []
         for column, values in zip(self.columns, buffer.values(cells), strict=True):
             if column is not None:
@@ -75,7 +79,7 @@ class DebeziumTable(LogTable):
         return self._struct(made)
 
     def null_columns(self, cells: Sequence[Cells], kind: int) -> list[str]:
-        """Return columns called NOT NULL in which a row is null."""
+        """Return the columns that are declared NOT NULL and in which a row is null."""
         pairs = zip(self.columns, cells, strict=True)
         return [c.name for c, cell in pairs if c and not c.schema.optional and (cell.kind == kind).any()]
 
@@ -106,7 +110,7 @@ class DebeziumTable(LogTable):
 
 
 def _filled(array: pa.Array, rows: Mask, value: object) -> pa.Array:
-    """Return the column with one value in these rows; of structs and lists, too."""
+    """Return the column with one value in these rows. It may hold structs or lists."""
     at = np.where(rows, len(array), np.arange(len(array)))
     return pa.concat_arrays([array, pa.array([value], array.type)]).take(pa.array(at))
 
@@ -127,7 +131,9 @@ class DebeziumTables(LogTables):
         self._rules_of_columns = rules
 
     def plan(self, relation: Relation) -> DebeziumTable:
-        """Return a table as the log describes it; what it leaves out (NOT NULL, defaults, keys) is as it is now."""
+        """Return a table as the log describes it. Facts that the log leaves out (NOT NULL, defaults, keys) are the
+        present ones.
+        """
         now = columns_of(self.database, relation.oid)
         types = types_of(self.database, relation.columns)
         key = key_of(relation, unique_columns(self.database, relation.oid))
@@ -150,7 +156,7 @@ class DebeziumTables(LogTables):
         return self._table(name, relation, tuple(columns), key, tuple(oid for oid, _ in found_bases))
 
     def widened(self, table: LogTable, columns: Sequence[str]) -> DebeziumTable:
-        """Return the table with these columns nullable: rows from before they became NOT NULL hold NULL."""
+        """Return the table with these columns made nullable: rows from before they became NOT NULL hold NULL."""
         assert isinstance(table, DebeziumTable)
         wider = tuple(
             replace(c, schema=c.schema.as_optional(True), not_null=False) if c is not None and c.name in columns else c

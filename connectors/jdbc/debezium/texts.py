@@ -19,7 +19,7 @@ _PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"=>(?:NULL|"((?:[^"\\]|\\.)*)")(?:, )?', 
 
 
 def in_mode(octets: bytes, mode: str) -> bytes | str:
-    """Return bytes as binary.handling.mode has them."""
+    """Return bytes in the form that binary.handling.mode names."""
     match mode:
         case "base64":
             return base64.b64encode(octets).decode()

@@ -1,4 +1,4 @@
-"""Tells which kind of value a type of PostgreSQL is to Debezium. Pure."""
+"""Tells as which kind of value Debezium shows a type of PostgreSQL. Pure."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ _BY_MODIFIER: Final[Mapping[str, _Make]] = MappingProxyType(
 _CUT: Final[Mapping[str, int | None]] = MappingProxyType(
     {"char": 1, "bpchar": None, "varchar": None, "text": None, "name": None}
 )
-"""The types that are texts to JDBC, with their lengths."""
+"""The types that JDBC takes for texts, with their lengths; None: the length is in the modifier."""
 _HEADER_SIZE: Final = 4
-"""Holds the bytes that PostgreSQL counts before a text in its length."""
+"""PostgreSQL counts this many bytes of header in a text's length."""
 _NO_ITEMS: Final = frozenset({"interval", "money", "xml", *geometry.KINDS})
-"""Types whose arrays Debezium leaves out."""
+"""The types whose arrays Debezium leaves out."""
 
 
 def kind_of(found: CatalogType, handling: Handling) -> Kind | None:
@@ -84,7 +84,7 @@ def kind_of(found: CatalogType, handling: Handling) -> Kind | None:
 
 
 def text_column(found: CatalogType, kind: Kind) -> TextColumn:
-    """Return what the rules for columns ask of a type, whose values have this kind."""
+    """Return the facts about a type that the rules for columns need. `kind` is the kind of its values."""
     if found.base is not None:
         return text_column(found.base, kind)
     is_text = found.category == "e" or found.name in _CUT
@@ -109,7 +109,7 @@ def _array_of(found: CatalogType, item: CatalogType, handling: Handling) -> Kind
 
 
 def _unavailable(name: str, item: Kind) -> Unavailable:
-    """Return what Debezium has for an array that an update left as it was: for most types nothing."""
+    """Return Debezium's stand-in for an array that an update left as it was; most types have none."""
     is_plain = item.schema.type is not s.Type.STRING and item.schema.name != s.DATE
     if name in {"int4", "int8", "date"} and is_plain:
         return lambda text: list(text.encode())

@@ -26,12 +26,14 @@ _NAMES: Final = {
 }  # fmt: skip
 _WITH_DIGITS: Final = {17: "timestamp", 18: "datetime", 19: "time"}
 _SIZED: Final = frozenset({"decimal", "bit", *_WITH_DIGITS.values()})
-"""Types whose sizes the log tells."""
+"""The types whose sizes the log tells."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogColumn:
-    """Holds a column as it is now. `default`: the catalog's text of it; `is_computed`: the server works it out."""
+    """Holds a column as it is now. `default` is the catalog's text; with `is_computed` the server computes the
+    default.
+    """
 
     declared: DeclaredType
     not_null: bool
@@ -53,7 +55,9 @@ def catalog_columns(database: Database, name: TableName) -> Mapping[str, Catalog
 
 
 def _default(text: str | None, extra: str, *, quotes: bool) -> tuple[str | None, bool]:
-    """Return the text of a default without its quotes, and if it is an expression. `quotes`: as MariaDB tells it."""
+    """Return the text of a default without quotes, and True if it is an expression. With `quotes` texts are quoted
+    (MariaDB).
+    """
     if text is None or (quotes and text == "NULL"):
         return None, False
     if quotes:
@@ -64,7 +68,7 @@ def _default(text: str | None, extra: str, *, quotes: bool) -> tuple[str | None,
 
 
 def logged_type(mapped: TableMap, number: int, logged: LoggedColumn) -> DeclaredType:
-    """Return the type of a column as far as the log tells it. `logged`: with the names of its members."""
+    """Return the type of a column as far as the log tells it. `logged` has the names of its members."""
     kind, meta, told = mapped.kinds[number], mapped.metas[number], mapped.told
     assert told is not None
     if kind in _NAMES:
@@ -84,7 +88,7 @@ def logged_type(mapped: TableMap, number: int, logged: LoggedColumn) -> Declared
 
 
 def agrees(now: DeclaredType, told: DeclaredType) -> bool:
-    """Tell if the type of now is what the log tells, which leaves some of it out."""
+    """Tell if the present type agrees with the log's, which leaves some facts out."""
     if now.name != told.name:
         return any(now.name in names and told.name in names for names in (TEXTS, BYTES, SHAPES))
     sizes = now.sizes or ((0,) if told.name in _WITH_DIGITS.values() else now.sizes)

@@ -97,7 +97,7 @@ class LogKeys(ConnectorConfig):
 
 
 class StatementKeys(ConnectorConfig):
-    """Declares which statements that change databases and tables are told."""
+    """Declares which statements that change databases and tables become records."""
 
     tells_statements: Boolean = key(
         "include.schema.changes", True, group=LOG,
@@ -125,7 +125,7 @@ def _check_precision(value: str) -> str:
 
 
 class TypeKeys(ConnectorConfig):
-    """Declares what values become."""
+    """Declares in which form values come."""
 
     decimals: Annotated[String, one_of("precise", "double", "string")] = key(
         "decimal.handling.mode", "precise", group=TYPES, doc="DECIMAL as Decimal, FLOAT64 or text."
@@ -166,7 +166,7 @@ class DebeziumBinlogConfig(TypeKeys, StatementKeys, LogKeys, TableKeys, Connecti
 
     @property
     def handling(self) -> Handling:
-        """Return what values become."""
+        """Return the forms in which values come."""
         return Handling(
             self.decimals,
             TimePrecision(self.times),
@@ -176,7 +176,7 @@ class DebeziumBinlogConfig(TypeKeys, StatementKeys, LogKeys, TableKeys, Connecti
         )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield every broken rule between keys, and keys that are not taken."""
+        """Yield every broken rule between keys, and the keys that are not accepted."""
         return rules.problems(self)
 
 

@@ -1,6 +1,6 @@
-"""The default of a column as its schema tells it, from the catalog's text. Pure.
+"""Reads the default of a column for its schema, from the catalog's text. Pure.
 
-What the server works out is told by its type's zero where it is a time, as Debezium does: the schema of a column of
+A default that the server computes becomes the type's zero if it is a time, as Debezium does: the schema of a column of
 CURRENT_TIMESTAMP says 1970.
 """
 

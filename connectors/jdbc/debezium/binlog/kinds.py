@@ -19,10 +19,10 @@ Told = Callable[[pa.Array], pa.Array]
 class BinlogKind:
     """Describes one kind of value.
 
-    `raw`, `reads`, `projection`: how the reader is to give it. `told`: what the reader gives as Arrow values of the
-    schema; Misfit or ArrowException for a value that does not fit. `logged`: the same of rows from the log, where
-    Debezium tells them apart. `absent`: stands where a value that may not be null is none. `always_optional`: the
-    schema tells so of a column that is NOT NULL, too.
+    `raw`, `reads` and `projection` say how the reader is to give the values. `told` makes Arrow values of the schema
+    from what the reader gives; Misfit or ArrowException: a value does not fit. `logged` does the same for rows from the
+    log, if Debezium shows those in another form. `absent` stands for a missing value that may not be null. With
+    `always_optional` the schema is optional even if the column is NOT NULL.
     """
 
     schema: s.Schema
@@ -35,12 +35,14 @@ class BinlogKind:
     projection: Projection = Projection.AS_IS
 
     def plan(self, plan: ColumnPlan) -> ColumnPlan:
-        """Return the plan by which the reader gives such values: a zero date is null, whatever the column says."""
+        """Return the plan by which the reader gives values of this kind. A zero date comes as null, even if the column
+        is NOT NULL.
+        """
         projection = plan.projection if plan.raw is self.raw else self.projection
         return replace(plan, raw=self.raw, schema=self.reads.as_optional(True), projection=projection)
 
     def values(self, given: pa.Array, *, is_logged: bool) -> pa.Array:
-        """Return what the reader gives as values of the schema."""
+        """Return the reader's values as values of the schema."""
         return (self.logged or self.told)(given) if is_logged else self.told(given)
 
 
@@ -50,7 +52,7 @@ def as_they_are(values: pa.Array) -> pa.Array:
 
 
 def by_value(schema: s.Schema, convert: Callable[[object], object]) -> Told:
-    """Return what looks at each distinct value once."""
+    """Return a function that converts each distinct value once."""
     target = arrow_type(schema)
 
     def told(values: pa.Array) -> pa.Array:
@@ -70,6 +72,6 @@ def text(name: str | None = None) -> BinlogKind:
 
 
 def whole(schema: s.Schema) -> BinlogKind:
-    """Return the kind of whole numbers that the schema holds all of."""
+    """Return the kind of whole numbers, all of which the schema can hold."""
     target = arrow_type(schema)
     return BinlogKind(schema, Raw.INTEGER, s.INT64, lambda values: values.cast(target), 0)

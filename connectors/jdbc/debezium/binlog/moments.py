@@ -66,7 +66,7 @@ def time(digits: int, mode: TimePrecision) -> BinlogKind:
 
 
 def datetime(digits: int, handling: Handling) -> BinlogKind:
-    """Return the kind of DATETIME of so many digits of a second."""
+    """Return the kind of DATETIME with `digits` digits of a second."""
     schema = time_types.timestamp_schema(handling.times, digits, zoned=False)
     target = arrow_type(schema)
 
@@ -113,13 +113,13 @@ def _floor_ms(micros: pa.Array) -> pa.Array:
 
 
 def _adjusted(days: pa.Array, handling: Handling) -> pa.Array:
-    """Return dates with years 0 to 99 as those of 1970 to 2069."""
+    """Return dates, of which the years 0 to 99 become 1970 to 2069."""
     micros = pc.multiply(days.cast(pa.int32()).cast(pa.int64()), DAY_US)
     return pc.divide(_adjusted_moments(micros, handling), DAY_US).cast(pa.int32()).cast(pa.date32())
 
 
 def _adjusted_moments(micros: pa.Array, handling: Handling) -> pa.Array:
-    """Return moments with years 0 to 99 as those of 1970 to 2069."""
+    """Return moments, of which the years 0 to 99 become 1970 to 2069."""
     if not handling.adjusts_years or not pc.any(pc.less(micros, _YEAR_100_DAYS * DAY_US)).as_py():
         return micros
     # Python's dates have no year 0.

@@ -31,7 +31,7 @@ from connectors.jdbc.values.temporal import Misfit
 
 @dataclass(frozen=True, slots=True)
 class EventColumn:
-    """Holds a column of the records. `change`: how the events show it; None: as it is."""
+    """Holds a column of the records. `change` is how events show it in another form; None: they show it as it is."""
 
     name: str
     kind: BinlogKind
@@ -42,12 +42,16 @@ class EventColumn:
 
 @dataclass(frozen=True, slots=True)
 class DebeziumBinlogTable(BinlogTable):
-    """Holds one table. `columns`: one for each that the log tells, None for one that the records leave out."""
+    """Holds one table. `columns` has one for each of the log's columns; None for a column that the records leave
+    out.
+    """
 
     columns: tuple[EventColumn | None, ...] = ()
 
     def records(self, values: pa.StructArray, *, is_logged: bool) -> pa.StructArray:
-        """Return rows as the records have them. `is_logged`: they come from the log, not from a query."""
+        """Return rows in the form that records have. `is_logged` is True if the rows come from the log, not from a
+        query.
+        """
         made = [
             self._told(column, given, is_logged=is_logged)
             for column, given in zip(self.columns, values.flatten(), strict=True)
@@ -67,7 +71,7 @@ class DebeziumBinlogTable(BinlogTable):
                 fix="Mend the row, or leave the column out by column.exclude.list.",
             ) from error
         if array.null_count and column.not_null:
-            # A zero date; a column that is NOT NULL holds no other value that is none.
+            # This is a zero date: a column that is NOT NULL holds no other value that comes as null.
             absent = pa.array([column.kind.absent], array.type)[0]
             array = pc.if_else(array.is_null(), absent, array)
         return array
@@ -89,7 +93,7 @@ class DebeziumBinlogTables(BinlogTables):
         self._rules_of_columns = rules
 
     def plan(self, name: TableName) -> BinlogTable:
-        """Return a table as it is now. NoTableError when it is not there; RetriableError: it is being altered."""
+        """Return a table as it is now. NoTableError: there is no such table; RetriableError: it is being altered."""
         table = super().plan(name)
         found = catalog_columns(self.database, name)
         if list(found) != [plan.name for plan in table.format.columns]:
@@ -103,7 +107,7 @@ class DebeziumBinlogTables(BinlogTables):
     def plan_told(self, now: BinlogTable, mapped: TableMap) -> BinlogTable:
         """Return a table with the columns that it had in the log, which `mapped.told` tells.
 
-        What the log leaves out (defaults, and how a type is written) is as it is now.
+        Facts that the log leaves out (defaults, and how a type is written) are the present ones.
         """
         table = super().plan_told(now, mapped)
         found = catalog_columns(self.database, now.name)

@@ -24,7 +24,8 @@ def reader_config(config: DebeziumBinlogConfig, tables: str = "") -> JdbcTaskCon
     host = f"[{config.hostname}]" if ":" in config.hostname else config.hostname
     given = {
         **shared_settings(config, tables),
-        # Some statements need a database, which tables of all others are read beside: one that every user sees.
+        # Some statements need a database to be chosen. It is one that every user sees; tables of all others are read
+        # from it.
         "connection.url": f"jdbc:{config.connector}://{host}:{config.port}/information_schema", "catalog.pattern": "%",
         **{f"connection.{name}": value for name, value in _encryption(config).items() if value},
         "table.include.list": ",".join(included_tables(config, config.database_include or config.database_whitelist)),
@@ -32,7 +33,7 @@ def reader_config(config: DebeziumBinlogConfig, tables: str = "") -> JdbcTaskCon
             [*excluded_tables(config, config.database_exclude or config.database_blacklist), _BUILT_IN]
         ),
         "snapshot.mode": snapshot_mode(config, config.snapshot_mode),
-        # The form in which values lose nothing before they become Debezium's.
+        # In this form values lose nothing before they get Debezium's form.
         "zero.date.handling": "null", "bigint.unsigned.handling.mode": "precise",
         "time.precision.mode": "microseconds",
     }  # fmt: skip
@@ -41,7 +42,7 @@ def reader_config(config: DebeziumBinlogConfig, tables: str = "") -> JdbcTaskCon
 
 
 def chosen_databases(config: DebeziumBinlogConfig) -> Callable[[str], bool]:
-    """Return what tells by its name if a database is one whose tables are read."""
+    """Return a function that tells by a database's name if its tables are read."""
     wanted, unwanted = (
         [compile_pattern(f"(?i){pattern}") for pattern in patterns]
         for patterns in (

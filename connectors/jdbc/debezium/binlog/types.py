@@ -1,4 +1,4 @@
-"""Tells which kind of value a type of MySQL or MariaDB is to Debezium. Pure."""
+"""Tells as which kind of value Debezium shows a type of MySQL or MariaDB. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MADE: Final[Mapping[str, _Make]] = MappingProxyType(
 
 
 def kind_of(declared: DeclaredType, handling: Handling) -> BinlogKind:
-    """Return the kind of a type; one that is not known here comes as the text that a query gives."""
+    """Return the kind of a type. An unknown type comes as the text that a query gives."""
     if declared.name == "bigint":
         return numbers.unsigned_bigint(handling.unsigned) if declared.unsigned else whole(s.INT64)
     if declared.name in _WHOLE:
@@ -63,6 +63,6 @@ def kind_of(declared: DeclaredType, handling: Handling) -> BinlogKind:
 
 
 def text_column(declared: DeclaredType, kind: BinlogKind) -> TextColumn:
-    """Return what the rules for columns ask of a type, whose values have this kind."""
+    """Return the facts about a type that the rules for columns need. `kind` is the kind of its values."""
     is_text = declared.name in {*TEXTS, "enum", "set"}
     return TextColumn(is_text, declared.size, comes_as_text=kind.schema.type is s.Type.STRING)

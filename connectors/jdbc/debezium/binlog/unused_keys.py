@@ -1,4 +1,4 @@
-"""The answers to keys of Debezium's MySQL and MariaDB connectors that nothing here acts upon. Values only."""
+"""Holds the answers to keys of Debezium's MySQL and MariaDB connectors that have no effect here. Values only."""
 
 from __future__ import annotations
 

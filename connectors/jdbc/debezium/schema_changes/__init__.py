@@ -1,1 +1,3 @@
-"""Tells statements that change databases and tables of MySQL and MariaDB, as Debezium's schema changes topic."""
+"""Makes records of statements that change databases and tables of MySQL and MariaDB, as Debezium's schema changes
+topic.
+"""

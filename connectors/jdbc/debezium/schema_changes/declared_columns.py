@@ -43,7 +43,7 @@ _MORE_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "NCHAR": _NATIONAL, "NATIONAL": _NATIONAL, "NATIONAL CHAR": ("varying",), "NATIONAL CHARACTER": ("varying",),
     }
 )  # fmt: skip
-"""What may follow the words of a type, as a part of its name."""
+"""The words that may follow a type's first word as a part of its name."""
 _NOW: Final = frozenset({"current_timestamp", "now", "localtime", "localtimestamp"})
 _EPOCH: Final = "1970-01-01 00:00:00"
 _SHORT_CHARSETS: Final = {"ascii": "latin1", "unicode": "ucs2", "byte": "binary"}
@@ -51,10 +51,10 @@ _SHORT_CHARSETS: Final = {"ascii": "latin1", "unicode": "ucs2", "byte": "binary"
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
-    """Holds a column as a statement declares it. `members`: of ENUM and SET, with their quotes.
+    """Holds a column as a statement declares it. `members` are those of ENUM and SET, with their quotes.
 
-    `is_generated`: the server gives it a value where a row has none, or at each update; `is_key`, `is_unique`:
-    it is a key alone.
+    With `is_generated` the server sets the value if a row has none, or at each update. With `is_key` or `is_unique` the
+    column alone is the primary or a unique key.
     """
 
     name: str
@@ -77,12 +77,12 @@ class DeclaredColumn:
         return self.jdbc_type in _TEXTS
 
     def in_charset(self, charset: str | None) -> DeclaredColumn:
-        """Return the column in a character set, where it is text that names none."""
+        """Return the column in a character set if it holds text and its definition names none."""
         return replace(self, charset=charset) if self.has_charset and self.charset is None else self
 
 
 def declared_column(found: Sequence[Token]) -> DeclaredColumn:
-    """Return the column of a definition. NotUnderstoodError: it ends too early."""
+    """Return the column of a definition. NotUnderstoodError: the definition ends too early."""
     reader = Reader(found)
     name = reader.name()
     column = _typed(name, reader)
@@ -116,7 +116,7 @@ def _typed(name: str, reader: Reader) -> DeclaredColumn:
 
 
 def _with_attribute(column: DeclaredColumn, reader: Reader) -> DeclaredColumn:
-    """Return the column with what the next words say of it."""
+    """Return the column with the attribute that the next words name."""
     found = _with_rule(column, reader) or _with_charset(column, reader)
     if found is not None:
         return found
@@ -125,7 +125,7 @@ def _with_attribute(column: DeclaredColumn, reader: Reader) -> DeclaredColumn:
     if reader.skip("comment"):
         return replace(column, comment=reader.next().text)
     if reader.rest[0] == Token(Kind.MARK, "("):
-        # An expression: words within it are no attributes.
+        # This is an expression: words within it are no attributes.
         reader.enclosed()
     else:
         reader.next()
@@ -133,7 +133,7 @@ def _with_attribute(column: DeclaredColumn, reader: Reader) -> DeclaredColumn:
 
 
 def _with_rule(column: DeclaredColumn, reader: Reader) -> DeclaredColumn | None:
-    """Return the column with what the next words say of its values; None: nothing."""
+    """Return the column with what the next words say about its values; None: they say nothing about these."""
     if reader.skip("not", "null"):
         return replace(column, is_optional=False)
     if reader.skip("unique"):
@@ -150,7 +150,7 @@ def _with_rule(column: DeclaredColumn, reader: Reader) -> DeclaredColumn | None:
 
 
 def _with_charset(column: DeclaredColumn, reader: Reader) -> DeclaredColumn | None:
-    """Return the column with the character set that is next; None: none is."""
+    """Return the column with the character set that is named next; None: none is named."""
     if reader.skip("character", "set") or reader.skip("charset") or reader.skip("char", "set"):
         return replace(column, charset=reader.next().text) if column.has_charset else column
     if reader.skip("collate"):
@@ -162,7 +162,7 @@ def _with_charset(column: DeclaredColumn, reader: Reader) -> DeclaredColumn | No
 
 
 def charset_of(collation: str) -> str | None:
-    """Return the character set that a collation is named after; None: it is of several."""
+    """Return the character set that a collation is named after; None: the collation is for several."""
     return None if collation.lower().startswith("uca1400_") else collation.partition("_")[0]
 
 

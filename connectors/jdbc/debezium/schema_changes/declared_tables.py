@@ -1,6 +1,6 @@
 """Reads which columns CREATE TABLE gives a table, and what ALTER TABLE makes of them. Pure.
 
-A table may be known as it is later than the statement: an action that is done already changes nothing.
+A table may be known as it became after the statement. So an action that is already done changes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class DeclaredTable:
     comment: str | None = None
 
     def altered(self, rest: Sequence[Token], *, is_mariadb: bool) -> DeclaredTable:
-        """Return the table behind the parts of an ALTER TABLE. NotUnderstoodError: a part that is not known here."""
+        """Return the table as the parts of an ALTER TABLE leave it. NotUnderstoodError: a part is not known here."""
         table = self
         found = list(actions(rest, is_mariadb=is_mariadb))
         if any(isinstance(action, SetCharset) for action in found):
@@ -39,7 +39,7 @@ class DeclaredTable:
         return _with_key(table)
 
     def behind(self, action: Action) -> DeclaredTable:
-        """Return the table behind one part of an ALTER TABLE."""
+        """Return the table as one part of an ALTER TABLE leaves it."""
         match action:
             case Add(defined, after):
                 column = declared_column(list(defined.tokens))
@@ -67,12 +67,14 @@ class DeclaredTable:
         return self
 
     def _put(self, column: DeclaredColumn, old: str, after: str | None) -> DeclaredTable:
-        """Return the table with a column in the place of an old one, or behind another; empty: before all."""
+        """Return the table with a column in the place of `old`, or behind the column `after`; empty: before all
+        others.
+        """
         column = column.in_charset(self.charset)
         key = tuple(column.name if name.lower() == old.lower() else name for name in self.key)
         key = (column.name,) if column.is_key else key
         at = self._place(old)
-        # One that has the new name already was known as later statements left it.
+        # A column that already has the new name was known as later statements left it.
         before = [one.name.lower() for one in self.columns[:at]]
         gone = {old.lower(), column.name.lower()}
         if at is None or column.name.lower() in before:
@@ -91,7 +93,7 @@ class DeclaredTable:
 
 
 def created_table(reader: Reader, charset: str | None) -> DeclaredTable:
-    """Return the table of a CREATE TABLE, from the parenthesis on. `charset`: of its database.
+    """Return the table of a CREATE TABLE, from the parenthesis on. `charset` is its database's.
 
     NotUnderstoodError: it lists no columns.
     """
@@ -114,7 +116,7 @@ def created_table(reader: Reader, charset: str | None) -> DeclaredTable:
 
 
 def _unique(reader: Reader) -> tuple[str, ...]:
-    """Return the columns of [CONSTRAINT name] UNIQUE [KEY] name (...); empty where it is something else."""
+    """Return the columns of [CONSTRAINT name] UNIQUE [KEY] name (...); empty: the tokens are something else."""
     if reader.skip("constraint") and not reader.word("unique"):
         reader.next()
     if not reader.skip("unique"):
@@ -125,7 +127,7 @@ def _unique(reader: Reader) -> tuple[str, ...]:
 
 
 def _with_unique(table: DeclaredTable, uniques: Sequence[tuple[str, ...]]) -> DeclaredTable:
-    """Return the table with a unique key for its primary key, where it has none and the columns hold no NULL."""
+    """Return the table with a unique key as its primary key, if it has no primary key and the columns hold no NULL."""
     required = {column.name.lower() for column in table.columns if not column.is_optional}
     fit = [names for names in uniques if names and {name.lower() for name in names} <= required]
     return replace(table, key=fit[0]) if fit and not table.key else table
@@ -136,7 +138,7 @@ def _is_comment(part: Sequence[Token]) -> bool:
 
 
 def _with_key(table: DeclaredTable) -> DeclaredTable:
-    """Return the table whose key columns hold no NULL."""
+    """Return the table with the columns of its key declared NOT NULL."""
     names = {name.lower() for name in table.key}
     columns = tuple(replace(c, is_optional=c.is_optional and c.name.lower() not in names) for c in table.columns)
     return replace(table, columns=columns)

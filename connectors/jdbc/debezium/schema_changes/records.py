@@ -1,6 +1,6 @@
 """Makes the records of the schema changes topic. Pure.
 
-Source of the form: the records that Debezium's MySQL connector 3.6 writes.
+Source of the format: the records that Debezium's MySQL connector 3.6 writes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CHANGE: Final = _versioned({"type": s.STRING, "id": s.STRING, "table": _TABLE},
 
 @dataclass(frozen=True)
 class SchemaChangeRecords:
-    """Makes the records of one connector. `tells_comments`: those of tables and columns are told."""
+    """Makes the records of one connector. With `tells_comments` records hold the comments of tables and columns."""
 
     topic: str
     connector: str
@@ -67,7 +67,9 @@ class SchemaChangeRecords:
         return _versioned(members, f"io.debezium.connector.{self.connector}.SchemaChangeValue")
 
     def batch(self, told: Sequence[ToldStatement], source: Mapping[str, object]) -> Batch | None:
-        """Return the records of statements; None: there are none. `source`: what is alike in their source blocks."""
+        """Return the records of statements; None: there are none. `source` holds the members that their source blocks
+        share.
+        """
         if not told:
             return None
         now_ms = time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""Tells a server's statements and tables to the schema changes topic. Owned by the reading thread."""
+"""Makes records of a server's statements and tables for the schema changes topic. Owned by the reading thread."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ _SERVER: Final = "SELECT @@global.character_set_server, @@global.collation_serve
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Says which statements are told. `captured`: the connector's own tables; `databases`: its own databases.
+    """Says which statements become records. `captured` selects the connector's own tables, and `databases` its
+    databases.
 
-    `only_tables`, `only_databases`: those alone are told, where these are set.
+    With `only_tables` or `only_databases` no statements about others become records.
     """
 
     captured: Callable[[TableName], bool]
@@ -55,7 +56,7 @@ class Scope:
     only_databases: bool = False
 
     def narrowed(self, told: ToldStatement) -> ToldStatement | None:
-        """Return a statement without the changes that are not told; None: it is not told."""
+        """Return a statement without the changes that do not become records; None: none of it does."""
         is_own = not told.schema or self.databases(told.schema)
         is_plain = not told.changes and told.tables is not None
         if told.schema in _BUILT_IN or (not is_own and (self.only_databases or is_plain)):
@@ -66,7 +67,7 @@ class Scope:
         return replace(told, changes=changes) if changes else None
 
     def reads(self, name: TableName) -> bool:
-        """Tell if a table is told when it is read first."""
+        """Tell if a first read makes a record of the table."""
         if self.only_tables:
             return self.captured(name)
         return not self.only_databases or self.databases(name.schema or "")
@@ -76,7 +77,7 @@ class SchemaChanges:
     """Makes the records of one connector while it reads one log."""
 
     def __init__(self, database: Database, records: SchemaChangeRecords, scope: Scope, name: str) -> None:
-        """Connects to nothing. `name`: the connector's name in the source block."""
+        """Connect to nothing. `name` is the connector's name in the source block."""
         self._database = database
         self._records = records
         self._scope = scope
@@ -85,7 +86,7 @@ class SchemaChanges:
         self._memory_of_log: TableMemory | None = None
 
     def of_snapshot(self, here: BinlogPosition) -> Batch | None:
-        """Return records of the databases and tables as they are: each is told as if it were made now."""
+        """Return records of the databases and tables as they are, as if statements made each of them now."""
         self._memory_of_log = self._new_memory()
         now_us = time.time_ns() // 1000
         source = {
@@ -95,10 +96,10 @@ class SchemaChanges:
         return self._records.batch(list(self._first_statements(self._memory_of_log)), source)
 
     def of_statement(self, event: Event, place: StatementPlace) -> Batch | None:
-        """Return records of a statement of the log; None: it changes no database or table that is told."""
+        """Return records of a statement of the log; None: it changes no database or table that becomes a record."""
         narrowed = map(self._scope.narrowed, told_statements(self._logged.of(event), self._memory))
         told = [one for one in narrowed if one is not None]
-        # A row's event tells its microseconds, and Debezium's of a statement does not.
+        # The event of a row has microseconds, but Debezium's record of a statement has none.
         ms = place.at_us // 1000
         source = {
             **self._constant, "snapshot": "false", "ts_ms": ms, "ts_us": ms * 1000,
@@ -127,7 +128,9 @@ class SchemaChanges:
         return {str(name): (str(charset), str(collation)) for name, charset, collation in found}
 
     def _first_statements(self, memory: TableMemory) -> Iterator[ToldStatement]:
-        """Yield what Debezium tells of its first read: old tables and databases go, and those of now come."""
+        """Yield the statements that Debezium tells of its first read: they drop the tables and databases and make them
+        anew.
+        """
         rows = self._database.rows(sa.text(_TABLES), "listing the tables of all databases")
         names = [name for row in rows if self._scope.reads(name := TableName(str(row[0]), str(row[1])))]
         charset, collation = self._server()

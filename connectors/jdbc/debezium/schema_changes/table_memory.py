@@ -9,7 +9,7 @@ from connectors.jdbc.log.ddl.tokens import NotUnderstoodError, Token
 from connectors.jdbc.settings.table_choice import TableName
 
 Ask = Callable[[TableName], DeclaredTable | None]
-"""Tells a table as the server has it now; None: it has none."""
+"""Returns a table as the server has it now; None: there is no such table."""
 
 
 class TableMemory:
@@ -19,7 +19,9 @@ class TableMemory:
     """
 
     def __init__(self, ask: Ask, charsets: Mapping[str, str], charset: str) -> None:
-        """`charsets`: of databases; `charset`: of those that are made without one."""
+        """Take what asks the server. `charsets` are those of databases; `charset` is for databases that are made
+        without one.
+        """
         self._ask = ask
         self._charsets = dict(charsets)
         self._charset = charset
@@ -36,9 +38,9 @@ class TableMemory:
         return self._charsets.get(schema, self._charset)
 
     def has_other(self, name: TableName, made: DeclaredTable | None) -> bool:
-        """Tell if a table is there that has other columns than these: IF NOT EXISTS leaves it as it is.
+        """Tell if a table exists with other columns than these: IF NOT EXISTS leaves it as it is.
 
-        One that was never seen may have been made by this very statement.
+        A table that was never seen may have been made by this very statement.
         """
         seen = self._tables.get(name)
         now = self.known(name) if seen is None else seen
@@ -47,7 +49,7 @@ class TableMemory:
         return seen is not None or [c.name for c in now.columns] != [c.name for c in made.columns]
 
     def put(self, name: TableName, table: DeclaredTable | None) -> None:
-        """Take a table as it is from now on."""
+        """Remember a table as it is from now on."""
         self._tables[name] = table
 
     def drop(self, name: TableName) -> None:
@@ -55,7 +57,7 @@ class TableMemory:
         self._tables[name] = None
 
     def renamed(self, old: TableName, new: TableName) -> DeclaredTable | None:
-        """Give a table another name."""
+        """Give a table another name, and return it; None: it is not known."""
         table = self.known(old) or self.known(new)
         self._tables[old], self._tables[new] = None, table
         return table
@@ -70,7 +72,7 @@ class TableMemory:
             try:
                 made = before.altered(rest, is_mariadb=is_mariadb)
             except NotUnderstoodError:
-                # The server knows what it did.
+                # The parts are not understood, so the server is asked for the result.
                 made = self._ask(new)
         if new != old:
             self._tables[old] = None
@@ -82,7 +84,7 @@ class TableMemory:
         self._charsets[name] = table_charset(options) or self._charset
 
     def alter_database(self, name: str, options: Sequence[Token]) -> None:
-        """Take what ALTER DATABASE says of it."""
+        """Take what ALTER DATABASE says of a database."""
         self._charsets[name] = table_charset(options) or self.charset(name)
 
     def drop_database(self, name: str) -> None:

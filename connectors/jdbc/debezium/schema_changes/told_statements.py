@@ -1,7 +1,7 @@
 """Reads what a statement changes, by its text and what is known of the tables before it. Pure.
 
-Source: records that Debezium's MySQL connector 3.6 wrote of such statements. It tells those of databases, tables and
-indexes; views, routines, triggers, users and TRUNCATE are none of them.
+Source: records that Debezium's MySQL connector 3.6 wrote of such statements. It records statements on databases, tables
+and indexes, but not on views, routines, triggers, users, and no TRUNCATE.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KINDS_OF_INDEX: Final = ("unique", "fulltext", "spatial", "online", "offline")
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """Tells what became of one table. `table`: as it is behind the statement; None: it is gone, or not known."""
+    """Tells what became of one table. `table` is the table behind the statement; None: it is gone, or not known."""
 
     type: str
     name: TableName
@@ -37,7 +37,9 @@ class TableChange:
 
 @dataclass(frozen=True, slots=True)
 class ToldStatement:
-    """Holds one statement as a record tells it. `tables`: the names in the source block; None: it is of a database."""
+    """Holds one statement as a record tells it. `tables` are the names in the source block; None: it is on a
+    database.
+    """
 
     schema: str
     text: str
@@ -78,7 +80,7 @@ class _Reading:
         return self._text(0, len(self.placed))
 
     def _text(self, begin: int, end: int) -> str:
-        """Return the text of some tokens as it is written."""
+        """Return the text of some tokens as the statement has it."""
         found = self.placed[begin:end]
         return self.statement.text[found[0].begin : found[-1].end] if found else ""
 
@@ -86,7 +88,7 @@ class _Reading:
         return len(self.placed) - len(reader.rest)
 
     def _plain(self) -> list[ToldStatement]:
-        """Return a statement that changes no table's columns: it is told of the session's database."""
+        """Return a statement that changes no table's columns; the record names the session's database."""
         return [ToldStatement(self.statement.schema, self._whole())]
 
     def _of_database(self, reader: Reader, *, drops: bool = False) -> list[ToldStatement]:
@@ -195,9 +197,10 @@ class _Reading:
 
 
 def told_statements(statement: Statement, memory: TableMemory) -> list[ToldStatement]:
-    """Return what a statement is told as, and let the memory follow it; nothing where it changes no database or table.
+    """Return the records' statements for a statement, and let the memory follow it; none if no database or table
+    changes.
 
-    It never raises: a statement that is not understood is told by its text.
+    It never raises: the record of a statement that is not understood holds its text only.
     """
     try:
         return _Reading(statement, memory).told()

@@ -1,4 +1,4 @@
-"""Reads the keys of Debezium's rules for columns, and tells those that are none. No driver, no I/O."""
+"""Reads the keys of Debezium's rules for columns, and reports malformed ones. No driver, no I/O."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TRUNCATED: Final = re.compile(r"column\.truncate\.to\.(\d+)\.chars")
 MASKED: Final = re.compile(r"column\.mask\.with\.(\d+)\.chars")
 HASHED: Final = re.compile(r"column\.mask\.hash\.(v2\.)?([^.]+)\.with\.salt\.(.+)")
 PREFIXES: Final = ("column.mask.", "column.truncate.to.")
-"""The beginnings of the keys that are answered here."""
+"""The beginnings of the keys that this module reads."""
 MASK_CHARS_MAX: Final = 65_535
 """A mask stands in every row, so that one of millions of characters would take the memory of all tasks of its host."""
 TRUNCATED_CHARS_MAX: Final = 2**31 - 1
-"""Java's int ends there, and with it what Debezium takes."""
+"""The largest int of Java, and so the largest length that Debezium accepts."""
 KEY: Final = re.compile(r"\s*([^\s:]+)\s*:\s*([^:\s]+)\s*")
 """Matches tables and the columns of their record key, in message.key.columns."""
 
@@ -30,7 +30,7 @@ def patterns(value: str) -> Sequence[str]:
 
 
 def hash_named(name: str) -> Callable[[bytes], hashlib._Hash] | None:
-    """Return the constructor of a digest by Java's name of it; None: it is not known."""
+    """Return the constructor of a digest by the digest's name in Java; None: it is not known."""
     own = name.lower().replace("sha3-", "sha3_").replace("sha-", "sha").replace("/", "_")
     if own not in hashlib.algorithms_available or own.startswith("shake"):
         return None
@@ -38,7 +38,7 @@ def hash_named(name: str) -> Callable[[bytes], hashlib._Hash] | None:
 
 
 def column_problems(given: Mapping[str, str]) -> Iterator[ConfigProblem]:
-    """Yield the keys that name no rule, algorithm or pattern that is known."""
+    """Yield a problem for each key that names an unknown rule or algorithm, or a wrong pattern."""
     for name, value in given.items():
         if name.startswith(PREFIXES):
             yield from _rule_problems(name, value)
@@ -82,7 +82,7 @@ def _length_problems(name: str) -> Iterator[ConfigProblem]:
 
 
 def _is_above(digits: str, most: int) -> bool:
-    """Tell if a number is larger, by as few digits as that takes: Python reads none of more than 4300."""
+    """Tell if a number is larger than `most`. Few digits are read, as Python refuses more than 4300."""
     own = digits.lstrip("0")
     return len(own) > len(str(most)) or int(own or "0") > most
 

@@ -24,10 +24,10 @@ _SHORT_BYTES = 0xFFFF
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """Describes a column by what the rules ask.
+    """Describes a column by the facts that the rules need.
 
-    `is_text`: to JDBC, so that it may be masked. `length`: the most characters it holds; None: there is no limit.
-    `comes_as_text`: the events hold texts, so that they may be cut off.
+    With `is_text` JDBC takes it for text, so that it may be masked. `length` is the most characters that it holds;
+    None: there is no limit. With `comes_as_text` events hold texts, so that these may be cut off.
     """
 
     is_text: bool
@@ -37,7 +37,7 @@ class TextColumn:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """Names the columns that one key changes, and what it makes of one of them."""
+    """Holds the columns that one key of the settings changes, and the change."""
 
     chosen: Sequence[str]
     change: Callable[[TextColumn], ColumnChange | None]
@@ -47,7 +47,7 @@ class _Rule:
 
 
 class ColumnRules:
-    """Holds what the settings of one connector say of its columns."""
+    """Holds the rules for columns that the settings of one connector have."""
 
     def __init__(self, given: Mapping[str, str], left_out: Callable[[str], bool]) -> None:
         """Read the rules of the settings `given`. `left_out` tells by a column's full name that no record holds it."""
@@ -56,12 +56,14 @@ class ColumnRules:
         self._keys = [*_keys(given.get("message.key.columns", ""))]
 
     def change(self, name: str, column: TextColumn) -> ColumnChange | None:
-        """Return how the events show a column, by its full name; None: as it is."""
+        """Return the change of a column, by its full name; None: events show it as it is."""
         # The first rule that names it counts: Debezium cuts off before it masks.
         return next((rule.change(column) for _, rule in self._rules if rule.matches(name)), None)
 
     def key_of(self, table: str, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns of a table's record key, as the setting lists them; none: it has its own key."""
+        """Return the columns of a table's record key as message.key.columns lists them; empty: the table's own key
+        counts.
+        """
         wanted = [compile_pattern(f"(?i){tables}\\.{column}") for tables, column in self._keys]
         found = (name for pattern in wanted for name in columns if pattern.fullmatch(f"{table}.{name}"))
         return tuple(dict.fromkeys(found))
@@ -125,7 +127,7 @@ def _hashed(algorithm: str, salt: str, column: TextColumn, *, serialized: bool) 
 
 
 def _serialized(text: str) -> bytes:
-    """Return a text as Java's ObjectOutputStream writes it, which version 1 of the hash is of."""
+    """Return a text as Java's ObjectOutputStream writes it; version 1 of the hash is made of that."""
     octets = _modified_utf8(text)
     if len(octets) > _SHORT_BYTES:
         return _LONG_TEXT + struct.pack(">Q", len(octets)) + octets
@@ -133,6 +135,6 @@ def _serialized(text: str) -> bytes:
 
 
 def _modified_utf8(text: str) -> bytes:
-    """Return UTF-8 as Java has it: surrogates of their own, and a zero as two bytes."""
+    """Return a text in Java's modified UTF-8: each surrogate is coded alone, and a zero has two bytes."""
     units = struct.unpack(f">{len(text.encode('utf-16-be')) // 2}H", text.encode("utf-16-be"))
     return "".join(map(chr, units)).encode("utf-8", "surrogatepass").replace(b"\0", b"\xc0\x80")

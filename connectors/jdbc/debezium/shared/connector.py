@@ -1,4 +1,4 @@
-"""Plans the one task of a Debezium connector over the reader of mode=log, whichever server's log that reads."""
+"""Plans the one task of a Debezium connector, which runs the reader of mode=log of whichever server."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ class DebeziumConnector(Generic[Settings]):
     """Plans the one task, and connects only in `check` and `task_configs`."""
 
     def __init__(self, config: Settings, reader_config: ReaderConfig[Settings], open_log: OpensLogOf[Settings]) -> None:
-        """`reader_config`: translates settings and the task's tables for the reader; `open_log`: opens the log."""
+        """Take the settings. `reader_config` translates them and the task's tables for the reader; `open_log` opens the
+        log.
+        """
         self._config = config
         self._reader_config = reader_config
         self._open_log = open_log
 
     def check(self, deadline: Deadline) -> Sequence[str]:
-        """Connect; see that server, tables and what the log needs are as reading needs them."""
+        """Connect; check that the server, its tables and its log are as reading needs them."""
         with by_own_keys():
             return self._reader.check(deadline)
 
@@ -45,7 +47,7 @@ class DebeziumConnector(Generic[Settings]):
         return [{**self._config.originals, "tables": planned["tables"]}]
 
     def alter_offsets(self, positions: Sequence[SourcePosition]) -> AlteredOffsets:
-        """Refuse offsets that reading the log could not go on from."""
+        """Refuse offsets from which reading the log could not go on."""
         return self._reader.alter_offsets(positions)
 
     def task(self, config: Mapping[str, str]) -> JdbcLogTask:

@@ -24,7 +24,7 @@ class FileSignals:
         self._next_s = 0.0
 
     def __call__(self) -> Sequence[Signal]:
-        """Return the signals that the file has got, when it is time to look, and empty it.
+        """Return the signals in the file, if it is time to look, and empty the file.
 
         ConfigError: the path leads to a file that no configuration may name.
         """

@@ -1,4 +1,4 @@
-"""Holds what the `*.handling.mode` keys and time.precision.mode say of values. Values only."""
+"""Holds the values of the `*.handling.mode` keys and of time.precision.mode. Values only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BINARY_MODES: Final = ("bytes", "base64", "base64-url-safe", "hex")
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """Tells how values of the types that have several forms are told."""
+    """Names the form of values for each type that has several forms."""
 
     decimals: str = "precise"
     times: TimePrecision = TimePrecision.ADAPTIVE

@@ -17,7 +17,9 @@ class EventHeaders:
     """Makes the headers of one run of one task."""
 
     def __init__(self, connector: str, prefix: str, run_id: str, *, extended: bool) -> None:
-        """`connector`: its name; `extended`: whether connector and task are named."""
+        """Take what the headers name. `connector` is the connector's name. With `extended`, headers name connector and
+        task.
+        """
         named = {
             "connectorLogicalName": prefix, "taskId": "0", "connectorName": connector, "runId": run_id,
         }  # fmt: skip
@@ -26,7 +28,7 @@ class EventHeaders:
         )
 
     def __call__(self, size: int, moves: Mapping[int, OtherKey]) -> Sequence[Sequence[Header]]:
-        """Return the headers of so many events."""
+        """Return the headers of `size` events. `moves` holds the other key of events whose row changed its key."""
         headers: list[Sequence[Header]] = [self._context] * size
         for event, moved in moves.items():
             name = _OLD_KEY if moved.is_old else _NEW_KEY

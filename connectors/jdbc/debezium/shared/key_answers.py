@@ -84,7 +84,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType(
         "internal.snapshot.scan.all.columns.force": TUNING,
     }
 )
-"""Keys that are taken, each with why it changes nothing; in lower case."""
+"""The keys that are accepted, each with the reason why it changes nothing; in lower case."""
 
 REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -100,7 +100,7 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
         "sourceinfo.struct.maker": "the source block is that of Debezium 2 and 3; leave it out",
     }
 )
-"""Keys that are not taken, each with what to do; a value that asks for what is done anyway is taken."""
+"""The keys that are not accepted, each with the fix. A value that asks for what is done anyway is accepted."""
 
 HARMLESS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -112,13 +112,13 @@ HARMLESS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         ),
     }
 )
-"""Values of refused keys that ask for what is done anyway; an empty one always does."""
+"""The values of refused keys that are accepted, as they ask for what is done anyway. An empty value always is."""
 
 _FOREIGN_PREFIXES: Final = (
     "database.", "driver.", "signal.", "notification.", "schema.history.", "database.history.", "internal.",
     "openlineage.", "incremental.",
 )  # fmt: skip
-"""Beginnings of keys that Debezium passes on to its drivers and clients."""
+"""The beginnings of keys that Debezium passes on to its drivers and clients."""
 
 
 OF_JAVA: Final = "it is a setting of a driver or a client of Java's, and none runs here"
@@ -129,13 +129,15 @@ _OF_JAVA: Final = re.compile(
 
 
 def is_for_java(name: str) -> bool:
-    """Tell if Debezium passes a key on to a driver, whose names have capitals, or to a client of its own."""
+    """Tell if Debezium passes a key on to a driver, whose keys have capitals, or to one of its own clients."""
     return _OF_JAVA.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
 class KeyAnswers:
-    """Holds the answers of one connector; what is not named here is a setting that works, or no key of Debezium."""
+    """Holds the answers of one connector. A key that is not named here is a setting that works, or none of
+    Debezium's.
+    """
 
     without_effect: Mapping[str, str]
     refused: Mapping[str, str]
@@ -147,14 +149,14 @@ class KeyAnswers:
         return is_answered or name.startswith(_FOREIGN_PREFIXES)
 
     def notes(self, given: Mapping[str, str]) -> Iterator[ConfigProblem]:
-        """Yield the keys that are taken and change nothing, each with why."""
+        """Yield the keys that are accepted and change nothing, each with the reason."""
         for name in given:
             why = self.without_effect.get(name.lower())
             if why is not None:
                 yield ConfigProblem(name, f"{name} changes nothing here: {why}.")
 
     def problems(self, given: Mapping[str, str]) -> Iterator[ConfigProblem]:
-        """Yield the keys that are not taken, each with what to do."""
+        """Yield the keys that are not accepted, each with the fix."""
         for name, value in given.items():
             found = self.refused.get(name)
             if found is not None and value.strip() and value.strip() not in self.harmless.get(name, ()):

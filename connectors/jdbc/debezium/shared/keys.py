@@ -21,7 +21,7 @@ from connectors.jdbc.settings.log_keys import OPERATIONS
 
 CONNECTION, TABLES, LOG, TYPES = "Connection", "Tables", "Log", "Types"
 SELECTS = "snapshot.select.statement.overrides."
-"""The key that holds a table's query begins so."""
+"""The beginning of a key that holds a table's query."""
 _ADJUSTMENTS = ("none", "avro", "avro_unicode")
 
 
@@ -212,18 +212,18 @@ class SignalKeys(ConnectorConfig):
 
 
 SIGNAL_CLIENT = "signal.consumer."
-"""Settings of the consumer of signals begin so."""
+"""The beginning of the keys for the consumer of signals."""
 
 
 class DebeziumConfig(SignalKeys, FlowKeys, EventKeys, ServerKeys):
     """Declares what all of Debezium's connectors have in common."""
 
     answers: ClassVar[KeyAnswers]
-    """These are what is told of keys that nothing here acts upon."""
+    """The answers to keys that have no effect here."""
     families = (*PREFIXES, SELECTS, SIGNAL_CLIENT)
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Yield the keys that are taken and change nothing."""
+        """Yield the keys that are accepted and change nothing."""
         yield from self.answers.notes(self.originals)
         declared = {definition.name for definition in self.definitions()}
         for name in sorted(self.originals.keys() - declared):
@@ -258,13 +258,13 @@ class DebeziumConfig(SignalKeys, FlowKeys, EventKeys, ServerKeys):
 
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Yield keys that are none of Debezium's; what it passes on to its drivers is."""
+        """Yield the keys that are not Debezium's. Those that it passes on to its drivers are Debezium's."""
         yield from super().unknown_keys(
             name for name in properties if not (cls.answers.know(name) or name.startswith(cls.families))
         )
 
 
 class TaskKeys(ConnectorConfig):
-    """Declares what the connector tells its one task beside its own settings."""
+    """Declares the settings that the connector adds to its own for its one task."""
 
     tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)

@@ -14,7 +14,7 @@ _NOT_IN_AVRO = re.compile(r"[^a-zA-Z0-9_.]")
 
 
 def name_problems(config: DebeziumConfig) -> Iterator[ConfigProblem]:
-    """Yield what is wrong with topic.prefix, and values that are not known here."""
+    """Yield problems of topic.prefix, and values that are not known here."""
     if not config.prefix:
         yield ConfigProblem("topic.prefix", "topic.prefix names topics, schemas and offsets: give it.")
     elif re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", config.prefix) is None:
@@ -41,9 +41,9 @@ def name_problems(config: DebeziumConfig) -> Iterator[ConfigProblem]:
 
 
 def list_problems(given: Mapping[str, str], group: str) -> Iterator[ConfigProblem]:
-    """Yield lists that exclude each other, and patterns that are none.
+    """Yield lists that exclude each other, and malformed patterns.
 
-    `group`: what holds tables by Debezium's name.
+    `group` is Debezium's word for what holds tables.
     """
     for kind in ("table", group, "column"):
         for one, other in (

@@ -20,7 +20,8 @@ _POLL_S: Final = 0.01
 class TopicSignals:
     """Reads one topic now and then. Owned by the reading thread.
 
-    Its place is in the connector's offset, with what its signals made of the tables to be read: so each counts once.
+    The place in the topic is stored in the connector's offset, together with the tables that its signals ask for, so
+    that each signal counts once.
     """
 
     def __init__(self, open_: Callable[[], TopicRecords], topic: str, prefix: str, interval_s: float) -> None:
@@ -34,7 +35,7 @@ class TopicSignals:
         self._next_s = 0.0
 
     def __call__(self, topic_offset: int | None) -> Found:
-        """Return the signals that have come, when it is time to look. `topic_offset`: where to go on; None: the end.
+        """Return the signals that have come, if it is time to look. Go on at `topic_offset`; None: at the topic's end.
 
         ConfigError: a setting of the client is not allowed.
         """
@@ -60,7 +61,7 @@ class TopicSignals:
 
     def _signals(self, found: Sequence[TopicRecord]) -> Iterator[Signal]:
         for record in found:
-            # A topic may be several connectors'.
+            # Several connectors may share a topic.
             if record.key != self._prefix.encode() or record.value is None:
                 continue
             try:

@@ -1,4 +1,4 @@
-"""Translates what Debezium's connectors share for the reader of mode=log, and its problems as Debezium's. Pure."""
+"""Translates settings that Debezium's connectors share for the reader of mode=log, and its problems back. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EVERY_TABLE: Final = "(?s:.*)"
 
 
 def shared_settings(config: DebeziumConfig, tables: str) -> dict[str, str]:
-    """Return those of the reader's settings that all of Debezium's connectors say alike."""
+    """Return the reader's settings that all of Debezium's connectors translate alike."""
     return {
         "connection.user": config.user, "connection.password": config.password.get_secret_value(),
         "mode": "log", "topic.prefix": config.prefix, "heartbeat.interval.ms": str(config.heartbeat_interval_ms),
@@ -49,7 +49,7 @@ def shared_settings(config: DebeziumConfig, tables: str) -> dict[str, str]:
 
 
 def snapshot_mode(config: DebeziumConfig, name: str) -> str:
-    """Return the reader's name of a snapshot.mode that is not the reader's own."""
+    """Return the reader's name for a snapshot.mode of Debezium."""
     if name != "configuration_based":
         return _SNAPSHOT_MODES.get(name, name)
     if config.snapshots_data:
@@ -58,7 +58,7 @@ def snapshot_mode(config: DebeziumConfig, name: str) -> str:
 
 
 def reading_options(config: DebeziumConfig, headers: Headers, session: LogSession) -> ReadingOptions:
-    """Return what the reader does beside what its own settings say. `headers`: of the events."""
+    """Return the options that the reader has beside its settings. `headers` makes the events' headers."""
     firsts = [compile_pattern(f"(?i){pattern}") for pattern in config.snapshot_includes]
     return ReadingOptions(
         headers,
@@ -74,7 +74,7 @@ def reading_options(config: DebeziumConfig, headers: Headers, session: LogSessio
 
 
 def _signals(config: DebeziumConfig, session: LogSession) -> FindsSignals:
-    """Return what finds signals in the file and in the topic, as signal.enabled.channels says."""
+    """Return a function that finds signals in the file and in the topic, as signal.enabled.channels says."""
     interval_s = config.signal_poll_interval_ms / 1000
     of_file: Callable[[], Sequence[Signal]] = tuple
     of_topic: FindsSignals = none_found
@@ -93,7 +93,7 @@ def _signals(config: DebeziumConfig, session: LogSession) -> FindsSignals:
 
 
 def _by_key_of_brokers(open_: Callable[[], TopicRecords]) -> TopicRecords:
-    """Open the topic of signals. ConfigError tells what is wrong with its brokers by the key that names them."""
+    """Open the topic of signals. ConfigError: its brokers are wrong; the error is on the key that names them."""
     try:
         return open_()
     except ConfigError as error:
@@ -112,7 +112,7 @@ def _signal_table(config: DebeziumConfig) -> TableName | None:
 def included_tables(config: EventKeys, groups: Sequence[str]) -> Sequence[str]:
     """Return the reader's patterns of tables that are read. They match whole names in any case, as in Debezium.
 
-    `groups`: patterns of schemas or databases; a table must be in one of them, too.
+    `groups` are patterns of schemas or databases; a table must be in one of these, too.
     """
     tables = config.table_include or config.table_whitelist or (_EVERY_TABLE,)
     in_group = rf"(?=(?i:{'|'.join(groups)})\.[^.]*$)" if groups else ""
@@ -120,13 +120,15 @@ def included_tables(config: EventKeys, groups: Sequence[str]) -> Sequence[str]:
 
 
 def excluded_tables(config: EventKeys, groups: Sequence[str]) -> Sequence[str]:
-    """Return the reader's patterns of tables that are not read. `groups`: patterns of such schemas or databases."""
+    """Return the reader's patterns of tables that are not read. `groups` are patterns of schemas or databases that are
+    not read.
+    """
     tables = config.table_exclude or config.table_blacklist
     return [*(f"(?i:{pattern})" for pattern in tables), *(rf"(?i:{pattern})\.[^.]*" for pattern in groups)]
 
 
 def columns_left_out(config: EventKeys) -> Callable[[str], bool]:
-    """Return what tells by a column's full name that no record holds it."""
+    """Return a function that tells by a column's full name if no record holds it."""
     wanted, unwanted = (
         [compile_pattern(f"(?i){pattern}") for pattern in patterns]
         for patterns in (
@@ -143,7 +145,7 @@ def columns_left_out(config: EventKeys) -> Callable[[str], bool]:
 
 @contextmanager
 def by_own_keys() -> Iterator[None]:
-    """Tell by Debezium's keys what the reader refuses."""
+    """Raise the reader's problems, found within the block, on Debezium's keys."""
     try:
         yield
     except ConfigError as error:
