@@ -1,4 +1,4 @@
-"""Pages over a stream of Arrow columns, for readers that fetch Arrow: nothing is made per row."""
+"""Cuts a stream of Arrow columns into pages, for readers that fetch Arrow. It makes no Python object per row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Columns = Sequence[pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class ArrowRow(Sequence[Any]):
-    """One row of columns; a value is made when it is asked for."""
+    """Gives one row of columns; a value is made when it is asked for."""
 
     columns: Columns
     row: int
@@ -39,7 +39,9 @@ class ArrowPages:
         close: Callable[[], None],
         bad: Mapping[int, BadCell] | None = None,
     ) -> None:
-        """`bad`: rows of the last chunk that `chunks` gave whose values do not fit; they are null there."""
+        """Take the stream. `bad` holds the rows of the chunk given last whose values do not fit; they are null in the
+        chunk.
+        """
         self._chunks = chunks
         self._bad = {} if bad is None else bad
         self._rules = rules

@@ -1,4 +1,4 @@
-"""One connection to the database: opens it, reads pages, asks the catalog. Every driver error leaves translated."""
+"""Keeps one connection to the database: opens it, reads pages, asks the catalog. Every driver error is translated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_is_in_
 
 
 class Database:
-    """A connection, and the reader of its rows that suits the database. Owned by one thread, `interrupt` apart."""
+    """Holds a connection and the reader of its rows that suits the database. Owned by one thread, but for
+    `interrupt`.
+    """
 
     def __init__(self, config: JdbcSourceConfig, *, waits: bool = False, connect_timeout_s: int | None = None) -> None:
         """Builds the engine without connecting; `waits`: a refused user is let in later. ConfigError: no usable URL.
@@ -51,7 +53,7 @@ class Database:
 
     @property
     def connection(self) -> sa.Connection:
-        """Return the open connection; connects when there is none. RetriableError: not now."""
+        """Return the open connection; connect if there is none. RetriableError: connecting fails for now."""
         return self._opened().connection
 
     def _opened(self) -> ReopenedConnection:
@@ -67,7 +69,7 @@ class Database:
 
     @property
     def driver_arguments(self) -> dict[str, Any]:
-        """Return what the driver connects with, for connections of another kind. It holds the password."""
+        """Return the arguments of the driver, for connections of another kind. They hold the password."""
         return self._link.driver_arguments
 
     def inspector(self) -> sa.Inspector:
@@ -129,9 +131,9 @@ class Database:
             self.end_transaction()
 
     def told(self, ask: Callable[[], T]) -> T | None:
-        """Return what the server answers, in a transaction of its own; None where it will not.
+        """Return what `ask` returns, in a separate transaction; None: the server refuses to answer.
 
-        RetriableError: not now.
+        RetriableError: the server cannot answer now.
         """
         try:
             return ask()
@@ -143,8 +145,8 @@ class Database:
             self.end_transaction()
 
     def pin(self, doing: str) -> tuple[str, bool]:
-        """PostgreSQL: begin a transaction of one snapshot, in which `pages` will read; the snapshot as
-        pg_current_snapshot writes it, and whether the server is a standby. No transaction may be open.
+        """Begin a transaction of one snapshot on PostgreSQL, in which `pages` will read. Return the snapshot as
+        pg_current_snapshot writes it, and True if the server is a standby. No transaction may be open.
         """
         connection = self.connection
         with self.errors.translated(doing):
@@ -159,7 +161,7 @@ class Database:
         return self._reader.pages(self._opened(), statement, rules, doing)
 
     def end_transaction(self) -> None:
-        """Let go of the snapshot and every lock."""
+        """End the transaction, which releases its snapshot and every lock."""
         self._reader.end_transaction(self._link)
 
     def interrupt(self) -> None:

@@ -1,4 +1,4 @@
-"""How a configuration connects: the parts of its URL, an engine that prepares each session, errors without secrets."""
+"""Connects by a configuration: takes its URL, makes an engine that prepares each session, hides secrets in errors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from connectors.jdbc.settings.drivers import files_of, is_file, sockets_of
 from connectors.jdbc.settings.url import parse
 
 CONNECT_S = 4
-"""How long a server may take to answer who is asking; whole seconds, as drivers take them."""
+"""A server may take this many seconds to answer somebody who waits; a whole number, as drivers require."""
 REACH_S = 5.0
-"""How long a database is tried before whoever asked is told that it cannot be reached. Tasks try on and on."""
+"""A database is tried for this many seconds before a person is told that it cannot be reached. Tasks try without
+end.
+"""
 
 
 def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, creates_file: bool = False) -> sa.URL:
@@ -125,7 +127,7 @@ def driver_error_of(engine: sa.Engine) -> type[Exception]:
 def error_translator(
     dialect: Dialect, url: sa.URL, config: ConnectionKeys, driver_error: tuple[type[Exception], ...]
 ) -> ErrorTranslator:
-    """Return what makes the driver's errors ours, without the connection's secrets."""
+    """Return the translator that makes the driver's errors ours, without the connection's secrets."""
     given = (value for name, value in config.driver_properties.items() if is_suspect(name))
     return ErrorTranslator(
         dialect.connecting.shown(url), driver_error, (url.password or "", *given, *secrets_in(config.connection_url))
@@ -133,15 +135,15 @@ def error_translator(
 
 
 class Connectable(Protocol):
-    """What connects when it is asked for its connection."""
+    """Defines an object that connects when it is asked for its connection."""
 
     @property
     def dialect(self) -> Dialect:
-        """Return what is particular to the kind of database."""
+        """Return the dialect of the database."""
 
     @property
     def connection(self) -> sa.Connection:
-        """Return an open connection. RetriableError: not now. ConnectError: refused."""
+        """Return an open connection. RetriableError: connecting fails for now. ConnectError: it is refused."""
 
 
 def reach(database: Connectable, config: ConnectionKeys, deadline: Deadline) -> None:
@@ -152,7 +154,7 @@ def reach(database: Connectable, config: ConnectionKeys, deadline: Deadline) -> 
         except (RetriableError, ConnectError) as error:
             backoff_s = config.connection_backoff_ms / 1000
             last = attempt == config.connection_attempts or not isinstance(error, RetriableError)
-            # A person waits: there is no use in a wait that no further try can follow.
+            # A person waits, so there is no wait that no further try can follow.
             if last or backoff_s >= deadline.remaining_s or not deadline.wait(backoff_s):
                 raise ConfigError(
                     f"{error.message} Check that the database runs and is reachable from the worker, and "

@@ -1,4 +1,4 @@
-"""Make driver and SQLAlchemy errors ours, in this one place. No message holds SQL parameters or a secret."""
+"""Makes driver and SQLAlchemy errors ours, in this one place. No message holds SQL parameters or a secret."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ _PASSING_SQLITE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IO
 # DuckDB: a file that another process has open, and one that is open here with other settings.
 _PASSING_NAMES = {"OperationalError", "InterfaceError", "IOException", "ConnectionException"}
 _UNREADABLE = (struct.error, ValueError, TypeError, LookupError, AttributeError, AssertionError)
-"""What drivers and SQLAlchemy run into where an answer is none of the protocol's."""
+"""The errors that drivers and SQLAlchemy raise if a server's answer does not follow the protocol."""
 _LONGEST_CHARS = 4000
-"""So much of a message is told: a server may send any number of megabytes."""
+"""A message is cut after this many characters, as a server may send any number of megabytes."""
 
 
 class ErrorTranslator:
     """Translates errors of one database. Immutable after construction."""
 
     def __init__(self, database: str, driver_error: tuple[type[Exception], ...], secrets: tuple[str, ...] = ()) -> None:
-        """`database`, its name in messages; `driver_error` are the base classes of the drivers' errors."""
+        """Take `database`, its name in messages; `driver_error`, the base classes of drivers' errors; `secrets`, texts
+        to hide.
+        """
         self.database = database
         self._errors: tuple[type[Exception], ...] = (sa.DBAPIError, *driver_error)
         self._secrets = tuple(s for s in secrets if s)
@@ -45,7 +47,7 @@ class ErrorTranslator:
     ) -> Iterator[None]:
         """Run a block; a driver error becomes RetriableError when it may pass by itself, else ConnectError.
 
-        What a driver makes of an answer that is none becomes ConnectError, too.
+        The errors that a driver raises on an answer against the protocol become ConnectError, too.
         """
         try:
             yield
@@ -77,7 +79,7 @@ class ErrorTranslator:
 
 
 def passes(error: BaseException) -> bool:
-    """Tell if the same call may succeed later with nothing changed by a person."""
+    """Tell if the same call may succeed later although no person changes anything."""
     if isinstance(error, sqlite3.Error):
         return (getattr(error, "sqlite_errorname", None) or "").startswith(_PASSING_SQLITE)
     state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)

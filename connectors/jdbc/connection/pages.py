@@ -1,4 +1,4 @@
-"""Give pages of a statement as Arrow: the interface of readers, and the generic reader over a driver's cursor."""
+"""Gives pages of a statement as Arrow: defines the interface of readers, and the generic pages of a driver's cursor."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FETCH_ROWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class PageRules:
-    """What a page is: how many rows, of what form. `keep`: columns wanted as the driver gives them, too.
+    """Says how many rows a page has, and their form. `keep` are columns that are also wanted as the driver gives them.
 
-    `sets_bad_aside`: rows that no record can hold are apart in the page; otherwise the first one is a SchemaError.
+    With `sets_bad_aside` rows that no record can hold are apart in the page; otherwise the first one is a SchemaError.
     """
 
     rows: int
@@ -32,7 +32,7 @@ class PageRules:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The rows that a page of a result has, in order.
+    """Holds the rows of one page of a result, in order.
 
     `last` is the last row and `following` the one after the page, as the driver gives them; `following` None: the
     result ends here. `kept` has the values of the columns of `PageRules.keep`. `values` lacks the rows of `bad`, which
@@ -50,27 +50,29 @@ class Page:
 
 
 class Pages(Protocol):
-    """A statement that is being read. The reading thread owns it."""
+    """Gives the pages of a statement that is being read. Owned by the reading thread."""
 
     def next(self) -> Page:
         """Return the next rows; a page without rows is the end.
 
-        RetriableError: read again from the last delivered place.
+        RetriableError: reading has to begin again behind the last delivered place.
         """
 
     def close(self) -> None:
-        """Give the cursor back."""
+        """Close the cursor."""
 
 
 class Reader(Protocol):
-    """How statements are read: the generic way of `Database`, or a faster one of a dialect."""
+    """Reads statements: in the generic way of `Database`, or in a faster way of a dialect."""
 
     def pages(self, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
-        """Start reading, in memory that does not grow with the result. `doing` says what for in messages."""
+        """Start reading, in memory that does not grow with the result. `doing` says in messages what the statement
+        is for.
+        """
 
 
 class CursorPages:
-    """The pages that a DBAPI cursor gives, read one row ahead. The reading thread owns them."""
+    """Makes pages from a DBAPI cursor, which is read one row ahead. Owned by the reading thread."""
 
     def __init__(
         self,
@@ -115,7 +117,7 @@ class CursorPages:
         return values
 
     def close(self) -> None:
-        """Give the cursor back."""
+        """Close the cursor."""
         self._ahead = []
         with self._errors.translated(self._doing):
             self._result.close()

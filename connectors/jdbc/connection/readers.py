@@ -21,14 +21,16 @@ class CursorReader:
     """Reads by the driver's cursor, streamed. Owned by the reading thread, `interrupt` apart."""
 
     errors: tuple[type[Exception], ...] = ()
-    """Errors that it raises beside those of the connection's driver."""
+    """The errors that the reader raises beside those of the connection's driver."""
 
     def __init__(self) -> None:
         self._stream: sa.CursorResult[Any] | None = None
 
     @property
     def wanted_as_text(self) -> frozenset[Raw]:
-        """Return the kinds of columns that statements turn into text, because it has no lossless form of them."""
+        """Return the kinds of columns that statements turn into text, because the reader has no lossless form of
+        them.
+        """
         return frozenset()
 
     def describe(
@@ -45,12 +47,14 @@ class CursorReader:
         return CursorPages(result, result.fetchmany, rules, link.errors, doing)
 
     def join_snapshot(self, link: ReopenedConnection, doing: str) -> bool:
-        """Tell if it reads in the snapshot of the connection's transaction; else what began is ended, to begin anew."""
+        """Tell if the reader reads in the snapshot of the connection's transaction; else end the transaction, to begin
+        anew.
+        """
         del link, doing
         return True
 
     def end_transaction(self, link: ReopenedConnection) -> None:
-        """Let go of what it reads, and of the connection's transaction."""
+        """End the reader's statement, and the connection's transaction."""
         self._stream = None
         link.end_transaction()
 
@@ -64,7 +68,7 @@ class CursorReader:
                 return
 
     def close(self, link: ReopenedConnection) -> None:
-        """Give back what it reads, before the connection is closed."""
+        """Close the reader's statement before the connection is closed."""
         stream, self._stream = self._stream, None
         if stream is not None:
             with suppress(sa.exc.SQLAlchemyError, *link.driver_errors):

@@ -1,4 +1,4 @@
-"""The one connection behind a database object: it is opened when it is first asked for, and again when it is gone."""
+"""Keeps the one connection of a database object: opens it when it is first asked for, and again when it is gone."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ class ReopenedConnection:
         *,
         waits: bool,
     ) -> None:
-        """Connect to nothing. `secured`: the driver's arguments of TLS. `waits`: a refused user is let in later."""
+        """Connect to nothing. `secured` are the driver's arguments of TLS. With `waits` a refused user is tried again,
+        as it may be let in later.
+        """
         self.engine = engine
         self.driver_errors = (driver_error_of(engine), *readers_errors)
         self.errors = error_translator(dialect, engine.url, config, self.driver_errors)
         self.current: sa.Connection | None = None
-        """The connection, as long as there is one; it may be broken."""
+        """The connection, which may be broken; None: there is none."""
         self._secured = secured
         self._waits = waits
 
@@ -53,12 +55,12 @@ class ReopenedConnection:
 
     @property
     def driver_arguments(self) -> dict[str, Any]:
-        """Return what the driver connects with, for connections of another kind. They hold the password."""
+        """Return the arguments of the driver, for connections of another kind. They hold the password."""
         given = {**self.engine.dialect.create_connect_args(self.engine.url)[1], **self._secured}
         return {name: value for name, value in given.items() if isinstance(value, str | int) or name == "ssl"}
 
     def open(self) -> None:
-        """Connect. RetriableError: not now."""
+        """Connect. RetriableError: connecting fails for now."""
         try:
             with self.errors.translated("connecting", "Check connection.url, connection.user and connection.password."):
                 self.current = self.engine.connect()
@@ -70,7 +72,7 @@ class ReopenedConnection:
             raise RetriableError(f"{error.message} {error.fix}") from error
 
     def end_transaction(self) -> None:
-        """Let go of the snapshot and every lock."""
+        """End the transaction, which releases its snapshot and every lock."""
         if self.current is not None and self.current.in_transaction():
             with self.errors.translated("ending the read transaction"):
                 self.current.rollback()

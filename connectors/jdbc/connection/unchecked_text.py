@@ -1,6 +1,6 @@
-"""Text of PostgreSQL databases in SQL_ASCII: the server neither checks nor converts it, so it may be in any encoding.
+"""Reads text of PostgreSQL databases in SQL_ASCII: the server neither checks nor converts it, whatever its encoding.
 
-What is UTF-8 is text. A row with other bytes is a bad row, and the rows beside it are read.
+Text in UTF-8 is taken as text. A row with other bytes is a bad row, and the rows beside it are read.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a database says of itself: its catalog, load, replicas, plans of queries."""
+"""Asks a database about itself: its catalog, load, replicas, plans of queries."""

@@ -1,4 +1,4 @@
-"""What the database has: its tables, and one table's columns, key and indexes. Reads the catalog, decides nothing."""
+"""Reads the catalog: the database's tables, and one table's columns, key and indexes. It decides nothing."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def unlisted_types(database: Database, config: JdbcSourceConfig) -> list[str]:
 def list_tables(database: Database, config: JdbcSourceConfig, known: Sequence[TableName] = ()) -> list[TableName]:
     """Return every table of the wanted types in the wanted schemas, unfiltered.
 
-    `known`: tables that were there before. Where the database's list may lack a table that exists, those and the ones
-    that the filter names are asked for one by one. Where there are none, it lists again: a table that is in one of the
-    lists is asked for.
+    `known` are tables that were there before. If the database's list may lack a table that exists, these and the ones
+    that the filter names are asked for one by one. If there are none of these, the database lists again, and a table
+    that is in only one of the lists is asked for.
     """
     catalog = database.dialect.catalog
     kinds = {kind.upper() for kind in config.table_types}
@@ -77,11 +77,11 @@ def choose_tables(database: Database, config: JdbcSourceConfig, present: Sequenc
 
 
 class NoTableError(ConnectError):
-    """The table does not exist."""
+    """Says that a table does not exist."""
 
 
 def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:
-    """Return the shape of a table. NoTableError when it does not exist."""
+    """Return the shape of a table. NoTableError: the table does not exist."""
     rules = type_rules(database, config)
     inspector, catalog = database.inspector(), database.dialect.catalog
     # Such columns are read as bytes or as the database's own text, and such an index orders nothing that is read.

@@ -1,4 +1,4 @@
-"""How an instant is compared with a timestamp column: as a date-time, or as the text or number SQLite holds. Pure."""
+"""Compares an instant with a timestamp column: as a date-time, or as the text or number SQLite holds. Pure."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class TimestampForm(Protocol):
         """Return the values to compare the column with."""
 
     def before(self, instant_us: int) -> sa.ColumnElement[Any]:
-        """Return what a value must be below to be complete: no row that commits later can share it.
+        """Return the value below which the column is complete: no row that commits later can have such a value.
 
-        A column that holds whole seconds gets more rows of the running second, so that one is left for later.
+        A column of whole seconds gets more rows in the running second, so that this second is left for later.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class DateTimes:
-    """A column of date-times; `zone` None: it holds instants."""
+    """Compares with a column of date-times. `zone` is the zone of its wall clocks; None: it holds instants."""
 
     zone: ZoneInfo | None
 
@@ -52,7 +52,7 @@ class DateTimes:
 
 @dataclass(frozen=True, slots=True)
 class EpochMilliseconds:
-    """A SQLite column of whole numbers, as the Java drivers write timestamps."""
+    """Compares with a SQLite column of whole numbers, as the Java drivers write timestamps."""
 
     def edge(self, instant_us: int) -> BoundValue:
         """Return the milliseconds around the instant."""
@@ -67,7 +67,7 @@ class EpochMilliseconds:
 
 @dataclass(frozen=True, slots=True)
 class IsoText:
-    """A SQLite column of ISO text, whose order as text is the order of time.
+    """Compares with a SQLite column of ISO text, whose order as text is the order of time.
 
     Without a zone at its end the text may have any number of fraction digits: the shortest form of an instant sorts
     first and the longest last. With one, every text has the same length.

@@ -22,7 +22,7 @@ def reads_all(
 ) -> bool | None:
     """Tell if a poll in this order reads every row; None: nobody can say.
 
-    `first`: the first column of the order. RetriableError: not now.
+    `first` is the first column of the order. RetriableError: the database cannot tell now.
     """
     if not order:
         return None

@@ -1,4 +1,6 @@
-"""Tells whose transactions are open, for people who wait for them. Never what they run: statements may hold secrets."""
+"""Tells whose transactions are open, for people who wait for them, but never their statements, which may hold
+secrets.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from connectors.jdbc.connection.connection import Database
 _log = logging.getLogger(__name__)
 _DOING: Final = "asking for open transactions"
 _TOLD_S: Final = 3.0
-"""A wait is told once it lasts so long, and looked at again as often."""
+"""A wait is logged once it lasts this many seconds, and checked again at this interval."""
 _MOST: Final = 5
 
 
@@ -42,16 +44,16 @@ def _told(row: Sequence[Any]) -> str:
 
 
 class OpenTransactionWait:
-    """A wait for open transactions, which is told in the log with their sessions. One thread owns it."""
+    """Logs a wait for open transactions, with the sessions that hold them. Owned by one thread."""
 
     def __init__(self, what: str) -> None:
-        """`what`: waits, as "Table public.orders has no safe mark yet"."""
+        """Begin the wait. `what` is the beginning of the message, as "Table public.orders has no safe mark yet"."""
         self._what = what
         self._next_s = time.monotonic() + _TOLD_S
         self._said: Sequence[str] = ()
 
     def goes_on(self, database: Database) -> None:
-        """Say whom it waits for, when that is new."""
+        """Log the sessions that are waited for, if they have changed."""
         if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + _TOLD_S
@@ -63,7 +65,7 @@ class OpenTransactionWait:
 
 @contextmanager
 def told_wait(what: str, connect: Callable[[], Database]) -> Iterator[None]:
-    """Tell a wait inside the block, in which this thread hangs, from a thread and a connection of their own."""
+    """Log a wait of this thread inside the block, from another thread with a separate connection."""
     done = threading.Event()
     thread = threading.Thread(
         target=_watch, args=(OpenTransactionWait(what), connect, done), name="open-sessions", daemon=True

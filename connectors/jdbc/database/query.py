@@ -19,9 +19,9 @@ from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
 
 @dataclass(frozen=True, slots=True)
 class BoundValue:
-    """A value that a column is compared with: `low` for >= and <, `high` for >.
+    """Holds a value that a column is compared with: `low` for >= and <, `high` for >.
 
-    They differ where values have forms.
+    The two differ if one value has several forms.
     """
 
     low: sa.ColumnElement[Any]
@@ -35,7 +35,7 @@ class BoundValue:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The table or wrapped query that is read, with its columns in order."""
+    """Holds the table or wrapped query that is read, with its columns in order."""
 
     relation: sa.FromClause
     columns: tuple[ColumnPlan, ...]
@@ -74,12 +74,12 @@ def wrapped(query: str, names: Sequence[str]) -> sa.Subquery:
 
 
 def probe(query: str) -> sa.Select[Any]:
-    """Reads no row of the user's query; its description has the columns."""
+    """Return a statement that reads no row of the user's query; its description has the columns."""
     return sa.select(sa.text("*")).select_from(wrapped(query, [])).where(sa.literal(1) == sa.literal(0))
 
 
 def every_column(table: TableName, *, quote: bool) -> sa.Select[Any]:
-    """Reads no row of a table; its description has the columns as they are now."""
+    """Return a statement that reads no row of a table; its description has the present columns."""
     nothing = sa.literal(1) == sa.literal(0)
     return sa.select(sa.text("*")).select_from(table_source(table, (), quote=quote).relation).where(nothing)
 
@@ -116,7 +116,7 @@ def select(
 
 
 def first_value(source: Source, column: sa.ColumnElement[Any]) -> sa.Select[Any]:
-    """Some value of a column that is not null, to see its form."""
+    """Return a statement that reads some value of a column that is not null, to see its form."""
     return sa.select(column).select_from(source.relation).where(column.is_not(None)).limit(1)
 
 

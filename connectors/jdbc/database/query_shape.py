@@ -1,4 +1,4 @@
-"""Find the columns of the user's query, whose types no catalog has."""
+"""Finds the columns of the user's query, whose types no catalog has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DOING = "preparing the query"
 
 
 def describe_query(database: Database, config: JdbcSourceConfig) -> TableShape:
-    """Return the query's columns. ConnectError when the database refuses the query."""
+    """Return the query's columns. ConnectError: the database refuses the query."""
     rules = type_rules(database, config)
     names = [str(column[0]) for column in database.describe(probe(config.query_text), _DOING)]
     known = database.dialect.catalog.query_columns(database, config.query_text, _DOING)

@@ -9,12 +9,12 @@ from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """One table as reading needs it.
+    """Describes one table as reading needs it.
 
-    `key`: columns that name one row, never null; empty when there are none. `row_id`: SQLite's hidden key, by the name
-    that no column hides. `indexes`: the columns of each index in order, the primary key's first. `has_xmin`: a table of
-    PostgreSQL, whose rows name the transaction that wrote them. `primary`: the primary key, of columns of any kind;
-    `unique`: the first index by name that can stand for it.
+    `key` names the columns that name one row and are never null; empty: there are none. `row_id` is SQLite's hidden
+    key, by a name that no column hides. `indexes` has the columns of each index in order, the primary key's first. With
+    `has_xmin` it is a table of PostgreSQL, whose rows name the transaction that wrote them. `primary` is the primary
+    key, with columns of any kind; `unique` is the first index by name that can replace it.
     """
 
     columns: tuple[ColumnPlan, ...]
@@ -33,6 +33,8 @@ class TableShape:
         return next(exact, None) or next((c for c in self.columns if c.name.lower() == name.lower()), None)
 
     def keyed_by(self, primary: tuple[str, ...]) -> TableShape:
-        """Return it with a primary key as the columns that name a row, where reading can go on behind their values."""
+        """Return the shape with a primary key as the columns that name a row, if reading can go on behind their
+        values.
+        """
         usable = {c.name for c in self.columns if c.raw in {Raw.INTEGER, Raw.TEXT} and c.projection is Projection.AS_IS}
         return replace(self, key=primary if primary and set(primary) <= usable & self.not_null else ())

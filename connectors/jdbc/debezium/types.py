@@ -61,7 +61,7 @@ _BY_MODIFIER: Final[Mapping[str, _Make]] = MappingProxyType(
 _CUT: Final[Mapping[str, int | None]] = MappingProxyType(
     {"char": 1, "bpchar": None, "varchar": None, "text": None, "name": None}
 )
-"""The types that JDBC takes for texts, with their lengths; None: the length is in the modifier."""
+"""The types that JDBC takes for texts, with their lengths; None: the type alone does not tell the length."""
 _HEADER_SIZE: Final = 4
 """PostgreSQL counts this many bytes of header in a text's length."""
 _NO_ITEMS: Final = frozenset({"interval", "money", "xml", *geometry.KINDS})

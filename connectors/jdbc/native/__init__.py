@@ -1,4 +1,4 @@
-"""Turn rows of PostgreSQL and MariaDB into Arrow columns in C++, where the install found a compiler.
+"""Turns rows of PostgreSQL and MariaDB into Arrow columns in C++, if the installation found a compiler.
 
 Without it the same work is done by the ADBC driver and by NumPy, which decide what is right: `read_text_rows` gives
 what they give, or None, "not mine", as `read_binary_rows` does. `CONNECT_NATIVE=off` leaves the native code out.
@@ -19,7 +19,7 @@ from connect.lib.native_build import load
 
 @cache
 def module() -> ModuleType | None:
-    """Return the compiled module; None where it is switched off or was not built."""
+    """Return the compiled module; None: it is switched off or was not built."""
     sources = Path(__file__).parent / "src"
     return load("connectors.jdbc.native._rows", sources, of="the JDBC source", otherwise="rows are read")
 

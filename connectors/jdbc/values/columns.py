@@ -1,4 +1,4 @@
-"""Make Arrow arrays of columns of driver values, lossless or a SchemaError that names table and column. Pure."""
+"""Makes Arrow arrays from columns of driver values: without loss, or with a SchemaError on table and column. Pure."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class RowFormat:
     ) -> pa.Array:
         """Return a column of a reader; what Arrow refuses becomes a SchemaError that names it.
 
-        `bad`: the rows are noted there, and their values null; None: the first one is the SchemaError.
+        Such rows are noted in `bad`, and their values are null; None: the first one is the SchemaError.
         """
         if bad is not None:
             return without_misfits(values, plan.name, partial(self.guarded, plan, make=make), bad)
@@ -144,7 +144,9 @@ class RowFormat:
 
 @dataclass(frozen=True, slots=True)
 class TimeRules:
-    """How timestamps are read and written; `special`: what zero.date.handling says, `cuts`: microsecond.handling."""
+    """Holds how timestamps are read and written. `special` is zero.date.handling, and `cuts` is
+    microsecond.handling.
+    """
 
     zone: ZoneInfo
     granularity: str
@@ -153,7 +155,7 @@ class TimeRules:
 
     @classmethod
     def of(cls, config: JdbcSourceConfig) -> TimeRules:
-        """Return what a configuration says."""
+        """Return the rules of a configuration."""
         cuts = config.microsecond_handling == "truncate"
         return cls(zone(config.db_timezone), config.timestamp_granularity, config.zero_date_handling, cuts)
 
@@ -304,12 +306,14 @@ def _unscaled(values: Sequence[Any], found: set[type], target: pa.DataType) -> p
 
 
 def decimals_of_integers(numbers: pa.Array, target: pa.DataType) -> pa.Array:
-    """64-bit integers as decimals; they need room for digits and scale before the cast checks that it is not used."""
+    """Return 64-bit integers as decimals. The cast needs room for digits and scale before it checks that none is
+    used.
+    """
     return numbers.cast(pa.decimal256(_WIDEST, target.scale)).cast(target)
 
 
 def decimals_of_floats(floats: pa.Array, target: pa.DataType) -> pa.Array:
-    """Floats as the decimals they were written as. Misfit for more digits than the type has."""
+    """Return floats as the decimals that they were written as. Misfit: a float has more digits than the type."""
     decimals = floats.cast(target)
     differs = pc.not_equal(decimals.cast(pa.float64()), floats)
     for i in pc.indices_nonzero(pc.fill_null(differs, False)).to_pylist():

@@ -1,4 +1,4 @@
-"""Make Arrow of byte fields that lie scattered in one buffer, by the column. Pure; no Python object per field.
+"""Makes Arrow arrays from byte fields that lie scattered in one buffer. Pure; it makes no Python object per field.
 
 A field is a place and a length in the buffer; a length below 0 is null. The buffer ends with `PADDING` spare bytes.
 """
@@ -22,7 +22,7 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """One column: where each row's value is in `buffer`, and how long; -1 is null."""
+    """Holds one column: the place and the length of each row's value in `buffer`; the length -1 is null."""
 
     buffer: bytearray
     at: Places
@@ -50,7 +50,7 @@ class Fields:
         return self._array(pa.binary())
 
     def text(self) -> pa.Array:
-        """Return the bytes as text. pa.ArrowInvalid when they are not UTF-8."""
+        """Return the bytes as text. pa.ArrowInvalid: they are not UTF-8."""
         array = self._array(pa.string())
         array.validate(full=True)
         return array

@@ -1,4 +1,4 @@
-"""Convert dates and times between the forms that drivers give and Arrow, by the column. Pure; never parses row by row.
+"""Converts dates and times between the forms that drivers give and Arrow, by the column. Pure; never parses row by row.
 
 An instant is int64 microseconds since the epoch. Text must be ISO 8601; whole numbers are epoch milliseconds, which is
 what the SQLite drivers of Java write.
@@ -20,7 +20,7 @@ from connectors.jdbc.values.zone_columns import DAY_US, floor_divided, instants_
 
 DAY_MS = 86_400_000
 LEAST_US = -210_866_803_200_000_000
-"""PostgreSQL's first timestamp is of 4713 BC. What is below came from a value that is no timestamp."""
+"""PostgreSQL's first timestamp is in 4713 BC. A smaller number comes from a value that is no timestamp."""
 NO_TIMESTAMP_US = -(2**63)
 NO_DATE_DAYS = -(2**31)
 _LAST_US = 253_402_300_799_999_999
@@ -31,16 +31,16 @@ _SPECIAL = "it is infinity or a zero date; see zero.date.handling"
 
 
 class Misfit(Exception):  # noqa: N818 - becomes a SchemaError where table and column are known
-    """Values of a column that have no lossless form; the text says why and what to do."""
+    """Says that values of a column have no lossless form, why, and what to do."""
 
 
 def kinds(values: Sequence[Any]) -> set[type]:
-    """Return the Python types among the values, null apart."""
+    """Return the Python types of the values, without null."""
     return set(map(type, values)) - {type(None)}
 
 
 def special_instants(array: pa.Array, handling: str) -> pa.Array:
-    """Timestamps in microseconds, those that are none (infinity, a zero date) handled as the setting says."""
+    """Return timestamps in microseconds; special ones (infinity, a zero date) are handled as the setting says."""
     return _special(array, pa.int64(), LEAST_US, handling)
 
 
@@ -61,7 +61,9 @@ def _special(array: pa.Array, number: pa.DataType, least: int, handling: str) ->
 
 
 def without_special(text: Sequence[Any], handling: str) -> Sequence[Any] | None:
-    """Dates and timestamps as text, likewise; None: all of them are real."""
+    """Return dates and timestamps as text, with special ones handled as the setting says; None: there are no
+    special ones.
+    """
     special = [isinstance(value, str) and _NO_MOMENT.fullmatch(value) is not None for value in text]
     if not any(special):
         return None
@@ -173,7 +175,7 @@ def times(values: Sequence[Any] | pa.Array, *, cuts: bool = False) -> pa.Array:
 
 
 def micros_of_day(values: Sequence[Any] | pa.Array) -> pa.Array:
-    """Times as microseconds since midnight; MySQL's may be negative, or longer than a day."""
+    """Return times as microseconds since midnight; MySQL's may be negative, or longer than a day."""
     return values.cast(pa.int64()) if isinstance(values, pa.Array) else _micros_of_day(values)
 
 

@@ -1,4 +1,4 @@
-"""Make dates and times as Debezium's types (`time.precision.mode`), by the column. Pure.
+"""Makes dates and times values of Debezium's types (`time.precision.mode`), by the column. Pure.
 
 Source: the data type tables in Debezium 3's documentation of its PostgreSQL and MariaDB connectors.
 """
@@ -28,7 +28,9 @@ def dates(array: pa.Array, schema: Schema) -> pa.Array:
 
 
 def timestamps(instants_us: pa.Array, schema: Schema, digits: int | None) -> pa.Array:
-    """Instants of epoch microseconds; a zoned text shows as many digits of a second as the column keeps."""
+    """Return instants of epoch microseconds in the schema's type. Zoned texts show as many digits as the column
+    keeps.
+    """
     moments = instants_us.cast(pa.timestamp("us", "UTC"))
     is_zoned = schema.name == TIME_TYPES["ZonedTimestamp"].name
     return _encoded(moments, schema, digits if is_zoned and digits and digits > 0 else None)

@@ -1,4 +1,4 @@
-"""Find the Connect schema of a reflected column type, and the family of values that the driver gives. Pure.
+"""Finds the Connect schema of a reflected column type, and the family of values that the driver gives. Pure.
 
 The table is JDBC's, as Confluent's GenericDatabaseDialect maps it. Where a database cannot promise the narrow type that
 a name suggests (SQLite), the wide one is taken.
@@ -27,7 +27,7 @@ UNSIGNED_FIX = "Set bigint.unsigned.handling.mode=precise for values above 92233
 
 
 class Raw(StrEnum):
-    """What a driver's values of a column are, before they become Arrow."""
+    """Names the kinds of values that a driver gives for a column, before they become Arrow."""
 
     INTEGER = "integer"
     FLOAT = "float"
@@ -42,7 +42,9 @@ class Raw(StrEnum):
 
 
 class Projection(StrEnum):
-    """What SQL makes of a column because its own form would lose something, or is not the one wanted."""
+    """Names the conversions that SQL makes of a column if the column's own form would lose something or is not
+    wanted.
+    """
 
     AS_IS = "as is"
     TEXT = "text"
@@ -55,10 +57,10 @@ class Projection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
-    """The plan of one column, which says how its values come, and the Connect schema that they leave with.
+    """Plans one column: how its values come, and the Connect schema that they get.
 
-    `fix`: what a person can do when a value does not fit, where there is more than to mend the row. `second_digits`:
-    how many digits of a second a timestamp keeps, where the catalog says; -5 for a date, whose unit is the day.
+    `fix` is what a person can do when a value does not fit, if it is more than to mend the row. `second_digits` is how
+    many digits of a second a timestamp keeps, if the catalog tells; -5 for a date, whose unit is the day.
     """
 
     name: str
@@ -83,7 +85,7 @@ class TypeRules:
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """A column of a query as the database tells it."""
+    """Describes a column of a query as the database tells it."""
 
     type: t.TypeEngine[Any]
     nullable: bool = True
@@ -111,7 +113,7 @@ def timestamp_schema(granularity: str) -> s.Schema:
 
 
 Classified = tuple[Raw, s.Schema, Projection]
-"""What a driver gives of a column, what schema it leaves with, and what SQL makes of it, stand in this order."""
+"""Holds, in this order, the kind of a driver's values, the schema that they get, and the conversion that SQL makes."""
 _AS_IS = Projection.AS_IS
 
 

@@ -1,4 +1,4 @@
-"""Rows that no record can hold, one by one: found in columns that could not be made as a whole. Pure."""
+"""Finds the rows that no record can hold, one by one, in columns that could not be made as a whole. Pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Mask = npt.NDArray[np.bool_]
 T = TypeVar("T")
 R = TypeVar("R")
 Values: TypeAlias = "Sequence[Any] | pa.Array | Fields"
-"""A column as a driver, an Arrow reader or a packet of the server has it."""
+"""A column in the form that a driver, an Arrow reader or a packet of the server has."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadCell:
-    """Why a row is bad. `text`: the value of `column` that does not fit, as text."""
+    """Says why a row is bad. `text` is the value of `column` that does not fit, as text."""
 
     error: SchemaError
     column: str
@@ -35,12 +35,12 @@ class BadCell:
 BadCells = dict[int, BadCell]
 """The bad cells that were found, by the number of the row."""
 BadItems = dict[int, SchemaError]
-"""Why rows or changes are bad, by their numbers."""
+"""Holds why rows or changes are bad, by their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row with all its columns as text, by their names, and why it is bad."""
+    """Holds a bad row: all its columns as text, by their names, and why it is bad."""
 
     texts: Mapping[str, str | None]
     error: SchemaError
@@ -48,7 +48,7 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """Bad rows of one table, as `SourceContext.reject` takes them: `reasons` by their numbers in `batch`."""
+    """Holds bad rows of one table as `SourceContext.reject` takes them, with `reasons` by their numbers in `batch`."""
 
     batch: Batch
     reasons: Mapping[int, Exception]
@@ -72,7 +72,7 @@ def _named(row: BadRow, key: Sequence[str]) -> SchemaError:
 
 
 def without_misfits(values: Values, name: str, make: Callable[[Any], pa.Array], bad: BadCells) -> pa.Array:
-    """Return what `make` gives of a column, null where a value does not fit, which is noted in `bad`.
+    """Return what `make` makes of a column. Values that do not fit become null and are noted in `bad`.
 
     SchemaError: the values fit one by one, but not together.
     """
@@ -98,10 +98,9 @@ def _misfits(values: Values, make: Callable[[Any], pa.Array], first: int) -> Ite
 
 
 def without_bad(item: T, count: int, take: Callable[[T, Mask], T], make: Callable[[T], R]) -> tuple[R | None, BadItems]:
-    """Return what `make` gives of the good ones of `count` rows or changes, None without any, and why the others are
-    bad.
+    """Return what `make` makes of the good rows or changes among `count`, and why the others are bad.
 
-    `take` gives those of a mask.
+    The first is None if none is good. `take` returns those that a mask selects.
     """
     try:
         return make(item), {}

@@ -1,4 +1,4 @@
-"""Read Java's zone ids, and wall clocks as java.util.GregorianCalendar reads them. Pure.
+"""Reads Java's zone ids, and wall clocks as java.util.GregorianCalendar reads them. Pure.
 
 An autumn hour that comes twice means its second time, a spring hour that never was moves forward (measured on Java 17).
 """
@@ -60,7 +60,7 @@ def _fixed_zone(sign: str, hours: int, minutes: int, seconds: int) -> ZoneInfo:
 
 
 def fixed_us(tz: ZoneInfo) -> int | None:
-    """Return microseconds ahead of UTC of UTC itself or of an offset with minutes; None: ask the rules of `tz`."""
+    """Return how many microseconds a zone with a fixed offset is ahead of UTC; None: its rules have to be asked."""
     if tz.key == "UTC":
         return 0
     offset = tz.utcoffset(EPOCH.replace(tzinfo=None)) if tz.key.startswith(("+", "-")) else None
@@ -68,7 +68,7 @@ def fixed_us(tz: ZoneInfo) -> int | None:
 
 
 def moment_us(value: datetime | str) -> int:
-    """Microseconds since the epoch of a moment as a database tells it; without a zone it is UTC."""
+    """Return a moment as a database tells it in microseconds since the epoch; without a zone it is UTC."""
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH) // MICROSECOND
 
@@ -104,7 +104,7 @@ def day_begin_us(instant: int, tz: ZoneInfo) -> int:
 
 
 def offset_us(instant: int, tz: ZoneInfo) -> int:
-    """Microseconds that `tz` is ahead of UTC at `instant` microseconds since the epoch."""
+    """Return how many microseconds `tz` is ahead of UTC at `instant`, in microseconds since the epoch."""
     offset = (EPOCH + timedelta(microseconds=instant)).astimezone(tz).utcoffset()
     assert offset is not None
     return offset // MICROSECOND

@@ -1,4 +1,4 @@
-"""Convert columns of wall clocks to instants and back, by the rules of a zone, a day at a time. Pure.
+"""Converts columns of wall clocks to instants and back, by the rules of a zone, a day at a time. Pure.
 
 All times are int64 microseconds: an instant since the epoch, a wall clock as if its zone were UTC.
 """
@@ -27,7 +27,9 @@ _Shift = Callable[[int, ZoneInfo], int]
 
 
 def instants_of(walls: pa.Array, zone: ZoneInfo) -> pa.Array:
-    """Wall clocks as instants: the second time of an hour that comes twice, forward over one that never was."""
+    """Return wall clocks as instants: the second time in an hour that comes twice, and forward over an hour that never
+    was.
+    """
     fixed = fixed_us(zone)
     if fixed is not None:
         return pc.subtract_checked(walls, fixed) if fixed else walls
@@ -69,7 +71,7 @@ def _each_once(values: pa.Array, convert: Callable[[int], int | None]) -> pa.Arr
 
 @lru_cache(_DAYS_KEPT)
 def _of_day(day: int, zone: ZoneInfo, shift: _Shift) -> int | None:
-    """Return what is added to each time of the day; None: not the same to all."""
+    """Return how many microseconds are added to each time of the day; None: not all times get the same."""
     first, last = shift(day * DAY_US, zone), shift((day + 1) * DAY_US - 1, zone)
     return first if first == last else None
 

@@ -1,4 +1,4 @@
-"""The answers to keys of Debezium's connectors that nothing here acts upon, and those that all of them share. Pure.
+"""Holds answers to keys of Debezium's connectors that have no effect here, with those that all of them share. Pure.
 
 Source: the definitions that Kafka Connect's validation gives of version 3, and the documentation of 1.9 and 2.7.
 """

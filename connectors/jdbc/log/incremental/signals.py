@@ -65,7 +65,7 @@ def is_watermark(type_: str) -> bool:
 
 
 def read_signal(id_: object, type_: object, data: object, at: str = "") -> Signal:
-    """Return the signal of its texts. SchemaError: it is none."""
+    """Return the signal that a row of texts holds. SchemaError: the row is no signal."""
     if not isinstance(type_, str) or type_ not in {EXECUTE, STOP, PAUSE, RESUME, LOG}:
         raise SchemaError(
             f"A signal has the type {type_!r}, which is not known here.",
@@ -87,7 +87,7 @@ def read_signal(id_: object, type_: object, data: object, at: str = "") -> Signa
 
 
 def read_text(text: str) -> Signal:
-    """Return the signal of a JSON object with the members id, type and data. SchemaError: it is none."""
+    """Return the signal of a JSON object with the members id, type and data. SchemaError: the text is no signal."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
