@@ -44,7 +44,7 @@ def _told(row: Sequence[Any]) -> str:
 
 
 class OpenTransactionWait:
-    """Logs a wait for open transactions, with the sessions that hold them. Owned by one thread."""
+    """Tells a wait for open transactions in the log, with the sessions that hold them. Owned by one thread."""
 
     def __init__(self, what: str) -> None:
         """Begin the wait. `what` is the beginning of the message, as "Table public.orders has no safe mark yet"."""

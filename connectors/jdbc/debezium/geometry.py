@@ -121,4 +121,4 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "circle": _kind(CIRCLE, _circle, _circle("<(0,0),0>")),
     }
 )
-"""The kinds by the type's name. Each has Debezium's stand-in for a shape that is not known."""
+"""The kinds by the type's name, each of which has Debezium's stand-in for a shape that is not known."""

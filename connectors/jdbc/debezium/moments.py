@@ -26,7 +26,9 @@ ZONED: Final = TIME_TYPES["ZonedTimestamp"]
 _EPOCH: Final = "1970-01-01 00:00:00"
 _INFINITE_DAYS: Final = 2146033979
 _LONGEST_MS: Final = 9223372036825200000
-"""pgJDBC's value for infinity, in milliseconds. Its value for minus infinity is a little further from zero."""
+"""The value that pgJDBC has for infinity, in milliseconds. Its value for minus infinity is a little further from
+zero.
+"""
 _SHORTEST_MS: Final = -9223372036832400000
 _ISO_DAYS: Final = {"infinity": "+5877611-06-21Z", "-infinity": "-5877641-06-24Z"}
 _ISO_MOMENTS: Final = {"infinity": "+292278994-08-16T23:00:00Z", "-infinity": "-292275055-05-16T23:00:00Z"}

@@ -63,7 +63,7 @@ _CUT: Final[Mapping[str, int | None]] = MappingProxyType(
 )
 """The types that JDBC takes for texts, with their lengths; None: the type alone does not tell the length."""
 _HEADER_SIZE: Final = 4
-"""PostgreSQL counts this many bytes of header in a text's length."""
+"""The length of a text has this many bytes more than the text, which PostgreSQL counts for the header."""
 _NO_ITEMS: Final = frozenset({"interval", "money", "xml", *geometry.KINDS})
 """The types whose arrays Debezium leaves out."""
 

@@ -20,7 +20,9 @@ _QUOTED_PART = r'"((?:[^"]|"")*)"'
 
 
 class TableName(NamedTuple):
-    """Names a table. `schema` is None if the database has one flat list (SQLite); with MySQL it is the database."""
+    """Holds the name of a table. `schema` is None if the database has one flat list (SQLite); with MySQL it is the
+    database.
+    """
 
     schema: str | None
     name: str

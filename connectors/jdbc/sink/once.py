@@ -20,7 +20,7 @@ TopicId = Callable[[str, Deadline], str | None]
 
 
 class OnceWriter:
-    """Writes rows and notes their offsets. Owned by the task thread."""
+    """Puts rows into tables, and notes their offsets beside them. Owned by the task thread."""
 
     def __init__(self, writer: TableWriter, offsets: WrittenOffsets, topic_id: TopicId) -> None:
         self._writer = writer

@@ -26,7 +26,7 @@ from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 
 
 class JdbcSinkConnector:
-    """Plans the tasks of one sink. It connects only in `check`."""
+    """Makes the tasks of one sink. It connects only in `check`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, JdbcSinkConfig)
@@ -66,7 +66,7 @@ class _LostError(RetriableError):
 
 
 class JdbcSinkTask(WriteThroughTask):
-    """Writes each row into its table before `put` returns. Owned by the task thread."""
+    """Puts each row into its table before `put` returns. Owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig) -> None:
         super().__init__()

@@ -62,7 +62,7 @@ class SinkStatements(ABC):
     types: ClassVar[Mapping[str, Type]]
     """The type that a new column has, by the logical name or the type of its schema."""
     key_types: ClassVar[Mapping[str, Type]] = {}
-    """The types of columns of a primary key, where they differ from `types`."""
+    """The types that columns of a primary key have where these differ from `types`."""
     timestamp: ClassVar[Type]
     """The type that fields of timestamp.fields.list have."""
 

@@ -1,4 +1,4 @@
-"""Writes batches into tables. If a table refuses some rows, all others are written all the same."""
+"""Puts batches into tables. If a table refuses some rows, all others are written all the same."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def statements_of(config: JdbcSinkConfig, database: TargetDatabase) -> SinkState
 
 
 class TableWriter:
-    """Writes batches into tables. Owned by the task thread."""
+    """Puts batches into tables. Owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase) -> None:
         self._config = config

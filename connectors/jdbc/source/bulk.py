@@ -52,7 +52,7 @@ def safe(config: JdbcSourceConfig) -> JdbcSourceConfig:
 
 
 class BulkPlanning:
-    """Plans the bulk read of one configuration's tables. One thread uses it, once."""
+    """Makes the plan to read one configuration's tables in bulk. One thread uses it, once."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
         """Take a configuration. ConnectError: it cannot be read in bulk."""

@@ -23,7 +23,7 @@ from connectors.jdbc.values.types import ColumnPlan, Raw
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
 _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
 _LIKELY = 3
-"""Up to so many names without a table get a proposal of the table meant. Each takes 0.2 s among 100,000 tables."""
+"""If at most so many names have no table, the likely one is looked for. Each takes 0.2 s among 100,000 tables."""
 
 
 def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class JdbcSourceConnector:
-    """Plans the tasks of one JDBC source. It connects only in `check` and `task_configs`."""
+    """Makes the tasks of one JDBC source. It connects only in `check` and `task_configs`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, JdbcSourceConfig)

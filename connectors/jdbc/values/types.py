@@ -57,7 +57,7 @@ class Projection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
-    """Plans one column: how its values come, and the Connect schema that they get.
+    """Describes the plan of one column: how its values come, and the Connect schema that they get.
 
     `fix` is what a person can do when a value does not fit, if it is more than to mend the row. `second_digits` is how
     many digits of a second a timestamp keeps, if the catalog tells; -5 for a date, whose unit is the day.

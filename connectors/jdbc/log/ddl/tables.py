@@ -68,7 +68,7 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetKey:
-    """Sets the primary key."""
+    """Gives the table another primary key."""
 
     columns: tuple[str, ...]
 

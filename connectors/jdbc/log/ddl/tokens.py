@@ -36,7 +36,7 @@ class NotUnderstoodError(ValueError):
 
 
 class Kind(Enum):
-    """Names the kinds of tokens."""
+    """Tells what kind of token a token is."""
 
     WORD = auto()
     NAME = auto()

@@ -28,7 +28,7 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
 P = TypeVar("P", int, tuple[int, int])
-"""The type of a place in the log."""
+"""This type is that of a place in the log."""
 Mask = npt.NDArray[np.bool_]
 
 

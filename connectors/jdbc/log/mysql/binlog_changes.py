@@ -42,7 +42,7 @@ class Collected:
     told: list[EventFacts] = field(default_factory=list)
     gtids: list[str | None] = field(default_factory=list)
     transactions: list[str] = field(default_factory=list)
-    """The name of each event's transaction."""
+    """It has the name of each event's transaction."""
     files: list[str] = field(default_factory=list)
     hidden: list[Sequence[bool]] = field(default_factory=list)
     """For each event: a value per segment of the table, True if the segment's snapshot holds the event's change."""

@@ -21,7 +21,7 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows
 
 _OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
-"""The codes of operations in events, indexed by `Operation`."""
+"""It has the codes of operations in events, in the order of `Operation`."""
 
 
 class BinlogRecords:

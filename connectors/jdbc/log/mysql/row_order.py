@@ -1,4 +1,4 @@
-"""Orders the rows of a table of MariaDB or MySQL in its first read.
+"""Puts the rows of a table of MariaDB or MySQL in order for its first read.
 
 By the order the read goes on behind its last row after a break, and a row of the log is found in what was read. So rows
 come in the order of their key where its values can be compared here or, for text, by the server, which knows

@@ -1,4 +1,4 @@
-"""Marks the pages of a first read with the values of `snapshot` in the source block. Pure, but for what it takes."""
+"""Gives the pages of a first read the values of `snapshot` in the source block. Pure, but for what it takes."""
 
 from __future__ import annotations
 

@@ -52,4 +52,4 @@ class ReadingOptions:
 
 
 PLAIN = ReadingOptions()
-"""These options add nothing to the settings."""
+"""These options are empty: they add nothing to the settings."""

@@ -1,4 +1,4 @@
-"""Marks the first and last rows of a first read, as the source block of an event names them in `snapshot`. Pure."""
+"""Tells the first and last rows of a first read, as the source block of an event names them in `snapshot`. Pure."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class CountedEvents(NamedTuple):
 
 @dataclass(slots=True)
 class _Open:
-    """Counts the events of an open transaction by table, in the order in which the tables came."""
+    """Holds the numbers of an open transaction's events by table, in the order in which the tables came."""
 
     transaction: Transaction
     events: dict[str, int] = field(default_factory=dict)

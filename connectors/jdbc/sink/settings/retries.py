@@ -13,7 +13,7 @@ WITHOUT_END: Final = -1
 
 
 class Retries:
-    """Counts the tries of each batch. Owned by the task thread."""
+    """Keeps count of the tries of each batch. Owned by the task thread."""
 
     def __init__(self, most: int, backoff_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
         """Take the limits. A batch is tried again `most` times or WITHOUT_END, with `backoff_s` seconds between two
