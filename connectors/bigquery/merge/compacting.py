@@ -1,7 +1,7 @@
-"""Append batches to the logs of tables by load jobs, and compact these logs when it pays. On threads of the task's.
+"""Appends batches to the logs of tables by load jobs, and compacts these logs when it pays. The task's threads call it.
 
-Each task loads its own batches and waits for no other one. A batch that comes again is loaded again, also where an
-earlier life loaded it, as the log may have been compacted since: view and MERGE take both for one.
+Each task loads its own batches and waits for no other task. A batch that comes again is loaded again, even if an
+earlier run of the task loaded it, as the log may have been compacted since. The view and the MERGE take both for one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class Compacting:
-    """Loads batches into logs. Its methods block, and are called by several threads, one table a thread."""
+    """Loads batches into logs. Its methods block; several threads call them, each for another table."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class Compacting:
     ) -> None:
         """Take the settings, and open nothing.
 
-        `report` is called with the figures of each load and merge, on any thread. at_once: the most tables that are
-        loaded or merged at a time.
+        `report` is called with the figures of each load and merge, on any thread. At most `at_once` tables are loaded
+        or merged at a time.
         """
         self._warehouse = warehouse
         self._role = role
@@ -71,7 +71,7 @@ class Compacting:
 
     @property
     def threads(self) -> int:
-        """Return the most threads that call `write` at a time, and one that compacts."""
+        """Return how many threads may call it: those that call `write` at a time, and one that compacts."""
         return self._at_once + 1
 
     @property
@@ -80,22 +80,24 @@ class Compacting:
         return True
 
     def stop(self) -> None:
-        """Do nothing: the warehouse ends its own waits."""
+        """Do nothing, as `Warehouse.stop` ends the waits."""
 
     def close(self) -> None:
-        """Do nothing: it opened nothing."""
+        """Do nothing, as it has opened nothing."""
 
     def sweep(self) -> None:
-        """Drop what an earlier life of this task staged in dedup.mode=merge: its rows were not committed."""
+        """Drop the staging tables that an earlier run of this task left in dedup.mode=merge. Their rows come again."""
         StagingTables(self._warehouse, self._role).sweep()
 
     def doing(self, target: str) -> str:
-        """Return what a batch of this table waits for, for people."""
+        """Return in words what happens to a batch of this table that is being written."""
         return f"they are loaded into its log, {log_table(target)}"
 
     def write(self, batch: SealedBatch) -> Refusals:
-        """Return once the rows are in the log, but for those refused. RetriableError: they may be, and the same call
-        is made again."""
+        """Load a batch, and return the refused rows once all others are in the log.
+
+        Raise RetriableError if rows may be missing; then the same call is made again.
+        """
         started_s = time.monotonic()
         refused = write_by_halves(batch, self._load)
         added, log = len(batch) - len(refused), log_table(batch.target)
@@ -112,7 +114,7 @@ class Compacting:
     def collect(self) -> None:
         """Compact the logs of the tables that this task has written, where it pays, several tables at a time.
 
-        A table that fails holds up no other one; what it raised is raised in the end.
+        A table that fails does not hold up the others; its error is raised at the end.
         """
         tables = list(self._facts.values())
         if not tables:
@@ -147,13 +149,14 @@ class Compacting:
         columns = log_columns(table_columns, clears=facts.clears is not None)
         log, job_id = log_table(batch.target), f"kafka-connect-log-{name}"
         self._warehouse.append(log, columns, parquet_of(rows), job_id, Counts.LOST)
-        # A log that has its rows before the mode changes holds the change up; one that gets them later is not merged.
+        # Rows that are in the log before the mode changes hold the change up. Rows that came later are never merged, so
+        # the mode is looked up after the load.
         require_merged(self._warehouse, batch.target)
         self._facts[batch.target] = facts
 
 
 def _marked(rows: pa.Table, batch: str, bound: str | None) -> pa.Table:
-    """Return rows with the columns that a log has of its own."""
+    """Return rows with the two columns that only a log has: the batch, and the bound of its search."""
     import pyarrow as pa
 
     for name, value in ((LOG_BATCH, batch), (LOG_BOUND, bound)):

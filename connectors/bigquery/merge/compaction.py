@@ -1,7 +1,7 @@
-"""Merge the log of a table into it, and take what is merged out of the log. Runs on threads beside the task's.
+"""Merges the log of a table into the table, and deletes the merged rows from the log. Used by several threads.
 
-Every statement stands in the table's line of merges and may run again, by whomever: the guard of the MERGE lets it
-change nothing more, and a batch leaves the log only behind a MERGE of the same process that had it.
+Every statement is run in the table's line of merges, and any process may run it again: the guard of the MERGE then
+changes nothing more. A process deletes a batch from the log only after its own MERGE of that batch.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
 _COMPACTED_LABEL: Final = "kafka-connect-compacted-ms"
-"""The label of a log that says when all it had was merged last."""
+"""This label of a log says when all of its rows were merged last, in milliseconds since 1970."""
 _CLAIM_LABEL: Final = "kafka-connect-compacting-ms"
-"""The label of a log that says when a compaction was begun last, by any task."""
+"""This label of a log says when any task last began a compaction, in milliseconds since 1970."""
 _CLAIMED_MOST_MS: Final = 600_000
-"""Who began a compaction and has not ended it for so long may be dead. Another one costs money, and harms nothing."""
+"""A task that has not ended its compaction for so long may be dead. A second compaction only costs money."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionRules:
-    """When a log is merged: when it is so old, or has so many rows in percent of the table's."""
+    """Says when a log is merged: after `interval_ms`, or when its rows are `percent` percent of the table's rows."""
 
     interval_ms: int
     percent: int
 
     def is_due(self, log: TableFacts, table_rows: int, now_ms: int) -> bool:
-        """Tell if it pays to merge a log now, and nobody has begun to."""
+        """Return True if it pays to merge a log now, and no other task has begun to."""
         if not log.rows:
             return False
         claimed_ms = int(log.labels.get(_CLAIM_LABEL, 0))
@@ -53,7 +53,7 @@ class CompactionRules:
 
 
 class Compaction:
-    """Compacts logs. Several threads use it, one table a thread."""
+    """Compacts logs. Several threads use it, each for another table."""
 
     def __init__(
         self, warehouse: Warehouse, line: MergeLine, merger: Merger, now_ms: Callable[[], int] | None = None
@@ -66,7 +66,7 @@ class Compaction:
         self._listed: dict[str, tuple[int, Sequence[Mapping[str, Any]]]] = {}
 
     def run_if_due(self, facts: StagedFacts, rules: CompactionRules) -> bool:
-        """Merge the log of a table if it pays; tell if it did. facts: of any batch of the table."""
+        """Merge the log of a table if it pays, and return True if so. `facts` are those of any of its batches."""
         self._line.require_budget(facts.target)
         log, table = self._warehouse.table(log_table(facts.target)), self._warehouse.table(facts.target)
         if log is None or table is None or not rules.is_due(log, table.rows, self._now_ms()):
@@ -77,10 +77,10 @@ class Compaction:
         return True
 
     def run(self, facts: StagedFacts) -> bool:
-        """Merge what the log of a table has; nothing where there is no log. facts: of any batch of the table.
+        """Merge all batches that the log of a table has, if there is a log. `facts` are those of any of its batches.
 
-        Return False where more may have come into the log since an earlier call listed it.
-        RetriableError: nobody knows how far it came; the view shows the same rows, and the next one begins anew.
+        Return False if batches may have come into the log since an earlier call listed it. Raise RetriableError if
+        nobody knows how far the compaction came: then the view shows the same rows, and the next call begins anew.
         """
         target = facts.target
         self._line.expect(target, facts.keys_hash)
@@ -89,10 +89,10 @@ class Compaction:
         if log is None:
             return True
         parts = LogParts(self._warehouse.path(name))
-        if target in self._merged:  # its DELETE is not known to have run, and needs no second MERGE
+        if target in self._merged:  # the batches are merged, but perhaps not deleted from the log
             self._forget(target, parts)
         clears = any(column.name == CLEARS for column in log.columns)
-        # A merge that waited for the budget needs no second look.
+        # The list of an earlier call is used again if its merge did not end, as when it waited for the budget.
         earlier = self._listed.get(target)
         ranged = ranged_keys(log.columns, facts.keys)
         began_ms, found = earlier or self._list(target, parts.batches(clears=clears, ranged=ranged))
@@ -109,13 +109,13 @@ class Compaction:
         return earlier is None
 
     def _list(self, target: str, listing: str) -> tuple[int, Sequence[Mapping[str, Any]]]:
-        """Return the batches of a log, and when it was asked."""
+        """Return the time at which a log was asked for its batches, in milliseconds since 1970, and the batches."""
         self._line.begin(target, [listing])
         began_ms, doing = self._now_ms(), f"listing the batches of table {log_table(target)}"
         return began_ms, self._line.read(target, listing, doing, Kind.COMPACTION)
 
     def _claim(self, log: TableFacts, table_rows: int, rules: CompactionRules) -> bool:
-        """Note that a compaction begins; False where another one has begun meanwhile."""
+        """Note that a compaction begins. Return False if another task has begun one meanwhile."""
 
         def claimed(now: Mapping[str, str]) -> Mapping[str, str] | None:
             now_ms = self._now_ms()
@@ -149,7 +149,7 @@ class Compaction:
         _log.info("Compacted the log of table %s: %d batches.", target, len(batches))
 
     def _forget(self, target: str, parts: LogParts) -> None:
-        """Delete batches that this process has merged."""
+        """Delete from a log the batches that this process has merged."""
         batches = self._merged[target]
         doing = f"deleting what is merged from the log of table {target}"
         self._line.run(target, parts.forget(batches), doing, Kind.COMPACTION)

@@ -1,7 +1,7 @@
-"""Find which rows of a refused batch are at fault by writing halves. Writes through what it is given, nothing else.
+"""Finds the bad rows of a refused batch by writing halves of it. It writes only through the function that it is given.
 
-BigQuery refuses a load job or a MERGE as a whole and names no row. A limit of one job, as of the partitions that it may
-change, is kept by halves as well. What is refused without any row, too, is not the rows' fault.
+BigQuery refuses a load job or a MERGE as a whole and names no row. Halves also help where a job would exceed a limit,
+such as that of the partitions it may change. If a batch without rows is refused as well, the rows are not at fault.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from connectors.bigquery.warehouse.errors import RefusedJobError
 
 _log = logging.getLogger(__name__)
 REFUSED_MOST: Final = 100
-"""At most so many bad rows of a batch are looked for: each costs a few jobs, and a table takes 1,500 loads a day."""
+"""At most so many bad rows of a batch are searched. Each costs a few jobs, and a table takes 1,500 loads a day."""
 
 
 def write_by_halves(batch: SealedBatch, write: Callable[[SealedBatch], None]) -> Refusals:
-    """Land the batch, in parts where BigQuery refuses the whole; the rows that it refuses even alone.
+    """Write a batch, in parts if BigQuery refuses it as a whole. Return the rows that it refuses even alone.
 
-    RefusedJobError: it refuses a batch without rows as well. ConnectError: more than REFUSED_MOST rows are refused.
+    Raise RefusedJobError if a batch without rows is refused as well, and ConnectError if more than REFUSED_MOST rows
+    are refused.
     """
     try:
         write(batch)
@@ -33,7 +34,7 @@ def write_by_halves(batch: SealedBatch, write: Callable[[SealedBatch], None]) ->
 
 
 def write_parts(batch: SealedBatch, write: Callable[[SealedBatch], None], error: RefusedJobError) -> Refusals:
-    """Write a batch in parts, as BigQuery refused it as a whole for `error`; see `write_by_halves`."""
+    """Write a batch in parts, after BigQuery refused the whole with `error`; see `write_by_halves`."""
     if not len(batch):
         raise error
     _log.warning("A batch of %d rows is landed in parts, as BigQuery refused it: %s", len(batch), error)

@@ -1,14 +1,14 @@
-"""Run statements that merge into a table one after the other, whoever runs them, without a lock that the dead could
-hold.
+"""Runs the statements that merge into a table one after the other, in any process, without a lock that a dead process
+could hold.
 
 BigQuery runs two MERGEs of a table side by side as long as both only insert, so two of them could insert the same key.
-The id of a job is used once in a project. So a statement is submitted under the first number of its table that has no
-job, and only once the job of the number before it has ended. A task that lost the table without knowing it, as one that
-was frozen, finds its number taken, and its statement runs behind the other's.
+The id of a job is used once in a project. So the statements of a table are numbered, and each is submitted under an id
+that has its number, once the job of the number before it has ended. A task that was frozen, and so does not know that
+another task merges the table now, finds its number taken. Then its statement runs behind the other's.
 
 A mode that does not merge ends the line of a table: it labels the table, and takes the next number. A process that
 tells rows apart by other fields does the same. So each process looks at the label before its first statement, and again
-where it finds a number taken. It needs no look behind its own statement, as the end of the line would have taken the
+when it finds a number taken. After a statement of its own it need not look, as the end of the line would have taken the
 number.
 """
 
@@ -34,22 +34,22 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 _log = logging.getLogger(__name__)
 _NUMBER_LABEL: Final = "kafka-connect-merge-number"
 _COLUMNS: Final = (ColumnSchema("nothing", ColumnType.INTEGER),)
-"""The one column of such a table, as a table needs one."""
+"""A table needs a column, so the table that notes the number has this one."""
 _NOTE_EVERY_S: Final = 3600.0
-"""BigQuery forgets jobs after half a year, so who looks for the end of a line begins at a number that is not old."""
+"""The number is noted so often, as a search has to begin at a recent one: BigQuery forgets jobs after half a year."""
 
 
 _QUIET_S: Final = 3.0
-"""A merge is of up to three statements, between which a task does nothing else."""
+"""A line rests if no statement follows for so long. A merge has up to three statements, one right after the other."""
 
 
 def _line_of(target: str) -> str:
-    # Ids hold letters, digits, _ and -, names of tables more.
+    # An id holds letters, digits, _ and -; the name of a table may hold more, so it is hashed.
     return f"kafka-connect-merge-{hashlib.sha256(target.encode()).hexdigest()[:24]}"
 
 
 class MergeLine:
-    """The place that one process has in the line of each table. Several threads use it, one table a thread."""
+    """Sends one process's statements into the lines of tables. Several threads use it, each for another table."""
 
     def __init__(
         self, warehouse: Warehouse, now_s: Callable[[], float] = time.monotonic, spending: Spending = UNBOUNDED
@@ -59,30 +59,30 @@ class MergeLine:
         self._spending = spending
         self._next: dict[str, int] = {}
         self._with_own: set[str] = set()
-        """Has the tables into which this process has merged: `_next` follows a statement of its own."""
+        """Holds the tables whose last known number, the one before `_next`, is of a statement of this process."""
         self._noted_at_s: dict[str, float] = {}
         self._keys: dict[str, str] = {}
 
     def require_budget(self, target: str) -> None:
-        """Raise BudgetSpentError where a statement of this table is known to wait for the budget."""
+        """Raise BudgetSpentError if a statement of this table is known to wait for the budget."""
         self._spending.require(target)
 
     def expect(self, target: str, keys: str) -> None:
-        """Take the hash of the keys by which the next statements tell rows of a table apart; empty: not known."""
+        """Take the hash of the keys by which the table's next statements tell rows apart; it is empty if not known."""
         if self._keys.get(target) != keys:
             self._with_own.discard(target)
             self._keys[target] = keys
 
     def begin(self, target: str, statements: Sequence[str]) -> None:
-        """Raise BudgetSpentError where the budget does not have now what these statements need together."""
+        """Raise BudgetSpentError if the bytes left in the budget are too few for all of these statements."""
         self._spending.begin(target, statements)
 
     def run(self, target: str, sql: str, doing: str, kind: Kind = Kind.MERGE) -> Changed:
-        """Run a statement once all those before it have ended. RetriableError: nobody knows whether it ran."""
+        """Run a statement once all those before it have ended. Raise RetriableError if nobody knows whether it ran."""
         return self._run(target, sql, doing, kind, reads=False)
 
     def read(self, target: str, sql: str, doing: str, kind: Kind) -> Sequence[Mapping[str, Any]]:
-        """Run a query of the table as `run` does a statement; return its rows."""
+        """Run a query in the line of the table, as `run` runs a statement, and return its rows."""
         return self._run(target, sql, doing, kind, reads=True).rows
 
     def _run(self, target: str, sql: str, doing: str, kind: Kind, *, reads: bool) -> Changed:
@@ -96,9 +96,9 @@ class MergeLine:
         return done
 
     def end(self, target: str) -> None:
-        """Wait for the last statement of a table, which has a label by now that forbids further ones.
+        """Wait for the last statement of a table. The caller has labelled the table, so that no further one begins.
 
-        A process that did not see the label finds its number taken, and looks again.
+        This takes the next number. A process that did not see the label finds its number taken, and looks again.
         """
         line = _line_of(target)
         # A process that merges makes this table before it looks at the label; somebody may have dropped it since.
@@ -108,7 +108,7 @@ class MergeLine:
         self._next[target] = self._warehouse.run("SELECT 1 AS ended", line, doing, first_attempt=number).attempt + 1
 
     def wait_until_it_rests(self, target: str, pause: Callable[[float], None]) -> None:
-        """Wait until the last statement has ended and no other one has followed soon. `pause`: waits for seconds."""
+        """Wait until the last statement has ended and no other one follows soon. `pause` waits for so many seconds."""
         line, last = _line_of(target), -1
         while True:
             number = self._last(line, max(last, self._number(target, line) - 1))
@@ -120,20 +120,20 @@ class MergeLine:
             pause(_QUIET_S)
 
     def _last(self, line: str, known: int) -> int:
-        """Return the number of the last job of a line, where all up to `known` are taken; -1: there is none."""
+        """Return the number of the last job of a line, or -1 if it has no job. All numbers up to `known` are taken."""
         return known + first_free(lambda count: self._warehouse.has_attempt(line, known + 1 + count))
 
     def _number(self, target: str, line: str) -> int:
-        """Return the first number that may be free, as far as this process knows; all jobs of lower ones have ended."""
+        """Return a number that may be free as far as this process knows. The jobs of all lower numbers have ended."""
         number = self._next.get(target)
         if number is not None and self._now_s() - self._noted_at_s[target] < _NOTE_EVERY_S:
             return number
         noted = self._noted(target, line)
         if number is None:
             free = noted + first_free(lambda count: self._warehouse.has_attempt(line, noted + count))
-            # The last one may still run: who asks for its number waits for its end.
+            # The last job may still run. A statement that is submitted under its number waits for its end.
             number = max(noted, free - 1)
-        elif number < noted:  # a process whose line began anew, or that merged nothing for long
+        elif number < noted:  # the line began anew, or this process merged nothing for long
             number = noted
             self._with_own.discard(target)
         if number > noted:
@@ -142,7 +142,7 @@ class MergeLine:
         return number
 
     def _noted(self, target: str, line: str) -> int:
-        """Return the number that was noted last: it was free at most an hour before the table's last merge."""
+        """Return the number that was noted last. It was still free an hour before the table's last merge, or later."""
         found = self._warehouse.table(merges_table(target))
         if found is not None:
             return _number_in(found)
@@ -158,27 +158,27 @@ class MergeLine:
         return number
 
     def _note(self, target: str, number: int) -> None:
-        """Note a number, in the table itself, too, as somebody may drop the one that is made for it."""
+        """Note a number in the table that is made for it, and in the target, as somebody may drop the former."""
         labels = {_NUMBER_LABEL: str(number)}
         self._warehouse.label(merges_table(target), labels)
         if self._warehouse.table(target) is not None:
             self._warehouse.label(target, labels)
 
     def _was_merged(self, target: str, line: str) -> bool:
-        """Return True if rows were merged into a table, as far as BigQuery remembers its first job, or its label."""
+        """Return True if BigQuery remembers the first merge of a table, or the table's label notes a number."""
         return self._warehouse.has_attempt(line, 0) or _number_in(self._warehouse.table(target)) > 0
 
 
 def _number_in(table: TableFacts | None) -> int:
-    """Return the number that a label of a table notes."""
+    """Return the number that a label of a table notes; 0 if there is no table or label."""
     return 0 if table is None else int(table.labels.get(_NUMBER_LABEL, 0))
 
 
 class _LabelledMetering:
-    """It lets a job be submitted only while its table is one into which rows are merged, by the same keys."""
+    """Lets a job be submitted only if the labels of its table still allow merges by the same keys."""
 
     def __init__(self, warehouse: Warehouse, target: str, metering: Metering, keys: str, *, is_known: bool) -> None:
-        """`is_known`: the table was seen to be such a one, and the first number follows a statement of this process."""
+        """Take the table and its keys. `is_known` is True if the labels need no look before the first job."""
         self._warehouse = warehouse
         self._target = target
         self._metering = metering
@@ -190,7 +190,7 @@ class _LabelledMetering:
             table = require_merged(self._warehouse, self._target)
             if table is not None:
                 require_keys(self._warehouse, table, self._keys)
-        self._is_known = False  # where the number is taken, it may be by the end of the line
+        self._is_known = False  # if the number is taken, the end of the line may have taken it
         return self._metering.limit_bytes(job_id)
 
     def ended(self, job: Ended) -> None:
@@ -198,7 +198,7 @@ class _LabelledMetering:
 
 
 def first_free(is_taken: Callable[[int], bool]) -> int:
-    """Find the first free number, where all numbers below a taken one are taken; asks for about 2 log2(n) of them."""
+    """Return the first free number n, after about 2 log2(n) questions. All numbers below a taken one must be taken."""
     high = 1
     while is_taken(high - 1):
         high *= 2

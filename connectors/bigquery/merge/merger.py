@@ -1,6 +1,6 @@
-"""Run the statements that take staged rows into a table, one after the other in the line of the table.
+"""Merges staged rows into a table by statements that run one after the other in the line of the table.
 
-The guard of the MERGE lets each of them run again, by whomever, and change nothing more.
+The guard of the MERGE allows that any process runs them again: then they change nothing more.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 _log = logging.getLogger(__name__)
 _DAY_S: Final = 86_400
 _USD_PER_TIB: Final = Prices().query_tib
-"""It is the price that the log names, as regions and contracts differ."""
+"""The log names this price beside the costs, as prices differ by region and contract."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeRules:
-    """The settings of merges.
+    """Holds the settings of merges.
 
-    interval_s: the time between two of a table. window_column: what dedup.window bounds; None: the whole table is
-    searched. in_any_order: an earlier record may be merged after a later one, as from chunks of a backfill.
-    deletes_appended: as in `Merge`.
+    `interval_s` is the time between two merges of a table. `window_column` is the column that dedup.window bounds;
+    None: the whole table is searched. With `in_any_order` an earlier record may be merged after a later one, as happens
+    with chunks of a backfill. `Merge` explains `deletes_appended`.
     """
 
     keep: Keep
@@ -51,7 +51,7 @@ class MergeRules:
 
 
 class Merger:
-    """Merges staged rows. Several threads use it, one table a thread."""
+    """Merges staged rows. Several threads use it, each for another table."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Merger:
         rules: MergeRules,
         report: Callable[[Mapping[str, int]], None],
     ) -> None:
-        """`report` is called with the figures of each merge, on any thread."""
+        """Take the settings, and open nothing. `report` is called with the figures of each merge, on any thread."""
         self._warehouse = warehouse
         self._line = line
         self._rules = rules
@@ -77,8 +77,8 @@ class Merger:
     ) -> None:
         """Merge rows into a table that has these columns.
 
-        sources: SQL of the tables or queries that the rows stand in. `staged`: what is known of these, all with the
-        same keys, order and columns. `kind`: as what its jobs are counted.
+        `sources` has the SQL of the tables or queries with the rows to merge. `staged` has the facts of these rows, all
+        with the same keys, order and columns. The jobs are counted as jobs of this `kind`.
         """
         started_s = time.monotonic()
         facts, rules = staged[0], self._rules
@@ -106,7 +106,7 @@ class Merger:
         remembering = [merge.remember_deletes(now)] if remembers else []
         appending = [merge.append()] if any(one.appends for one in staged) else []
         self._line.begin(target, [*clearing, *remembering, merge.text(), *appending])
-        taken_out = Changed()  # what the last statement changed, which is the table's
+        taken_out = Changed()  # the rows that the last statement changed, which is the one on the table
         for statement in clearing:
             taken_out = self._line.run(target, statement, f"clearing keys of table {target}", kind)
         for statement in remembering:
@@ -123,7 +123,7 @@ class Merger:
         self._tell(target, sum(one.rows for one in staged), changed, time.monotonic() - started_s)
 
     def _estimate(self, target: str, sql: str) -> None:
-        """Log once what merging this table will cost."""
+        """Log once in the life of this object what a merge of this table will cost."""
         if target in self._estimated:
             return
         self._estimated.add(target)
@@ -141,7 +141,10 @@ class Merger:
         )  # fmt: skip
 
     def _bound(self, staged: Sequence[StagedFacts]) -> Bound | None:
-        """Return the widest of the bounds. Their texts have one form, and sort as the moments do."""
+        """Return the earliest bound of the staged rows; None: the whole table is searched.
+
+        All bounds have one form of text, so that they sort as their times do.
+        """
         bounds = [one.bound for one in staged]
         if self._rules.window_column is None or any(bound is None for bound in bounds):
             return None

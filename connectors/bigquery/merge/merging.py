@@ -1,8 +1,8 @@
-"""Take staged batches into tables: load jobs, merges, and which task merges what. Runs on threads beside the task's.
+"""Stages batches, has the right task merge each table, and waits for merges of other tasks. Used by several threads.
 
-One task merges a table, as each merge searches it; the others stage, and wait for the mark that says their batch is
-merged. A task whose batch nobody merges in time, as the other is dead or frozen, merges it itself: merges of a table
-stand in line (`merge_line.py`), whoever runs them, and the guard of the MERGE keeps the table right.
+One task merges a table, as each merge searches it. The others stage their batches, and wait for the mark that says
+that a batch is merged. If nobody merges a batch in time, as the merging task is dead or frozen, its own task merges it.
+The merges of a table run one after the other (`merge_line.py`), and the guard of the MERGE keeps the table right.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _LOOK_S: Final = 1.0
 _PATIENCE_S: Final = 15.0
-"""How much longer than its interval the merging task may take to begin with a batch of another task."""
+"""The merging task may take so much longer than its interval to begin with a batch of another task."""
 _WAITING_MOST: Final = 1000
 
 
 class Merging:
-    """Stages and merges batches. Its methods block, and are called by several threads, one table a thread."""
+    """Stages and merges batches. Its methods block; several threads call them, each for another table."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class Merging:
     ) -> None:
         """Take the settings of merges, and open nothing.
 
-        `report` is called with the figures of each merge, on any thread. at_once: the most tables that are staged or
-        merged at a time.
+        `report` is called with the figures of each merge, on any thread. At most `at_once` tables are staged or merged
+        at a time.
         """
         self._warehouse = warehouse
         self._role = role
@@ -60,14 +60,14 @@ class Merging:
         self._compaction = Compaction(warehouse, self._line, self._merger)
         self._without_log: set[str] = set()
         self._stop = threading.Event()
-        # Whoever waits for another task works at nothing, or two tasks could wait for each other's merges for ever.
+        # A thread that waits for another task does not hold this: two tasks could wait for each other for ever.
         self._working = threading.BoundedSemaphore(at_once)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._waiting: dict[str, str] = {}
 
     @property
     def threads(self) -> int:
-        """Return how many threads may call `write`: those that wait for another task hold up none that work."""
+        """Return how many threads may call `write`. Those that wait for other tasks do not block the others."""
         return self._at_once if self._role.tasks == 1 else _WAITING_MOST
 
     def stop(self) -> None:
@@ -75,46 +75,48 @@ class Merging:
         self._stop.set()
 
     def close(self) -> None:
-        """Do nothing: it opened nothing."""
+        """Do nothing, as it has opened nothing."""
 
     def sweep(self) -> None:
-        """Drop what an earlier life of this task staged: its rows were not committed, and come again."""
+        """Drop the staging tables that an earlier run of this task left. Their rows come again."""
         self._staging.sweep()
 
     def doing(self, target: str) -> str:
-        """Return what a batch of this table waits for, for people."""
+        """Return in words what happens to a batch of this table that is being written."""
         return self._waiting.get(target, "it is staged and merged")
 
     def write(self, batch: SealedBatch) -> Refusals:
-        """Return once the rows are in the table, but for those refused. RetriableError: they may be, and the same call
-        is made again."""
-        self._line.require_budget(batch.target)  # what waits for the budget is not staged again and again
+        """Write a batch, and return the refused rows once all others are in the table.
+
+        Raise RetriableError if rows may be missing; then the same call is made again.
+        """
+        self._line.require_budget(batch.target)  # a batch that waits for the budget is not staged again and again
         try:
             self._write(batch)
         except RefusedJobError as error:
             grown = self._with_members_now(batch)
             if grown is not batch:
                 return self.write(grown)
-            # The parts are merged here, whoever merges the table: each would wait for a look of the other task.
+            # This task merges the parts itself, as each part would wait for the next look of another merging task.
             return write_parts(batch, self._write_alone, error)
         return {}
 
     def _with_members_now(self, batch: SealedBatch) -> SealedBatch:
-        """Return the batch with the members that its table's records have got since it was sealed; itself where there
-        are none. BigQuery takes no record for one with more members.
+        """Return the batch with the members that RECORD columns of its table have got since it was sealed, as BigQuery
+        needs rows that have all of them. Return the batch itself if there are none.
         """
         table = self._warehouse.table(batch.target)
         return batch if table is None else batch.with_members_of(table.columns)
 
     def _write(self, batch: SealedBatch) -> None:
-        """Return once all rows are in the table. RefusedJobError: none is."""
+        """Return once all rows are in the table. Raise RefusedJobError if BigQuery takes none of them."""
         if self._role.tasks == 1:
             self._write_alone(batch)
             return
         target = batch.target
         with self._working:
             staged = self._staging.fill(batch)
-            # Another task may have written its refusal where the facts of the same batch are staged anew.
+            # The text is written anew, as another task may have replaced it by a refusal of the same batch.
             self._staging.mark(staged.name, State.STAGED, staged.facts.text())
             if self._role.merges(target):
                 listed = self._staging.waiting(within_s=self._interval_s / 2)
@@ -141,7 +143,7 @@ class Merging:
     def collect(self) -> None:
         """Merge what other tasks have staged for the tables that this task merges, several tables at a time.
 
-        A table that fails holds up no other one; what it raised is raised in the end.
+        A table that fails does not hold up the others; its error is raised at the end.
         """
         waiting = self._staging.waiting()
         targets = [target for target in sorted(waiting) if self._role.merges(target)]
@@ -152,7 +154,7 @@ class Merging:
         for_each_table(collect, targets, self._at_once, "bigquery-collect")
 
     def _collect_table(self, target: str, names: Collection[str]) -> None:
-        """Merge those of these staging tables that still wait."""
+        """Merge those of these staging tables that still wait for their merge."""
         with self._locks[target]:
             groups: defaultdict[tuple[object, ...], list[Staged]] = defaultdict(list)
             for name in sorted(names):
@@ -170,7 +172,7 @@ class Merging:
                     self._merge_group(target, staged_tables, table.columns)
 
     def _merge_group(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
-        """Merge staging tables together or, where BigQuery refuses that, one by one, and tell their tasks."""
+        """Merge staging tables together or, if BigQuery refuses that, one by one. Mark them for their tasks."""
         try:
             self._merge(target, staged, columns)
         except RefusedJobError as error:
@@ -184,13 +186,13 @@ class Merging:
             self._staging.mark(one.name, State.MERGED)
 
     def _is_merged(self, name: str, target: str) -> bool:
-        """Wait until the merging task has merged a staging table; False where it does not look in time."""
+        """Wait until the merging task has merged a staging table. Return False if it does not do so in time."""
         patient_until_s = time.monotonic() + self._interval_s + _PATIENCE_S
         self._waiting[target] = f"task {self._role.merging_task(target)} of the connector merges this table"
         try:
             while not self._is_marked(name, target):
                 if time.monotonic() >= patient_until_s:
-                    # A merge that takes long is no sign of death.
+                    # A merge that takes long does not mean that the merging task is dead.
                     self._line.wait_until_it_rests(target, self._pause)
                     return self._is_marked(name, target)
                 self._pause(_LOOK_S)
@@ -199,7 +201,7 @@ class Merging:
         return True
 
     def _is_marked(self, name: str, target: str) -> bool:
-        """Tell if a staging table is merged. RefusedJobError: BigQuery refused its merge."""
+        """Return True if a staging table is merged. Raise RefusedJobError if BigQuery refused its merge."""
         found = self._staging.look(name)
         if found is None:
             raise RetriableError(f"Staging table {name} was dropped by somebody else before it was merged.")
@@ -217,7 +219,7 @@ class Merging:
             raise RetriableError("The task was stopped while a batch waited for its merge.")
 
     def _merge(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
-        # What dedup.mode=compact left is merged before.
+        # Rows that dedup.mode=compact left in a log are merged first.
         if target not in self._without_log and self._compaction.run(staged[0].facts):
             self._without_log.add(target)
         sources = sorted(self._warehouse.path(one.name) for one in staged)

@@ -1,4 +1,4 @@
-"""Do the same to several tables at a time, so that one that fails holds up no other one."""
+"""Does the same to several tables at a time, so that a table that fails does not hold up the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def for_each_table(act: Callable[[T], None], tables: Collection[T], at_once: int, threads_name: str) -> None:
-    """Call `act` for each table, on at most so many threads; what one raised is raised in the end."""
+    """Call `act` for each table, on at most `at_once` threads. Raise the worst error at the end, if there is one."""
     if not tables:
         return
     with ThreadPoolExecutor(min(len(tables), at_once), threads_name) as threads:
@@ -21,6 +21,6 @@ def for_each_table(act: Callable[[T], None], tables: Collection[T], at_once: int
 
 
 def raise_worst(failures: Collection[BaseException]) -> None:
-    """Raise the first failure, if there is one; that a table waits for the budget only where nothing else failed."""
+    """Raise the first failure, if there is one. Raise a BudgetSpentError only if no other error is among them."""
     for failure in sorted(failures, key=lambda one: isinstance(one, BudgetSpentError)):
         raise failure

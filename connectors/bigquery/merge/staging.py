@@ -1,7 +1,7 @@
-"""Describe staging tables: their names, what is written on them, and the Parquet that fills them. Pure.
+"""Describes staging tables: their names, the facts that their description holds, and the Parquet that fills them. Pure.
 
-A staging table holds one batch of rows for one table, and is there from its load job to its merge. What the merge needs
-to know is written on it, so that the one task that merges a table can merge what other tasks staged.
+A staging table holds one batch of rows for one table, from its load job to its merge. Its description says what the
+merge needs to know, so that the one task that merges a table can merge the batches that other tasks staged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EXPIRES_AFTER_S: Final = 86_400
-"""A staging table that nobody drops expires after so long."""
+"""BigQuery drops a staging table after so many seconds if nobody else does."""
 CONNECTOR_LABEL: Final = "kafka-connect"
 TASK_LABEL: Final = "kafka-connect-task"
 STATE_LABEL: Final = "kafka-connect-state"
@@ -32,11 +32,12 @@ _ID: Final = re.compile(r"[0-9a-f]{24}")
 
 @dataclass(frozen=True, slots=True)
 class StagedFacts:
-    """The facts that are written on a staging table, as JSON in its description.
+    """Holds the facts that the description of a staging table has as JSON.
 
-    bound: SQL of the least partition searched. order: those of its columns that the table has. clears: deletes without
-    an order; None where the rows have no such mark, as those that an earlier version staged. key_bounds: of all rows;
-    empty: not known. keys_hash: by what rows are told apart; empty: not known.
+    `bound` is SQL of the first partition that the merge searches. `order` has the columns of the order that the rows
+    have. `clears` counts deletes without an order; it is None if the rows have no such mark, as those that an earlier
+    version staged. `key_bounds` bounds the keys of all rows, and `keys_hash` says by which fields rows are told apart;
+    each is empty if it is not known.
     """
 
     target: str
@@ -53,7 +54,7 @@ class StagedFacts:
 
     @classmethod
     def of(cls, batch: SealedBatch) -> StagedFacts:
-        """Return what the merge of a batch needs to know."""
+        """Return the facts that the merge of a batch needs."""
         present = {name for table in batch.tables for name in table.column_names}
         columns = tuple(column.name for column in batch.columns if column.name in present)
         return cls(
@@ -77,7 +78,7 @@ class StagedFacts:
 
     @classmethod
     def parse(cls, text: str) -> StagedFacts:
-        """Return the facts in a description. ValueError or KeyError: it is none of ours. NewerFormatError."""
+        """Return the facts in a description. Raise ValueError or KeyError if it holds none, or NewerFormatError."""
         found = json.loads(text)
         require_known(found, "What is noted on a staging table")
         return cls(
@@ -96,7 +97,7 @@ class StagedFacts:
 
 
 def connector_label(connector: str) -> str:
-    """Return the value of CONNECTOR_LABEL.
+    """Return the value of CONNECTOR_LABEL for a connector, which is a hash of its name.
 
     Labels hold 63 characters of a small alphabet, names of connectors anything.
     """
@@ -104,8 +105,8 @@ def connector_label(connector: str) -> str:
 
 
 def batch_id(owner: str, batch: SealedBatch, content: bytes | memoryview) -> str:
-    """Return the id of an owner's batch: the same for the same rows in the same form, and another one for anything
-    else.
+    """Return the id of an owner's batch. The same rows in the same form have the same id; any other batch has another
+    id.
 
     A batch without rows has another id each time, as nothing tells it from others.
     """
@@ -123,7 +124,7 @@ def staging_name(target: str, suffix: str, batch: str) -> str:
 
 
 def target_of(name: str, suffix: str) -> str | None:
-    """Return the table that a staging table is for; None where the name is not that of a staging table."""
+    """Return the table whose rows a staging table holds; None if the name is not that of a staging table."""
     rest, _, batch = name.rpartition("_")
     if not _ID.fullmatch(batch) or not rest.startswith("_") or not rest.endswith(f"_{suffix}"):
         return None

@@ -1,7 +1,7 @@
-"""Fill the staging tables of one connector, mark them by what became of them, find them again, and drop them.
+"""Fills the staging tables of one connector, marks them as merged or refused, finds them again, and drops them.
 
-A task fills tables of its own: their names hold its number and its life, so no other task drops one, or takes its rows
-for the same batch of its own.
+Each run of a task fills tables of its own. Their names depend on the task's number and on the run, so that no other
+task drops one, or takes it for a table that itself has filled with the same batch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 
 class State(StrEnum):
-    """What became of a staging table that waits for the task that merges. TARGET_GONE: its table is not there."""
+    """Says what happened to a staging table. TARGET_GONE: the table that its rows are for does not exist."""
 
     STAGED = "staged"
     MERGED = "merged"
@@ -48,7 +48,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The part that a task has among those of its connector. `suffix` ends the names of its staging tables."""
+    """Names a task of a connector, and tells which tables it merges. `suffix` is part of its staging tables' names."""
 
     connector: str
     task: int
@@ -57,7 +57,7 @@ class Role:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Return the labels of the staging tables of the connector."""
+        """Return the labels that all staging tables of the connector have."""
         return {CONNECTOR_LABEL: connector_label(self.connector)}
 
     def merging_task(self, target: str) -> int:
@@ -71,7 +71,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A staging table that has its rows."""
+    """Names a staging table that is filled, with its facts."""
 
     name: str
     facts: StagedFacts
@@ -79,14 +79,14 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A staging table as it is now. `why`: of one that was refused, BigQuery's words."""
+    """Holds the state of a staging table. `why` has BigQuery's words if the merge was refused."""
 
     state: State | None
     why: str
 
 
 class StagingTables:
-    """Fills, marks and drops staging tables. Several threads of a task use it, one staging table a thread."""
+    """Fills, marks and drops staging tables. Several threads of a task use it, each for another staging table."""
 
     def __init__(self, warehouse: Warehouse, role: Role) -> None:
         self._warehouse = warehouse
@@ -97,11 +97,11 @@ class StagingTables:
         self._listed_at_s = -math.inf
 
     def sweep(self) -> None:
-        """Drop what an earlier life of this task staged: its rows were not committed, and come again."""
+        """Drop the staging tables that an earlier run of this task left. Their rows come again."""
         self._sweep({**self._role.labels, TASK_LABEL: str(self._role.task)})
 
     def sweep_all(self) -> None:
-        """Drop what any task of the connector staged, as the mode of now stages and merges nothing."""
+        """Drop the staging tables of all tasks of the connector. Called by a mode that stages and merges nothing."""
         self._sweep(self._role.labels)
 
     def _sweep(self, wanted: Mapping[str, str]) -> None:
@@ -110,7 +110,7 @@ class StagingTables:
                 self._warehouse.drop(name)
 
     def fill(self, batch: SealedBatch) -> Staged:
-        """Put the rows of a batch into a staging table. RefusedJobError: BigQuery does not take them."""
+        """Put the rows of a batch into a staging table. Raise RefusedJobError if BigQuery does not take them."""
         content = parquet_of(batch.tables)
         batch_name = batch_id(self._owner, batch, memoryview(content))
         name = staging_name(batch.target, self._role.suffix, batch_name)
@@ -132,7 +132,7 @@ class StagingTables:
 
     @contextmanager
     def dropped_if_refused(self, name: str) -> Iterator[None]:
-        """Drop a staging table whose rows are refused inside."""
+        """Drop a staging table if the body raises RefusedJobError, and raise that error again."""
         try:
             yield
         except RefusedJobError:
@@ -140,23 +140,23 @@ class StagingTables:
             raise
 
     def drop(self, name: str) -> None:
-        """Drop a staging table; no error where it is gone."""
+        """Drop a staging table, if it is still there."""
         self._warehouse.drop(name)
 
     def mark(self, name: str, state: State, text: str | None = None) -> None:
-        """Tell what became of a staging table. text: its facts, or why it was refused; None: it stays."""
+        """Give a staging table the label of a state. `text` is its new description; None: the old one stays."""
         self._warehouse.label(name, {STATE_LABEL: state}, description=text)
 
     def look(self, name: str) -> Found | None:
-        """Return what became of a staging table; None where it is gone."""
+        """Return the state of a staging table; None if it is gone."""
         found = self._warehouse.table(name)
         return None if found is None else Found(_state(found.labels), found.description)
 
     def waiting(self, within_s: float = 0.0) -> Mapping[str, Sequence[str]]:
-        """Return the staging tables of all tasks that wait for their merge, by the table that they are for.
+        """Return the staging tables of all tasks that wait for their merge, by the table that their rows are for.
 
-        within_s: what was listed so long ago is new enough. Tables may have been merged or staged since. All tables of
-        the dataset are listed for it, in pages, as BigQuery gives no part of them.
+        A list that is at most `within_s` seconds old is returned again, so tables may have been merged or staged since.
+        A new list needs all tables of the dataset, page by page, as BigQuery does not filter them by labels.
         """
         with self._listing:
             if time.monotonic() - self._listed_at_s >= within_s:
@@ -169,7 +169,7 @@ class StagingTables:
             return self._listed
 
     def staged(self, name: str) -> Staged | None:
-        """Return a staging table that waits for its merge; None when it was merged or dropped meanwhile."""
+        """Return a staging table if it still waits for its merge; None if it is merged or dropped."""
         found = self._warehouse.table(name)
         if found is None or _state(found.labels) is not State.STAGED:
             return None

@@ -1,4 +1,4 @@
-"""Write each table by the writer of the mode that was chosen for it, with dedup.mode=auto."""
+"""Writes each table by the writer of the mode that dedup.mode=auto has chosen for it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 
 class WritersByTable:
-    """Hands batches on. Its methods block, and are called by several threads, one table a thread."""
+    """Hands batches on to writers. Its methods block; several threads call them, each for another table."""
 
     def __init__(self, warehouse: Warehouse, writers: Mapping[str, TableWriter]) -> None:
-        """Take the writer of each mode."""
+        """Take the writers by the names of their modes."""
         self._warehouse = warehouse
         self._writers = writers
         self._of_table: dict[str, TableWriter] = {}
@@ -28,27 +28,29 @@ class WritersByTable:
 
     @property
     def collects(self) -> bool:
-        """Return True if a writer collects."""
+        """Return True if `collect` of any of the writers has something to do."""
         return any(writer.collects for writer in self._writers.values())
 
     def doing(self, target: str) -> str:
-        """Return what becomes of a batch of this table, for people."""
+        """Return in words what happens to a batch of this table that is being written."""
         writer = self._of_table.get(target)
         return "its mode is looked up" if writer is None else writer.doing(target)
 
     def write(self, batch: SealedBatch) -> Refusals:
-        """Return once the rows are in the table, but for those refused. RetriableError: they may be, and the same call
-        is made again."""
+        """Write a batch, and return the refused rows once all others are in the table.
+
+        Raise RetriableError if rows may be missing; then the same call is made again.
+        """
         target = batch.target
         if target not in self._of_table:
             table = self._warehouse.table(target)
             label = "" if table is None else table.labels.get(MODE_LABEL, "")
-            # Whoever took the label away gets the first of both, which are the same but for what they cost.
+            # If somebody took the label away, the first mode is used: both keep the same rows at different costs.
             self._of_table[target] = self._writers[label if label in CHOICES else next(iter(CHOICES))]
         return self._of_table[target].write(batch)
 
     def collect(self) -> None:
-        """Collect by each writer; what one raised is raised in the end."""
+        """Call `collect` of each writer that collects. An error of one is raised after the others had their turn."""
         failures: list[Exception] = []
         for writer in self._writers.values():
             if writer.collects:
@@ -59,15 +61,15 @@ class WritersByTable:
         raise_worst(failures)
 
     def sweep(self) -> None:
-        """Drop what an earlier life staged."""
+        """Drop the staging tables that an earlier run of the task left. One writer drops those of all modes."""
         next(iter(self._writers.values())).sweep()
 
     def stop(self) -> None:
-        """End every wait."""
+        """End every wait of the writers."""
         for writer in self._writers.values():
             writer.stop()
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the writers."""
         for writer in self._writers.values():
             writer.close()
