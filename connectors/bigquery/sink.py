@@ -1,4 +1,4 @@
-"""The BigQuery sink's connector and task: rows go into buffers, buffers into tables; then offsets are durable."""
+"""Holds the BigQuery sink's connector and task. Rows go into buffers, then into tables; then offsets are durable."""
 
 from __future__ import annotations
 
@@ -44,29 +44,29 @@ from connectors.bigquery.write.tables_ready import TargetTables
 
 _log = logging.getLogger(__name__)
 _LOOK_S = 0.25
-"""How often the task looks whether a batch has landed, while one is on its way."""
+"""The task looks so often for the end of a write while a thread writes a batch."""
 _FULL_LOOK_S = 0.1
 _LONG_S = 15.0
-"""A batch that has been on its way for longer is told in the status."""
+"""The status names a batch that has not been written for longer than this."""
 _SAMPLE_S = 8.0
 """Topics are sampled for no longer, as a validation has to end."""
 
 
 def _no_rates(topics: Collection[str], deadline: Deadline) -> Mapping[str, TopicRate]:
-    """Return nothing, where nobody samples topics."""
+    """Return no rates; it stands in until `sampling` gives a function that samples topics."""
     del topics, deadline
     return {}
 
 
 class _Reason(NamedTuple):
-    """Says why a batch waits, and what for, as `RetriableError` has it."""
+    """Says why a batch waits, and what it waits for, as `RetriableError.waiting_for` does."""
 
     text: str
     waiting_for: str | None = None
 
 
 class BigQuerySinkConnector:
-    """Plans tasks: Kafka shares the partitions out, and each table is merged by one task."""
+    """Gives tasks their settings. Kafka assigns the partitions to tasks, and one task merges each table."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, BigQuerySinkConfig)
@@ -74,13 +74,13 @@ class BigQuerySinkConnector:
         self._rates: TopicRates = _no_rates
 
     def sampling(self, rates: TopicRates) -> None:
-        """Take what samples topics."""
+        """Take the function that samples topics."""
         self._rates = rates
 
     def check(self, deadline: Deadline) -> Sequence[str]:
-        """Look at the dataset, the right to run jobs, and the tables, and say what a day of each mode costs.
+        """Look at the dataset, the right to run jobs, and the tables. Tell what a day of each mode costs.
 
-        ConfigError names what to change.
+        Raise ConfigError that names the settings to change.
         """
         warehouse = open_warehouse(self._config)
         try:
@@ -100,7 +100,7 @@ class BigQuerySinkConnector:
             warehouse.close()
 
     def _sampled(self, deadline: Deadline) -> Mapping[str, TopicRate]:
-        """Return what comes into the topics; nothing where Kafka cannot be asked, as tables tell it, too."""
+        """Return how many records come into the topics. If Kafka cannot be asked, return none: tables tell it, too."""
         try:
             return self._rates(self._config.named_topics, deadline)
         except ConnectError as error:
@@ -108,7 +108,7 @@ class BigQuerySinkConnector:
             return {}
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """Yield the roles that the account lacks, with what gives them."""
+        """Yield the roles that the account lacks, each with a command that grants it."""
         warehouse = open_warehouse(self._config)
         try:
             with warehouse.within(deadline):
@@ -117,7 +117,7 @@ class BigQuerySinkConnector:
             warehouse.close()
 
     def costs(self, question: CostQuestion, deadline: Deadline) -> Sequence[TableCost]:
-        """Return what a day costs by mode, for the table of each topic."""
+        """Return what a day of each mode costs for the table of each topic."""
         warehouse = open_warehouse(self._config)
         try:
             with warehouse.within(deadline):
@@ -126,7 +126,7 @@ class BigQuerySinkConnector:
             warehouse.close()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return the same settings for each task, and the number of tasks."""
+        """Return the same settings for each task: the connector's, and the number of tasks."""
         return [{**self._config.originals, TASKS_KEY: str(max_tasks)} for _ in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> BigQuerySinkTask:
@@ -138,12 +138,12 @@ class BigQuerySinkConnector:
         return BigQueryBulkWriter(self._config, ctx)
 
     def trial_target(self, name: str) -> TrialDataset:
-        """Return a dataset beside the real one."""
+        """Return a dataset for a trial, beside the one that the settings name."""
         return TrialDataset(self._config, name)
 
 
 class BigQuerySinkTask:
-    """Writes the partitions assigned to it. Owned by the task thread; batches land on threads of its own."""
+    """Writes the records of the partitions assigned to it. Owned by the task thread; its own threads write batches."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class BigQuerySinkTask:
         self._opened: OpenSink | None = None
 
     def open(self, ctx: SinkContext) -> None:
-        """Build the client, look at the dataset, and drop what an earlier life of the task staged."""
+        """Build the client, look at the dataset, and drop the staging tables that an earlier run of the task left."""
         config, warehouse = self._config, open_warehouse(self._config)
         role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
         spending = spending_of(config, warehouse, connector_label(ctx.connector), self._wall_s)
@@ -188,12 +188,15 @@ class BigQuerySinkTask:
         self._note()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Ask again for the ids of their topics. A partition counts when its rows come."""
+        """Forget the ids of the partitions' topics, so that they are asked anew with the next records."""
         if self._opened is not None:
             self._opened.topic_ids.forget(partitions)
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Gather the rows. Batches that are due land on other threads, and tables are made ready on others."""
+        """Gather the rows. Other threads write the batches that are due, and make tables ready.
+
+        Raise RejectedRowsError that names the bad records; the others are gathered.
+        """
         assert batch.consumed is not None
         opened = self._open
         self._advance(deadline)
@@ -213,7 +216,7 @@ class BigQuerySinkTask:
             raise RejectedRowsError(bad)
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """Seal what is due, see what has landed, and say how far."""
+        """Seal the batches that are due. Return for each partition the offset before which all rows are in tables."""
         self._advance(deadline)
         self._collect()
         self._report()
@@ -247,7 +250,7 @@ class BigQuerySinkTask:
         return self._opened
 
     def _advance(self, deadline: Deadline) -> None:
-        """See what has landed, and send what is due. What failed for now is kept for the next flush to tell."""
+        """Note which batches are written, and start those that are due. The next `flush` raises what failed for now."""
         opened, now_s = self._open, self._now_s()
         self._take_ready(deadline)
         for buffer in self._buffers.values():
@@ -259,7 +262,7 @@ class BigQuerySinkTask:
                 raise
             self._give_up(buffer)
             if unwritten is not None:
-                # A table that waits for a budget or quota is told in the status, and holds up no other one.
+                # The status names a table that waits for a budget or quota; the wait is no failure of the other tables.
                 self._failure = self._failure if isinstance(unwritten, BudgetSpentError | PacedError) else unwritten
                 # A thread that widens the table knows columns that the buffer does not know yet.
                 if not opened.first_records.is_at(buffer.target):
@@ -267,7 +270,7 @@ class BigQuerySinkTask:
                         opened.targets.restore(buffer)
 
     def _take_ready(self, deadline: Deadline) -> None:
-        """Gather the rows whose table is ready by now. Bad ones among them are reported, as their put has returned."""
+        """Gather the rows whose table is ready by now. Report bad ones to the framework, as `put` has returned."""
         first_records = self._open.first_records
         with self._open.warehouse.within(deadline):
             for batch, intake in first_records.advance(self._now_s()):
@@ -278,7 +281,7 @@ class BigQuerySinkTask:
             self._failure = failure
 
     def _gather(self, batch: Batch, intake: Intake) -> None:
-        """Put the rows that a batch became into the buffers of their tables."""
+        """Put the rows that were made of a batch into the buffers of their tables."""
         assert batch.consumed is not None
         for buffer, admitted in intake.parts:
             self._buffers[buffer.target] = buffer
@@ -295,7 +298,7 @@ class BigQuerySinkTask:
                 self._open.ctx.reject(batch, reasons)
 
     def _note(self) -> None:
-        """Show in the connector's notes what was chosen for tables, and the views that somebody changed."""
+        """Show in the connector's notes the modes that were chosen for tables, and the views that somebody changed."""
         targets = self._open.targets
         notice = self._open.spending.notice()
         told = (*targets.views.told(), *targets.modes.told(), *([notice] if notice else ()))
@@ -304,7 +307,7 @@ class BigQuerySinkTask:
             self._told = told
 
     def _explain(self) -> None:
-        """Show in the status why batches wait, while others go on."""
+        """Show in the status why some batches wait, or that none waits any more."""
         reason = self._reason_to_wait()
         if reason is not None:
             self._open.ctx.explain(reason.text, waiting_for=reason.waiting_for)
@@ -344,20 +347,20 @@ class BigQuerySinkTask:
                 raise self._failure
 
     def _collect(self) -> None:
-        """Do once in an interval what is done for all tables."""
+        """Start `OpenSink.collect` on a thread once in an interval, unless it still runs."""
         if not self._open.collects or self._now_s() < self._collect_at_s:
             return
         if self._collecting is not None and not self._collecting.done():
             return
         ended, self._collecting = self._collecting, None
         if ended is not None:
-            with suppress(BudgetSpentError):  # the status says that it waits
-                ended.result()  # what failed for now is told once, and done again
+            with suppress(BudgetSpentError):  # the status says that a table waits for its budget
+                ended.result()  # a failure is raised here once; the next interval tries again
         self._collecting = self._open.executor.submit(self._open.collect)
         self._collect_at_s = self._now_s() + self._collect_interval_s
 
     def _look_again(self) -> None:
-        """Ask for a flush when the next batch is due, and soon while one is on its way."""
+        """Ask the framework for a flush when the next batch is due, and soon while a batch is being written."""
         now_s = self._now_s()
         waits = [due for buffer in self._buffers.values() if (due := buffer.due_in_s(now_s)) is not None]
         if self._open.first_records.are_waiting or any(buffer.is_writing for buffer in self._buffers.values()):
@@ -389,7 +392,7 @@ class BigQuerySinkTask:
 
 
 def _waiting(target: str, failure: RetriableError) -> _Reason:
-    """Return why a table waits, in one line: what to do comes first, as BigQuery's own words can be long."""
+    """Return why a table waits, in one line. The fix comes before BigQuery's own words, which can be long."""
     fix = "" if failure.fix is None else f"{failure.fix} "
     text = " ".join(f"Table {target} waits, and is tried again. {fix}{failure.message}".split())
     return _Reason(text, failure.waiting_for)

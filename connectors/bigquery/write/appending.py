@@ -1,7 +1,7 @@
-"""Add rows as they come, without dedup: by insertAll, the Storage Write API or load jobs. On threads.
+"""Adds rows as they come, without dedup: by insertAll, the Storage Write API or load jobs. Threads call it.
 
-All three repeat rows when a crash comes between writing them and committing their offsets. insertAll carries an id per
-row, by which BigQuery drops repeats of about the last minute, as well as it can.
+All three add rows twice if a crash comes between writing them and committing their offsets. insertAll sends an id with
+each row. By it BigQuery drops the repeated rows of about the last minute, without a promise that it drops all.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ _SCHEMA_TEXTS: Final = ("no such field", "not found")
 
 
 class Writer(Protocol):
-    """A way in which rows are added to a table."""
+    """Adds rows to tables by one of BigQuery's APIs."""
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
-        """Return once the rows are there, but for those refused. `rows`: the batch's, with the columns of the table
-        alone but for INSERT_ID.
+        """Write the rows of a batch, and return the refused ones once all others are in the table.
 
-        RetriableError: they may be, and the same call is made again.
+        `rows` are the batch's rows. They have only columns of the table, and INSERT_ID.
+
+        Raise RetriableError if rows may be missing; then the same call is made again.
         """
 
     def close(self) -> None:
@@ -56,7 +57,7 @@ class Writer(Protocol):
 
 
 class Appending:
-    """Adds batches by the writer of their table. Its methods block, and are called by several threads."""
+    """Adds each batch by the writer of its table. Its methods block, and several threads call them."""
 
     def __init__(
         self,
@@ -67,9 +68,10 @@ class Appending:
         at_once: int,
         left_behind: StagingTables | None = None,
     ) -> None:
-        """`others` write the tables that `writer` does not. `report` is called with the figures of each batch, on any
-        thread. at_once: the most tables that are written at a time. left_behind: what a mode that merged has staged;
-        None: there was no such mode.
+        """Take the writers. `others` has the writers of some tables by name; `writer` writes all other tables.
+
+        `report` is called with the figures of each batch, on any thread. At most `at_once` tables are written at a
+        time. `left_behind` finds the staging tables of a mode that merged before; None: there was no such mode.
         """
         self._writer = writer
         self._others = others
@@ -83,12 +85,14 @@ class Appending:
         return self._at_once
 
     def doing(self, target: str) -> str:  # noqa: ARG002 - of all tables alike
-        """Return what a batch on its way waits for."""
+        """Return in words what happens to a batch that is being written."""
         return "it is written"
 
     def write(self, batch: SealedBatch) -> Refusals:
-        """Return once the rows are in the table, but for those refused. RetriableError: they may be, and the same call
-        is made again."""
+        """Write a batch, and return the refused rows once all others are in the table.
+
+        Raise RetriableError if rows may be missing; then the same call is made again.
+        """
         started_s = time.monotonic()
         refused = self._others.get(batch.target, self._writer).write(batch, rows_of(batch))
         added, took_s = len(batch) - len(refused), time.monotonic() - started_s
@@ -97,20 +101,20 @@ class Appending:
         return refused
 
     def sweep(self) -> None:
-        """Drop what a mode that merged has staged: a MERGE that was frozen since finds no rows, and changes none."""
+        """Drop the staging tables of a mode that merged before, so that a MERGE that still comes finds no rows."""
         if self._left_behind is not None:
             self._left_behind.sweep_all()
 
     @property
     def collects(self) -> bool:
-        """Return False, as no task writes another's rows."""
+        """Return False, as there are no rows of other tasks to write."""
         return False
 
     def collect(self) -> None:
-        """Do nothing: no task writes another's rows."""
+        """Do nothing, as there are no rows of other tasks to write."""
 
     def stop(self) -> None:
-        """Do nothing: requests end at their own limit."""
+        """Do nothing, as each request ends at its own time limit."""
 
     def close(self) -> None:
         """Close the writers."""
@@ -119,7 +123,7 @@ class Appending:
 
 
 class InsertAll:
-    """A writer that calls tabledata.insertAll, as the Java connector does.
+    """Adds rows by calls of tabledata.insertAll, as the Java connector does.
 
     The API takes JSON, so a row becomes a Python object here.
     """
@@ -128,7 +132,7 @@ class InsertAll:
         self._warehouse = warehouse
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
-        """Add the rows; those that BigQuery refuses, once the others are in the table."""
+        """Add the rows, and return those that BigQuery refuses once the others are in the table."""
         refused = too_large(rows, ROW_BYTES)
         for start, stop in parts(rows, _REQUEST_BYTES, _ROWS_PER_REQUEST, leave_out=refused):
             part = rows.slice(start, stop - start)
@@ -149,7 +153,7 @@ class DefaultStream:
         self._storage = storage
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
-        """Append all rows but those that BigQuery refuses."""
+        """Append the rows, and return those that BigQuery refuses."""
         return self._storage.append(batch.target, rows.drop_columns([INSERT_ID]))
 
     def close(self) -> None:
@@ -165,7 +169,7 @@ class LoadJobs:
         self._connector = connector
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
-        """Load the batch, unless an earlier life of the task loaded the same batch."""
+        """Load the batch, unless an earlier run of the task loaded the same one. Return the refused rows."""
         del rows
         return write_by_halves(batch, self._load)
 
@@ -174,7 +178,7 @@ class LoadJobs:
         table = self._warehouse.table(batch.target)
         if table is None:
             raise RetriableError(f"Table {batch.target} is gone; it is made again.")
-        # In a table that was made anew nothing is loaded already.
+        # The time of the table's creation is part of the id, as a table that was made anew has none of the loaded rows.
         name = batch_id(f"{self._connector} {table.created_ms}", batch, memoryview(content))
         self._warehouse.append(batch.target, columns, content, f"kafka-connect-load-{name}")
 
@@ -183,14 +187,17 @@ class LoadJobs:
 
 
 def loadable(batch: SealedBatch) -> tuple[Columns, pa.Buffer]:
-    """Return a batch as a load job takes it: its columns, and a Parquet file of its rows."""
+    """Return what a load job takes of a batch: the columns, and a Parquet file of the rows."""
     known = by_name(batch.columns)
     rows = rows_of(batch).drop_columns([INSERT_ID])
     return tuple(known[name.lower()] for name in rows.column_names), parquet_of([rows])
 
 
 def rows_of(batch: SealedBatch) -> pa.Table:
-    """Return the batch's rows without the marks of dedup; under a view, a mark still tells which are deletes."""
+    """Return the batch's rows without the columns that mark them for dedup.
+
+    The column SOFT_DELETED stays where dedup.mode=view adds it, and says which rows are deletes.
+    """
     import pyarrow as pa
 
     rows = pa.concat_tables(batch.tables, promote_options="default")
@@ -204,7 +211,7 @@ def _short(text: str) -> str:
 
 
 def _json_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row in insertAll's JSON, without nulls, as null is no value of a REPEATED column."""
+    """Return a row as JSON for insertAll. Nulls are left out, as a REPEATED column takes no null."""
     return {name: _json_value(value) for name, value in row.items() if value is not None}
 
 
@@ -226,7 +233,7 @@ def _json_value(value: Any) -> Any:
 
 
 def _refused(target: str, errors: Sequence[RowError]) -> dict[int, Exception]:
-    """Return the bad rows of a request. RetriableError: the table does not show a new column yet."""
+    """Return the bad rows of a request. Raise RetriableError if the table does not show a new column yet."""
     refused: dict[int, Exception] = {}
     for error in errors:
         if error.reason == "stopped":

@@ -1,7 +1,7 @@
-"""Write chunks of a backfill into tables, each row once, by the rules by which the sink's tasks write.
+"""Writes the chunks of a backfill into tables, each row once, by the rules that the sink's tasks follow.
 
-With dedup a chunk is staged and merged as a task's batch is; a MERGE that runs again changes nothing. Without, its rows
-are added by a load job that is named after the chunk. Chunks come in any order and from several processes.
+With dedup, a chunk is staged and merged like a task's batch; a MERGE that runs again changes nothing. Without dedup, a
+load job that is named after the chunk adds its rows. Chunks come in any order and from several processes.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ class BigQueryBulkWriter:
     """Writes the chunks of a backfill. Owned by one thread."""
 
     def __init__(self, config: BigQuerySinkConfig, ctx: BulkSinkContext) -> None:
-        """Connect to nothing. ConfigError: with these settings rows would depend on the order of the chunks."""
+        """Connect to nothing yet. Raise ConfigError if with these settings rows would depend on the order of chunks."""
         if (error := config.mode.any_order_error) is not None:
             raise error
         self._config = config
         self._ctx = ctx
-        # Staging tables of its own: another process in the same chunk drops none that is still to be merged.
+        # The random name gives this process its own staging tables. Another process that writes the same chunk would
+        # otherwise drop a staging table before it is merged.
         self._role = Role(f"backfill-{secrets.token_hex(8)}", 0, 1, config.staging_suffix)
         self._writer: TableWriter | None = None
         self._opened: Warehouse | None = None
@@ -56,9 +57,9 @@ class BigQueryBulkWriter:
             return WrittenChunk(written.rows_of([chunk])[chunk.id] if buffers else 0, 0)
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """Return what is noted of the chunks, as far as their tables are there.
+        """Return how many rows were written of each chunk, counting only tables that still exist.
 
-        Records that were merged count as rows, also those that a later one has replaced.
+        Merged records count as rows, also those that a later record has replaced.
         """
         with self._warehouse.within(deadline):
             return WrittenChunks(self._warehouse).rows_of(chunks)
@@ -80,7 +81,7 @@ class BigQueryBulkWriter:
         return self._opened
 
     def _gathered(self, batches: Iterable[Batch], targets: TargetTables) -> list[TableBuffer]:
-        """Return the rows of a chunk by table. Rows that do not fit their table are given up."""
+        """Return the rows of a chunk in one buffer for each table. Rows that do not fit become bad records."""
         for batch in batches:
             if not len(batch):
                 continue
@@ -107,7 +108,7 @@ class BigQueryBulkWriter:
         written.note(chunk, buffer.target, table.created_ms, rows)
 
     def _write_sealed(self, chunk: BulkChunk, sealed: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
-        """Write rows to a table; how many are in it, and those that it refuses."""
+        """Write rows to a table. Return how many of them are in it, and those that it refuses."""
         config = self._config
         if not config.mode.is_idempotent:
             return ChunkLoads(self._warehouse, config.staging_suffix).write(chunk, sealed, created_ms)
@@ -118,7 +119,7 @@ class BigQueryBulkWriter:
 
 
 def _require_no_places(config: BigQuerySinkConfig) -> None:
-    """Raise ConfigError if rows are told apart by offset, as rows that were never in Kafka have none."""
+    """Raise ConfigError if the settings tell rows apart by offset, as rows that were never in Kafka have no offset."""
     if config.mode.tells_by_place:
         key = "deleteEnabled" if config.mode.rules.appends else "dedup.null.key"
         raise ConfigError(

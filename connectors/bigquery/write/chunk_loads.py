@@ -1,4 +1,7 @@
-"""Loads each chunk of a backfill by a job named after it, so that it is in its table once, whole or not at all."""
+"""Loads each chunk of a backfill by a job that is named after the chunk.
+
+So a chunk is in its table once and whole, or not at all.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from connectors.bigquery.write.appending import loadable
 
 
 def chunk_name(chunk: BulkChunk, target: str, created_ms: int) -> str:
-    """Return the name of a chunk in a table. A table that was made anew gives another name."""
+    """Return a short name for a chunk and its table. If the table is dropped and made anew, the name is another one."""
     text = json.dumps([chunk.job, chunk.id, target, created_ms])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -30,9 +33,10 @@ class ChunkLoads:
         self._suffix = staging_suffix
 
     def write(self, chunk: BulkChunk, batch: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
-        """Return how many rows of the chunk the table has, and which ones it does not take.
+        """Load the rows of a chunk. Return how many of them the table has, and which ones it does not take.
 
-        created_ms: when the table was made. RefusedJobError: it takes the rows one by one, but not together.
+        `created_ms` is the time at which the table was made. Raise RefusedJobError if BigQuery takes the rows one by
+        one, but not together.
         """
         name = f"kafka-connect-chunk-{chunk_name(chunk, batch.target, created_ms)}"
         try:
@@ -43,7 +47,7 @@ class ChunkLoads:
                 raise
             taken = batch.without(refused)
             return (self._load(taken, name) if len(taken) else 0), refused
-        # Fewer: an earlier call found rows that are refused, and loaded the others.
+        # The job has fewer rows if an earlier call found refused rows, and loaded the others under the same name.
         return rows, self._refused(batch) if rows < len(batch) else {}
 
     def _load(self, batch: SealedBatch, name: str) -> int:
@@ -51,9 +55,9 @@ class ChunkLoads:
         return self._warehouse.append(batch.target, columns, content, name)
 
     def _refused(self, batch: SealedBatch) -> Refusals:
-        """Return the rows that are refused even alone.
+        """Return the rows that BigQuery refuses even alone.
 
-        They are tried on a table of the same columns that nobody else sees.
+        The rows are loaded into a trial table that has the same columns, and that nobody else sees.
         """
         trial = staging_name(batch.target, self._suffix, secrets.token_hex(12))
         self._warehouse.create(NewTable(trial, batch.columns, expires_after_s=EXPIRES_AFTER_S))

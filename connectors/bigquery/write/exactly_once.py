@@ -1,9 +1,10 @@
-"""Add rows exactly once, by a committed stream of the Storage Write API for each partition. On threads.
+"""Adds rows exactly once, by a committed stream of the Storage Write API for each partition. Threads call it.
 
-A stream belongs to one owner of a partition. Who becomes the owner makes a stream, notes it in a table beside the
-target, ends all other streams that are noted for the partition, and only then asks which offsets the target holds: so
-an earlier owner that still runs is refused, and nothing is added between the question and the first rows. What the
-target holds is left out of what comes again, whatever was committed in Kafka.
+A stream belongs to one owner of a partition, which is a task. A new owner creates a stream, notes it in a table beside
+the target, and ends all other streams that are noted for the partition. Only then it asks which offsets the target
+holds. So BigQuery refuses the rows of an earlier owner that still runs, and no row is added between the question and
+the first rows of the new owner. Records whose offsets the target holds are left out when they come again, whatever
+was committed in Kafka.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ STREAMS_COLUMNS: Final = (
 
 
 class _Place(NamedTuple):
-    """A partition that a topic had when made at one time, and the table that its rows go into."""
+    """Tells a partition of a topic, and the table that its rows go into. A topic that is made anew has another id."""
 
     target: str
     partition: TopicPartition
@@ -44,16 +45,17 @@ class _Place(NamedTuple):
 
 
 def streams_table(target: str) -> str:
-    """Return the name of the table that notes the streams by which a table is written."""
+    """Return the name of the table in which the streams into `target` are noted."""
     return f"_{target}_streams"
 
 
 @dataclass(slots=True)
 class _Owned:
-    """The stream that a partition has.
+    """Holds the stream of a partition, and what is known of its offsets.
 
-    end: rows in it. held: runs of offsets (first, last) that the table had before. next_offset: all rows before it that
-    this life was given are in the table, or refused.
+    `end` is the number of rows in the stream. `held` has the runs of offsets, as (first, last), that the table had
+    before the stream was made. Of the rows that this owner was given, all before `next_offset` are in the table or
+    refused.
     """
 
     stream: str
@@ -72,7 +74,7 @@ class _Owned:
 
 @dataclass(slots=True)
 class CommittedStreams:
-    """A writer that has a stream per partition. One thread at a time writes each table."""
+    """Adds rows by one stream for each partition. One thread at a time writes each table."""
 
     warehouse: Warehouse
     storage: StorageWriter
@@ -80,9 +82,9 @@ class CommittedStreams:
     _refused: defaultdict[_Place, dict[int, Exception]] = field(default_factory=lambda: defaultdict(dict))
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
-        """Return once every row is there exactly once, but for those refused.
+        """Write a batch, and return the refused rows once every other row is in the table exactly once.
 
-        RetriableError: some may be; the next call asks the table.
+        Raise RetriableError if only some rows may be there; the next call asks the table which ones.
         """
         rows = rows.drop_columns([INSERT_ID])
         refused: dict[int, Exception] = {}
@@ -100,7 +102,7 @@ class CommittedStreams:
         return refused
 
     def close(self) -> None:
-        """Close the channel. Streams stay: who owns a partition next ends them."""
+        """Close the channel. Streams stay open, as the next owner of a partition ends them."""
         self.storage.close()
 
     def _write(self, place: _Place, rows: pa.Table, offsets: pa.Int64Array) -> None:
@@ -122,7 +124,7 @@ class CommittedStreams:
                 else:
                     owned.end += answer.end - answer.first
         except BaseException:
-            # How far it came is not known: the table is asked, by a stream that nobody else appends to.
+            # Nobody knows how many rows were added. The next call makes a new stream, and asks the table.
             del self._owned[place]
             raise
         if len(offsets):
@@ -154,10 +156,13 @@ class CommittedStreams:
         return _Owned(stream, held)
 
     def _held(self, place: _Place, first_offset: int) -> list[tuple[int, int]]:
-        """Return runs of the offsets from `first_offset` on that the table holds of the topic as it is made now."""
+        """Return runs of the offsets from `first_offset` on that the table holds of the partition.
+
+        Rows of an earlier topic of the same name do not count, as they have another topic id.
+        """
         target, partition, topic_id = place
         topic, number, offset, known_id = map(backticks, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID))
-        # Rows from before ids were kept have none.
+        # Rows that an earlier version of the sink wrote have no topic id.
         same = "" if topic_id is None else f" AND ({known_id} = {literal(topic_id)} OR {known_id} IS NULL)"
         if topic_id is None:
             _log.warning(

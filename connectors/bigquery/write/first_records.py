@@ -1,7 +1,7 @@
-"""Make tables ready side by side: records of a table that is not ready wait here, while a thread asks BigQuery for it.
+"""Makes tables ready side by side. Records of a table that is not ready wait while a thread makes BigQuery's requests.
 
-A table takes several requests, and one poll may bring records of hundreds. The task thread owns this; what a thread
-does to the table of its records nobody else does meanwhile.
+A table takes several requests, and one poll may bring records of hundreds of tables. The task thread owns this. While a
+thread makes a table ready, no other thread touches that table.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from connectors.bigquery.write.tables_ready import TargetTables
 
 
 class Taken(NamedTuple):
-    """Holds a batch that waited, and the rows that it became."""
+    """Holds a batch that has waited for its table, and the rows that were made of it."""
 
     batch: Batch
     intake: Intake
 
 
 class _Taking(NamedTuple):
-    """Holds what a thread does for a batch."""
+    """Holds a batch whose table a thread makes ready now, and the outcome."""
 
     batch: Batch
     outcome: Future[Intake]
@@ -35,7 +35,10 @@ class _Taking(NamedTuple):
 
 @dataclass(slots=True)
 class _Table:
-    """Holds records of one table, as they came; a thread is at the first. failure: why that is tried again."""
+    """Holds the batches of one table in the order in which they came. A thread makes the table ready for the first one.
+
+    `failure` says why that failed and is tried again.
+    """
 
     batches: deque[Batch] = field(default_factory=deque)
     taking: _Taking | None = None
@@ -45,7 +48,7 @@ class _Table:
 
 
 class FirstRecords:
-    """Keeps batches whose table has to be made, looked at or widened before, in the order in which they came."""
+    """Keeps the batches whose table has to be created, looked at or widened first, in the order in which they came."""
 
     def __init__(self, targets: TargetTables, threads: int, threads_name: str) -> None:
         self._targets = targets
@@ -56,7 +59,7 @@ class FirstRecords:
 
     @property
     def failures(self) -> Iterator[tuple[str, RetriableError]]:
-        """Yield the tables that could not be made ready for now, each with the reason."""
+        """Yield the tables that could not be made ready and are tried again, each with the reason."""
         return ((name, one.failure) for name, one in self._tables.items() if one.failure is not None)
 
     @property
@@ -66,11 +69,14 @@ class FirstRecords:
 
     @property
     def held_bytes(self) -> int:
-        """Return the bytes of all records that wait. Each batch is measured as it comes and as it goes."""
+        """Return the bytes of all records that wait."""
         return self._held_bytes
 
     def holds(self, batch: Batch) -> bool:
-        """Keep a batch if its table is not ready, or others wait for it; False: it can be taken at once."""
+        """Keep a batch if its table is not ready, or if earlier batches wait for that table.
+
+        Return False if the batch can be taken at once; then it is not kept.
+        """
         target = self._targets.target(batch)
         if target not in self._tables and self._targets.is_ready(batch):
             return False
@@ -83,9 +89,9 @@ class FirstRecords:
         return target in self._tables
 
     def advance(self, now_s: float) -> Iterator[Taken]:
-        """Yield the batches whose table is ready by now, and begin with what is due, without waiting.
+        """Yield the batches whose table is ready by now, and start threads for the next ones, without waiting.
 
-        A table that fails for now is tried again, with growing waits. What else its records raise is raised here.
+        A table that fails with RetriableError is tried again, with growing waits. Any other error is raised here.
         """
         for target, one in list(self._tables.items()):
             if one.taking is not None and one.taking.outcome.done():
@@ -102,7 +108,7 @@ class FirstRecords:
         return untold
 
     def pending(self) -> Iterator[tuple[TopicPartition, int]]:
-        """Yield the first offset of each partition whose batches wait for a table, for each such table."""
+        """Yield pairs of a partition and its first waiting offset, once for each table that the partition waits for."""
         for one in self._tables.values():
             # Offsets of a partition come in order, so its first batch has the first of them.
             firsts: dict[TopicPartition, Batch] = {}
@@ -111,18 +117,18 @@ class FirstRecords:
             yield from ((partition, _first_offset(batch)) for partition, batch in firsts.items())
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Drop the records of these partitions. A table that is being made for them is made."""
+        """Drop the waiting records of these partitions. A table that is being made ready for them is still made."""
         for one in self._tables.values():
             one.batches = deque(batch for batch in one.batches if _partition(batch) not in partitions)
         self._held_bytes = sum(_size_bytes(batch) for one in self._tables.values() for batch in one.batches)
 
     def close(self) -> None:
-        """End the threads. Requests that wait for an answer have to be ended before."""
+        """End the threads. The caller has to end requests that wait for an answer before."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _taken(self, one: _Table, taking: _Taking, now_s: float) -> Iterator[Taken]:
         one.taking = None
-        if not one.batches or one.batches[0] is not taking.batch:  # it was forgotten meanwhile
+        if not one.batches or one.batches[0] is not taking.batch:  # the batch was forgotten meanwhile
             return
         try:
             intake = taking.outcome.result()

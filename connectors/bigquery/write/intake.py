@@ -1,8 +1,8 @@
-"""Make the records of one put into rows of their tables, and tell those that are bad. On the task thread.
+"""Makes rows of the records of one `put`, and tells which records are bad. Used by the task thread.
 
-Records without a schema are judged one by one: one of another type, a scalar or a number beyond 64 bits is bad alone,
-whatever stands beside it; so is one with a schema whose key has no place in its column. Records of a schema that no
-table can have are all bad.
+Records without a schema are judged one by one. A record with a value of another type, a scalar, or a number beyond 64
+bits is bad, and the records beside it are not. The same holds for a record with a schema whose key does not fit into
+its column. If no table can have the columns of a schema, all records of that schema are bad.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from connectors.bigquery.write.tables_ready import TargetTables
 
 @dataclass(slots=True)
 class Intake:
-    """The rows that a batch became, and those that are bad.
+    """Holds the rows that were made of a batch, and the errors of its bad records.
 
-    parts: rows with the buffer of their table, in order. bad: rows of the batch as it was.
+    `parts` has the rows in order, each part with the buffer of its table. `bad` has errors by the row in the batch.
     """
 
     parts: list[tuple[TableBuffer, Admitted]] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Intake:
 
 
 def taken_in(batch: Batch, targets: TargetTables) -> Intake:
-    """Make rows of the records; no buffer takes any of them yet. SchemaError: the table does not take their schema."""
+    """Make rows of the records; no buffer takes them yet. Raise SchemaError if the table refuses their schema."""
     intake = Intake()
     _take(batch, 0, targets, intake)
     intake.bad = dict(sorted(intake.bad.items()))
@@ -39,7 +39,7 @@ def taken_in(batch: Batch, targets: TargetTables) -> Intake:
 
 
 def _take(batch: Batch, first: int, targets: TargetTables, intake: Intake) -> None:
-    """Take a part of a batch in; `first` is where it begins in the whole one."""
+    """Make rows of a part of a batch. `first` is the row of the whole batch at which the part begins."""
     bad: Mapping[int, Exception]
     try:
         if targets.leaves_out(batch):

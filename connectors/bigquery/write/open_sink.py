@@ -1,4 +1,4 @@
-"""Holds what a task of the sink uses between open and close, and ends it in the right order."""
+"""Holds the client, threads and writers of an open task, and closes them in the right order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOSE_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class OpenSink:
-    """Holds what a task uses between open and close."""
+    """Holds what a task uses from its `open` to its `close`."""
 
     ctx: SinkContext
     warehouse: Warehouse
@@ -35,7 +35,7 @@ class OpenSink:
     spending: ConnectorSpending
     pace: LoadPace
     has_ledger: bool
-    """It is True where jobs are counted in a table beside those of the topics."""
+    """True if the bytes that jobs are billed for are counted in a table of the dataset."""
 
     def write(self, batch: SealedBatch) -> Refusals:
         """Write a batch once the quotas of load jobs allow it, see `TableWriter.write`."""
@@ -48,7 +48,7 @@ class OpenSink:
         return self.writer.collects or self.targets.views.are_there or self.targets.modes.are_priced
 
     def collect(self) -> None:
-        """Merge what other tasks staged, compact logs, and look at the views and at what merges cost now."""
+        """Merge the rows that other tasks staged, compact logs, and look at the views and at what merges cost now."""
         try:
             if self.writer.collects:
                 self.writer.collect()
@@ -57,7 +57,7 @@ class OpenSink:
             self.targets.modes.look()
 
     def close(self) -> None:
-        """End the threads, then release what they use. A job that runs in BigQuery goes on, and does no harm."""
+        """End the threads, then close what they use. A job that still runs in BigQuery goes on, which does no harm."""
         self.writer.stop()
         self.warehouse.stop()
         self.executor.shutdown(wait=True, cancel_futures=True)

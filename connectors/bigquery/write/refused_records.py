@@ -1,4 +1,4 @@
-"""Rows that BigQuery refused, as the records that they were: what the framework makes dead letters of."""
+"""Turns rows that BigQuery refused back into the records that they were made of, for the dead letter queue."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 
 
 def given_up(sealed: SealedBatch, refused: Refusals) -> Iterator[tuple[Batch, Mapping[int, Exception]]]:
-    """Return for each partition a batch that names the refused records by their offsets, with a reason for each row.
+    """Yield for each partition a batch that names the refused records by their offsets, and the reason of each.
 
-    The framework reads a dead letter's bytes from Kafka.
+    The batch has no values, as the framework reads the bytes of a dead letter from Kafka.
     """
     for partition, places in sealed.places(list(refused)).items():
         offsets = sorted(places)

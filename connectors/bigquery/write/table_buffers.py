@@ -1,7 +1,7 @@
-"""Gather the rows of one table, seal them as a batch, and have a thread write it. The task thread owns the buffer.
+"""Gathers the rows of one table, seals them as a batch, and has a thread write it. The task thread owns the buffer.
 
-Rows of a buffer are merged in the order in which they came, one batch after the other; those of several tables side by
-side. A buffer says which offsets are not yet in the table.
+The batches of one table are written one after the other, in the order of their rows; those of several tables are
+written side by side. A buffer says which offsets are not yet in the table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from connectors.bigquery.rows.table_schema import Columns
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """When a batch is sealed: after so many rows or bytes, or this long after its first row."""
+    """Says when a batch is sealed: it has `rows` rows or `size_bytes` bytes, or its first row is `interval_s` old."""
 
     rows: int
     size_bytes: int
@@ -32,10 +32,11 @@ class Rotation:
 
 @dataclass
 class TableBuffer:
-    """The rows on their way into one table, which has these `columns` and this `dedup` now.
+    """Holds the rows that are gathered for one table, and the batch that is being written into it.
 
-    newest_us: see `window.newest_of`. refused: rows of written batches that the table did not take, for the sink to
-    give up. failure: why the batch on its way has to be written again. sealed_at_s: when it was sealed.
+    `columns` and `dedup` are those that the table has now. `window.newest_of` tells `newest_us`. `refused` has the rows
+    of written batches that the table did not take, until the sink reports them. `failure` says why the batch has to be
+    written again, and `sealed_at_s` when it was sealed.
     """
 
     target: str
@@ -61,7 +62,7 @@ class TableBuffer:
     _failures: int = 0
 
     def take(self, partition: TopicPartition, admitted: Admitted, now_s: float, topic_id: str | None = None) -> None:
-        """Take the rows of one put."""
+        """Gather the rows that one `put` has for the table."""
         self.newest_us = admitted.newest_us if admitted.newest_us is not None else self.newest_us
         if not len(admitted.rows):
             return
@@ -69,7 +70,7 @@ class TableBuffer:
             self._since_s = now_s
         self._pieces.append(Piece(partition, admitted.rows, admitted.offsets, topic_id))
         self._oldest_us.append(admitted.oldest_us)
-        # Counted as they come: every put and flush asks, and there may be a thousand pieces.
+        # Rows are counted as they come: every put and flush asks for the sums, and there may be a thousand pieces.
         first = self._pieces[-1].range.first
         self._first[partition] = min(first, self._first.get(partition, first))
         self._rows += len(admitted.offsets)
@@ -77,21 +78,21 @@ class TableBuffer:
 
     @property
     def held_bytes(self) -> int:
-        """Return the bytes of all rows that the buffer keeps."""
+        """Return the bytes of all rows that are gathered or being written."""
         return self._bytes + self._sealed_bytes
 
     @property
     def held_rows(self) -> int:
-        """Return the number of rows that are gathered and not sealed."""
+        """Return the number of rows that are gathered and not sealed yet."""
         return self._rows
 
     @property
     def is_writing(self) -> bool:
-        """Return True if a batch is on its way into the table."""
+        """Return True if a sealed batch is not yet in the table."""
         return self._sealed is not None
 
     def due_in_s(self, now_s: float) -> float | None:
-        """Return the seconds until the gathered rows are sealed; None where there are none."""
+        """Return the seconds until the gathered rows are sealed; None if no rows are gathered."""
         if not self._pieces:
             return None
         if self._rows >= self.rotation.rows or self._bytes >= self.rotation.size_bytes:
@@ -99,7 +100,7 @@ class TableBuffer:
         return max(0.0, self._since_s + self.rotation.interval_s - now_s)
 
     def seal(self) -> SealedBatch:
-        """Make a batch of the gathered rows. No batch may be on its way."""
+        """Make a batch of the gathered rows. The batch before it has to be written already."""
         assert self._sealed is None
         sealed = self._sealed = SealedBatch(self.target, tuple(self._pieces), self.columns, self.dedup, self._bound())
         self._sealed_bytes, self._sealed_first = self._bytes, self._first
@@ -107,7 +108,7 @@ class TableBuffer:
         return sealed
 
     def _bound(self) -> str | None:
-        """Return the least partition in which rows of the gathered records may be; None where they may be anywhere."""
+        """Return the first of the table's partitions that may have rows of the gathered records; None: any may."""
         oldest = self._oldest_us
         if self.window is None or any(time is None for time in oldest):
             return None
@@ -116,10 +117,10 @@ class TableBuffer:
     def advance(
         self, write: Callable[[SealedBatch], Refusals], executor: Executor, now_s: float
     ) -> RetriableError | None:
-        """Move on without waiting: take note of a batch that is written, start the next that is due.
+        """Take note of a batch that is written, and start the next one that is due, without waiting.
 
-        A batch that failed for now is written again, with growing waits; its error is returned. What else it raised is
-        raised here.
+        A batch that failed with RetriableError is written again, with growing waits, and the error is returned. Any
+        other error of the batch is raised here.
         """
         error = self._note_written(now_s)
         if self._sealed is None and self.due_in_s(now_s) == 0.0:
@@ -130,12 +131,12 @@ class TableBuffer:
         return error
 
     def pending(self) -> Iterator[tuple[TopicPartition, int]]:
-        """Yield the first offset of each partition that is not in the table yet."""
+        """Yield for each partition its first offset that is not in the table yet; a partition may come twice."""
         yield from self._first.items()
         yield from self._sealed_first.items()
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Drop the gathered rows of these partitions. Rows on their way may still be written, which does no harm."""
+        """Drop the gathered rows of these partitions. Sealed rows may still be written, which does no harm."""
         kept = [i for i, piece in enumerate(self._pieces) if piece.partition not in partitions]
         self._pieces = [self._pieces[i] for i in kept]
         self._oldest_us = [self._oldest_us[i] for i in kept]
@@ -163,14 +164,14 @@ class TableBuffer:
 
 
 class Holder(Protocol):
-    """Holds records, or their rows, that are in no table yet."""
+    """Keeps records, or rows made of them, that are in no table yet."""
 
     def pending(self) -> Iterator[tuple[TopicPartition, int]]:
-        """Yield first offsets of partitions."""
+        """Yield pairs of a partition and an offset of it that is in no table yet."""
 
 
 def first_pending(holders: Iterable[Holder]) -> Mapping[TopicPartition, int]:
-    """Return the first offset of each partition that is in no table yet; partitions without such are left out."""
+    """Return for each partition its first offset that is in no table yet, if it has one."""
     first: dict[TopicPartition, int] = {}
     for holder in holders:
         for partition, offset in holder.pending():

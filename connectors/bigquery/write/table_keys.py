@@ -1,4 +1,4 @@
-"""Notes on a table by what its rows are told apart, so that no process merges by other fields into the same rows."""
+"""Notes on a table by which fields its rows are told apart, so that no process merges into them by other fields."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 def note_keys(
     config: BigQuerySinkConfig, warehouse: Warehouse, line: MergeLine, table: TableFacts, dedup: DedupColumns
 ) -> None:
-    """Label a table, which `check_keys` has passed, with the keys and orders of the rows that come.
+    """Note the keys and order of the rows that come in labels of a table, which `check_keys` has accepted before.
 
-    RetriableError: another process has labelled the table meanwhile. ConfigError: it has merged rows by other keys.
+    Raise RetriableError if another process has labelled the table meanwhile, and ConfigError if it has merged rows by
+    other keys.
     """
     wanted, known = dict(key_labels(config, dedup)), table.labels.get(KEYS_LABEL)
     own = wanted.get(KEYS_LABEL)
@@ -29,7 +30,8 @@ def note_keys(
             warehouse.label(table.name, wanted)
         return
     _relabel(warehouse, table.name, {known, own}, wanted)
-    if known is None or known.startswith(NEW):  # who merges by these replaces the label before, and finds another one
+    if known is None or known.startswith(NEW):
+        # No process can merge by the known keys any more: it replaces their label first, and finds another one.
         return
     line.end(table.name)
     now = warehouse.table(table.name)
@@ -39,6 +41,6 @@ def note_keys(
 
 
 def _relabel(warehouse: Warehouse, target: str, known: Collection[str | None], new: Mapping[str, str]) -> None:
-    """Add labels to a table whose label of keys is one of those known."""
+    """Add labels to a table if its label of keys is one of `known`; raise RetriableError if it is not."""
     if not warehouse.relabel(target, lambda now: {**now, **new} if now.get(KEYS_LABEL) in known else None):
         raise RetriableError(f"Somebody else has labelled the keys of table {target}; it is looked at again.")

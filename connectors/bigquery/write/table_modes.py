@@ -1,4 +1,4 @@
-"""Finds the mode of each table, and has dedup.mode=auto choose one where there is none yet."""
+"""Finds the dedup mode of each table. With dedup.mode=auto it chooses one for a table that has none yet."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
 _TOLD_MOST: Final = 20
-"""So many tables are told one by one."""
+"""At most so many tables are named one by one in the notes."""
 _PRICED_EVERY_S: Final = 6 * 3600.0
-"""A table is priced anew so seldom, as its partitions are counted by a query that is billed."""
+"""The costs of a table are computed anew after so many seconds, as the query that counts partitions is billed."""
 
 
 class TableModes:
-    """It knows the modes of a task's tables. A choice stands in a label of its table, for all tasks and lives."""
+    """Knows the modes of a task's tables. A choice is a label of its table, so all tasks and later runs keep to it."""
 
     def __init__(
         self, config: BigQuerySinkConfig, warehouse: Warehouse, line: MergeLine, now_s: Callable[[], float]
     ) -> None:
-        """`now_s`: a clock that never goes back."""
+        """Take the settings. `now_s` returns the seconds of a clock that never goes back."""
         self._config = config
         self._warehouse = warehouse
         self._line = line
@@ -44,12 +44,13 @@ class TableModes:
         self._priced_at_s: dict[str, float] = {}
 
     def of(self, target: str) -> Mode:
-        """Return the mode of a table, that of the configuration where none was settled."""
+        """Return the mode of a table: the one that `settle` found, or else the one of the configuration."""
         return self._modes.get(target, self._config.mode)
 
     def settle(self, target: str, table: TableFacts) -> None:
-        """Find the mode of a table that is there, or choose it. A mode that is named is its user's word, for auto, too,
-        when that is set again. `check_change` has let the mode go on with it.
+        """Find the mode of an existing table, or choose it. `check_change` has to accept the table before.
+
+        A mode that the configuration names is noted on the table, and dedup.mode=auto keeps to it when it is set later.
         """
         mode = self._config.mode
         label = table.labels.get(MODE_LABEL, "")
@@ -66,14 +67,14 @@ class TableModes:
             if self._choose(table, choice):
                 _log.info("dedup.mode=auto takes %s for table %s: %s.", choice.mode, target, choice.why)
                 kept = choice
-            else:  # another task has chosen meanwhile
+            else:  # another task has chosen a mode for the table meanwhile
                 now = self._warehouse.table(target)
                 kept = (None if now is None else choice_in(now.labels)) or choice
         self._keep(table, kept)
         self._modes[target] = mode.of_table(kept.mode)
 
     def _choose(self, table: TableFacts, choice: Choice) -> bool:
-        """Label the table; False where somebody has named another mode since it was looked at."""
+        """Note a choice in the table's labels. Return False if somebody has noted another mode meanwhile."""
         known = table.labels.get(MODE_LABEL)
 
         def labelled(now: Mapping[str, str]) -> Mapping[str, str] | None:
@@ -82,9 +83,9 @@ class TableModes:
         return self._warehouse.relabel(table.name, labelled)
 
     def _take_over(self, target: str) -> None:
-        """Make the table one of the mode, once no statement of a mode that merged can follow.
+        """Label the table with the configured mode, once no statement of a mode that merged can follow.
 
-        ConfigError: its log has rows, or somebody has set another mode meanwhile. Then the table is as it was.
+        Raise ConfigError, and leave the table as it was, if its log has rows or somebody has set another mode.
         """
         config, name = self._config, self._config.mode.name
         self._warehouse.label(target, Choice(name, CHANGING).labels)
@@ -102,7 +103,7 @@ class TableModes:
             )
 
     def recall(self, targets: Iterable[str]) -> None:
-        """Look up what was chosen for tables before, so that it is told before their first rows come, too."""
+        """Look up the modes that were chosen for tables earlier, so that the notes tell them before rows come."""
         if not self._config.mode.chooses:
             return
         for target in list(targets)[:_TOLD_MOST]:
@@ -113,11 +114,11 @@ class TableModes:
 
     @property
     def are_priced(self) -> bool:
-        """Return True if `look` has something to do in time."""
+        """Return True if there are tables whose costs `look` has to compute from time to time."""
         return bool(self._priced_at_s)
 
     def look(self) -> None:
-        """Price the tables of merges anew where that is long ago, as they may have grown. Called on any thread."""
+        """Compute anew what merges of a table cost if that was long ago, as tables grow. Called on any thread."""
         for target, priced_at_s in self._priced_at_s.copy().items():
             if self._now_s() - priced_at_s < _PRICED_EVERY_S:
                 continue
@@ -133,18 +134,18 @@ class TableModes:
             self._dear[target] = told
 
     def _keep(self, table: TableFacts, choice: Choice) -> None:
-        """Hold the choice for a table, with what became of its costs. Nobody but its user changes it."""
+        """Keep the choice for a table, and a sentence if its merges have become dear. Only users change a choice."""
         self._choices[table.name] = choice
         if choice.mode == MergeMode.name:
             self._dear[table.name], self._priced_at_s[table.name] = self._told_of(table), self._now_s()
 
     def _told_of(self, table: TableFacts) -> str:
-        """Return a sentence where merges of this table have become dear."""
+        """Return a sentence if merges of this table have become dear; else an empty text."""
         config = self._config
         return told_of_dear_merges(config, self._warehouse, prices_of_config(config), table, time.time())
 
     def told(self) -> Sequence[str]:
-        """Return a sentence for each table that dedup.mode=auto has chosen for; none where a mode is named."""
+        """Return a sentence for each table whose mode dedup.mode=auto has chosen; none if the settings name a mode."""
         lines = [
             f"dedup.mode=auto takes {choice.mode} for table {self._config.table_path(target)}: {choice.why}."
             f"{self._dear.get(target, '')}"

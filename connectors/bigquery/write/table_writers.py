@@ -1,4 +1,4 @@
-"""Opens the writer into tables that a configuration's mode chooses: merging, capturing, or adding rows as they come."""
+"""Opens the table writer that a configuration's mode asks for: it merges rows, sends changes, or adds rows."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def table_writer_of(
     spending: Spending = UNBOUNDED,
     in_any_order: bool = False,
 ) -> TableWriter:
-    """Return the table writer of a configuration. `report` hears the figures of each batch, on any thread.
+    """Return the table writer of a configuration. `report` is called with the figures of each batch, on any thread.
 
-    `spending` bounds its merges. `in_any_order`: see `MergeRules`.
+    `spending` limits what its merges may cost. `MergeRules` explains `in_any_order`.
     """
     return config.mode.table_writer(TaskWriters(config, warehouse, role, report, spending, in_any_order))
 
 
 @dataclass(frozen=True, slots=True)
 class TaskWriters:
-    """Opens the writers for one task or backfill, see `WriterFactory`."""
+    """Opens the table writers of one task or backfill, see `WriterFactory`."""
 
     config: BigQuerySinkConfig
     warehouse: Warehouse
@@ -50,7 +50,7 @@ class TaskWriters:
     in_any_order: bool
 
     def merging(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> Merging:
-        """Return what stages batches and merges them by these rules."""
+        """Return a writer that stages batches and merges them by these rules."""
         merges = MergeRules(
             rules.keep, rules.deletes, remembers_deletes, remembers_clears, self.config.partition_field or None,
             interval_s=self.config.interval_ms / 1000, in_any_order=self.in_any_order,
@@ -62,7 +62,7 @@ class TaskWriters:
         )  # fmt: skip
 
     def compacting(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> Compacting:
-        """Return what appends batches to logs, and merges these by the rules."""
+        """Return a writer that appends batches to logs, and merges the logs by these rules."""
         config = self.config
         merges = MergeRules(
             rules.keep, rules.deletes, remembers_deletes, remembers_clears, config.partition_field or None,
@@ -74,11 +74,11 @@ class TaskWriters:
         )  # fmt: skip
 
     def by_table(self, writers: Mapping[str, TableWriter]) -> WritersByTable:
-        """Return what writes each table by the writer of its own mode."""
+        """Return a writer that hands each table's batches to the writer of the table's own mode."""
         return WritersByTable(self.warehouse, writers)
 
     def adding(self, *, follows_merges: bool = False) -> Appending:
-        """Return what adds rows; topics of enableBatchLoad go by load jobs. follows_merges: see `WriterFactory`."""
+        """Return a writer that adds rows, by load jobs for the topics of enableBatchLoad; see `WriterFactory`."""
         loads = LoadJobs(self.warehouse, self.role.connector)
         loaded = {self.config.table_names.table(topic) for topic in self.config.batch_load}
         writer = loads if self.config.batch_mode else self._row_writer()
@@ -86,17 +86,17 @@ class TaskWriters:
         return self._appending(writer, dict.fromkeys(loaded, loads), left_behind)
 
     def capturing(self) -> Appending:
-        """Return what sends changes, which BigQuery applies."""
+        """Return a writer that sends changes, which BigQuery applies to its tables."""
         return self._appending(Capture(open_storage(self.config)), {})
 
     def _appending(
         self, writer: Writer, others: Mapping[str, Writer], left_behind: StagingTables | None = None
     ) -> Appending:
-        """Return what writes by these writers."""
+        """Return a table writer that adds rows by these writers."""
         return Appending(writer, others, self.report, at_once=self.config.threads, left_behind=left_behind)
 
     def _row_writer(self) -> Writer:
-        """Return what adds rows as soon as they come."""
+        """Return the writer that adds rows as soon as they come, by the API that the settings choose."""
         if self.config.exactly_once:
             return CommittedStreams(self.warehouse, open_storage(self.config))
         return DefaultStream(open_storage(self.config)) if self.config.use_storage_api else InsertAll(self.warehouse)

@@ -1,6 +1,6 @@
-"""Make tables ready for records: found or created, with columns for every field. Seldom, and one thread at a table.
+"""Finds or creates the tables of records, with columns for every field. One thread at a time works on each table.
 
-What is known of a table is asked once; a record with another schema makes it look again.
+A table is asked for once, and again when a record with another schema comes.
 """
 
 from __future__ import annotations
@@ -55,28 +55,28 @@ from connectors.bigquery.write.table_modes import TableModes
 
 _log = logging.getLogger(__name__)
 _KNOWN_MOST = 64
-"""So many schemas of a table's records are known at a time."""
+"""At most so many schemas of a table's records are remembered at a time."""
 _EVERYTHING = Allowed(new_columns=True, relaxation=True)
 _Shape = tuple[s.Schema | None, s.Schema | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyTable:
-    """A table that takes the rows of a batch: its buffer, and what makes rows of the records."""
+    """Holds the buffer of a table that can take a batch, and the admission that makes rows of the records."""
 
     buffer: TableBuffer
     admission: Admission
 
 
 class _Needs(NamedTuple):
-    """Says what rows of an existing table need of it, and where their keys are."""
+    """Says which columns rows need of an existing table, and in which columns their keys are."""
 
     dedup: DedupColumns
     needed: Needed
 
 
 class TargetTables:
-    """Makes the tables of a task ready for records, on the task's thread or others: one at a time for each table."""
+    """Makes the tables of a task ready for records, on any thread, but on one thread at a time for each table."""
 
     def __init__(
         self,
@@ -86,9 +86,9 @@ class TargetTables:
         in_any_order: bool = False,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Ask nothing yet. `in_any_order`: see `MergeRules`. now_s: a clock that never goes back."""
+        """Ask nothing yet. `MergeRules` explains `in_any_order`. `now_s` is a clock in seconds that never goes back."""
         self.buffers: dict[str, TableBuffer] = {}
-        """Has the buffer of each table that is ready for rows."""
+        """Holds the buffer of each table that is ready for rows, by the table's name."""
         self._rules = config.mode.rules_in_any_order if in_any_order else config.dedup
         self._config = config
         self._warehouse = warehouse
@@ -118,7 +118,8 @@ class TargetTables:
     def prepare(self, batch: Batch) -> ReadyTable:
         """Make the batch's table ready for its rows.
 
-        RejectedRowsError: all rows lack the keys that tell rows apart. SchemaError: the table does not take them.
+        Raise RejectedRowsError if all records lack the keys that tell rows apart, and SchemaError if the table does not
+        take their columns.
         """
         target = self.target(batch)
         buffer = self.buffers.get(target)
@@ -128,7 +129,7 @@ class TargetTables:
         return ReadyTable(buffer, self._admission(buffer, batch))
 
     def leaves_out(self, batch: Batch) -> bool:
-        """Return True if all records are deletes that are left out, which need neither keys nor a table."""
+        """Return True if all records are deletes and the settings ignore deletes. They need neither keys nor table."""
         return self._rules.deletes is Deletes.IGNORE and batch.values.arrow().null_count == len(batch)
 
     def restore(self, buffer: TableBuffer) -> None:
@@ -139,12 +140,12 @@ class TargetTables:
             made = self._create(buffer.target, buffer.columns, buffer.dedup, for_deletes=for_deletes)
             buffer.columns = made.columns
             self.modes.settle(buffer.target, made)
-            require_keys(self._warehouse, made, keys_hash(buffer.dedup))  # its rows are merged without a further look
+            require_keys(self._warehouse, made, keys_hash(buffer.dedup))  # no later check of the keys follows
         self._ready_beside(buffer.target, buffer.columns, buffer.dedup)
 
     def check_unchanged(self, buffer: TableBuffer, error: ConnectError) -> None:
-        """Raise ConnectError if somebody else changed the buffer's table, and name the change that may be why it
-        refused rows.
+        """Raise ConnectError if somebody else changed the buffer's table. It names the changed columns, as the change
+        may be the reason of `error`.
         """
         table = self._warehouse.table(buffer.target)
         now = by_name(table.columns) if table is not None else {}
@@ -157,9 +158,9 @@ class TargetTables:
             ) from error
 
     def _require_keys(self, batch: Batch) -> None:
-        """Refuse a batch without keys, where keys tell rows apart and no record has shown yet what they are like.
+        """Refuse a batch without keys if keys tell rows apart and no record has shown the schema of the keys yet.
 
-        RejectedRowsError has all its rows; ConnectError where such records end the task.
+        Raise RejectedRowsError with all its rows, or ConnectError if the settings let such records end the task.
         """
         rules = self._rules
         named = [path for path in rules.fields if path.root is Root.KEY]
@@ -172,7 +173,7 @@ class TargetTables:
         raise RejectedRowsError({row: no_key(batch, row, named[0], is_final=False) for row in refused})
 
     def _new_buffer(self, target: str, batch: Batch) -> TableBuffer:
-        """Return the buffer of a table whose first rows came, once the table is ready for them."""
+        """Make a table ready for the first rows that come for it, and return its new buffer."""
         config, dedup = self._config, self._dedup_columns(batch)
         columns = self._ready(target, batch, dedup)
         _check_key_columns(config.table_path(target), columns, dedup)
@@ -181,7 +182,7 @@ class TargetTables:
         return TableBuffer(target, columns, dedup, rotation, self._window(target, columns))
 
     def _admission(self, buffer: TableBuffer, batch: Batch) -> Admission:
-        """Return how the batch's rows go into the buffer's table, which gets the columns that they need."""
+        """Return the admission that makes rows of the batch, once the buffer's table has the columns that they need."""
         shape = self._shape_of(batch)
         known = self._known(buffer, shape)
         if known is not None:
@@ -202,14 +203,14 @@ class TargetTables:
         return admission
 
     def _shape_of(self, batch: Batch) -> _Shape:
-        """Return the schemas of a batch's records, found once for `is_ready` and the `prepare` that follows."""
+        """Return the schemas of a batch's records, found once for `is_ready` and the `prepare` that follows it."""
         last = self._last_shape
         if last is None or last[0] is not batch:
             last = self._last_shape = batch, (_shape(batch), _key_schema(batch))
         return last[1]
 
     def _known(self, buffer: TableBuffer, shape: _Shape) -> Admission | None:
-        """Return how rows like these were admitted last; None where the table has changed since, or they are new."""
+        """Return the admission of earlier records of the same schemas; None if there is none for the table of now."""
         known = self._admissions[buffer.target].get(shape)
         return known if known is not None and known.table is buffer.columns else None
 
@@ -225,7 +226,7 @@ class TargetTables:
         return _Needs(dedup, self._needed(buffer.target, batch, dedup))
 
     def _lacks(self, buffer: TableBuffer, needs: _Needs) -> bool:
-        """Return True if the table has to be looked at for columns. The check spares a look: most need nothing new."""
+        """Return True if the table lacks columns for these rows, as far as the buffer knows its columns."""
         path = self._config.table_path(buffer.target)
         return widened(path, buffer.columns, needs.needed, _EVERYTHING) is not buffer.columns
 
@@ -248,7 +249,7 @@ class TargetTables:
         return Window(column.name, column.type, length_ms, Late(config.dedup_late))
 
     def _needed(self, target: str, batch: Batch, dedup: DedupColumns) -> Needed:
-        """Return what the batch needs of its table. SchemaError: no table, or no key, can be made of its fields."""
+        """Return the columns that the batch needs. Raise SchemaError if no table can have them, or no key."""
         try:
             return self._columns(batch, dedup)
         except SchemaError as error:
@@ -263,7 +264,7 @@ class TargetTables:
         own = (*self._config.extras.columns(batch, types), *own_columns(dedup, self._rules, batch, types))
         _check_names(batch.topic, wanted, own)
         if not wanted:
-            # Deletes alone: their keys need columns, too.
+            # The batch has only deletes: their keys need columns, too.
             types = replace(types, nullable=True)
             own = (*own, *self._columns_of_deletes(batch, dedup, types))
         elif self._config.mode.rows_may_lack_values:
@@ -271,7 +272,10 @@ class TargetTables:
         return Needed(wanted, own, frozenset(p.column.lower() for p in dedup.keys))
 
     def _columns_of_deletes(self, batch: Batch, dedup: DedupColumns, types: TypeRules) -> Iterator[ColumnSchema]:
-        """Yield columns for the fields of values that records' keys have; what orders values may be none of these."""
+        """Yield the columns of keys and order that are fields of the value, for records that have no value.
+
+        A field of the order that no record shows has no column yet.
+        """
         keys = {p.column for p in dedup.keys}
         for p in {p.column: p for p in (*dedup.keys, *dedup.order)}.values():
             if p.path.root is Root.VALUE and not p.is_own:
@@ -309,8 +313,8 @@ class TargetTables:
         return columns
 
     def _replace_view(self, name: str, statement: str, target: str) -> None:
-        """Run the statement that makes a view. That of a log stands in the line of its table, where it cannot take the
-        place of one that another mode has made since.
+        """Run the statement that makes a view. For a table with a log it runs in the table's line of merges, so that
+        it cannot replace a view that another mode has made since.
         """
         if self.modes.of(target).keeps_log:
             self._line.run(target, statement, f"making view {name}")
@@ -318,7 +322,7 @@ class TargetTables:
             self._warehouse.define(name, statement)
 
     def _memories(self, target: str) -> Mapping[str, Columns]:
-        """Return the columns of the tables that remember the deletes of a time when the table was merged."""
+        """Return the columns, by table name, of the tables that remember the deletes of earlier merges."""
         looked = ((name, self._warehouse.table(name)) for name in (deletes_table(target), cleared_table(target)))
         return {name: found.columns for name, found in looked if found is not None}
 
@@ -335,7 +339,7 @@ class TargetTables:
                 self._warehouse.change_columns(table.name, partial(_completed, table.columns))
 
     def _create(self, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool) -> TableFacts:
-        """Return the table, made now, or by somebody else at the same time."""
+        """Create the table, and return it; return the other one if somebody else created it at the same time."""
         table = new_table(self._config, target, columns, dedup, for_deletes=for_deletes)
         found = None if self._warehouse.create(table) else self._warehouse.table(target)
         if found is not None:
@@ -345,7 +349,7 @@ class TargetTables:
 
 
 def _completed(wanted: Columns, now: Columns) -> Columns:
-    """Return a table's columns now, and those wanted that it lacks."""
+    """Return the columns that a table has now, and behind them the wanted ones that it lacks."""
     return (*now, *(column for column in wanted if column.name.lower() not in by_name(now)))
 
 
@@ -368,12 +372,12 @@ def _check_key_columns(table: str, columns: Columns, dedup: DedupColumns) -> Non
 
 
 def _key_schema(batch: Batch) -> s.Schema | None:
-    """Return the schema of the keys; None where no record has one."""
+    """Return the schema of the keys; None if no record has a key."""
     return schema_of(batch.keys) if batch.keys is not None and has_keys(batch) else None
 
 
 def _shape(batch: Batch) -> s.Schema | None:
-    """Return the schema of the values; None for tombstones alone, which need no columns and may look like texts."""
+    """Return the schema of the values; None if all records are tombstones, whose schema may look like that of texts."""
     schema = schema_of(batch.values)
     is_empty = schema.type is not s.Type.STRUCT and batch.values.arrow().null_count == len(batch)
     return None if is_empty else schema

@@ -1,4 +1,4 @@
-"""Notes in a table which chunks of backfills the other tables of a dataset have."""
+"""Notes in a table of the dataset which chunks of backfills are in its other tables."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _COLUMNS: Final = (
 
 
 class WrittenChunks:
-    """The notes that one dataset has of its chunks. One thread owns it."""
+    """Reads and writes the notes on the chunks of one dataset. One thread owns it."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
         self._is_made = False
 
     def note(self, chunk: BulkChunk, target: str, created_ms: int, rows: int) -> None:
-        """Note that a table has a chunk; what was noted before stays.
+        """Note that a table has a chunk; earlier notes stay.
 
-        created_ms: when the table was made, as a table that is made anew has no chunk.
+        `created_ms` is the time at which the table was made: a table that is made anew has none of the noted chunks.
         """
         if not self._is_made:
             self._warehouse.create(NewTable(TABLE, _COLUMNS))
@@ -50,7 +50,7 @@ class WrittenChunks:
         )
 
     def rows_of(self, chunks: Collection[BulkChunk]) -> Mapping[str, int]:
-        """Return the number of rows of each chunk that were written to tables that still exist."""
+        """Return for each chunk how many of its rows were written to tables that still exist."""
         rows = {chunk.id: 0 for chunk in chunks}
         if not rows or self._warehouse.table(TABLE) is None:
             return rows
