@@ -1,1 +1,1 @@
-"""Says what a day of writing costs, by a plain model of Google's billing rules."""
+"""Computes what a day of writing into a table costs, by a plain model of Google's billing rules."""

@@ -1,4 +1,4 @@
-"""Asks a table for what its costs depend on, and says which of it was assumed."""
+"""Asks BigQuery for the facts that a table's costs depend on, and says which facts were assumed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 _DAYS: Final = {"HOUR": 1 / 24, "DAY": 1.0, "MONTH": 30.0, "YEAR": 365.0}
 _DAY_MS: Final = DAY_S * 1000
 _AHEAD_DAYS: Final = 30
-"""What a table will cost is told for so long ahead, as a table that is new or small costs nothing today."""
+"""Costs are also told for so many days ahead, as a table that is new or small costs nothing today."""
 
 
 def table_costs(
     config: BigQuerySinkConfig, warehouse: Warehouse, question: CostQuestion, now_s: float
 ) -> Sequence[TableCost]:
-    """Return the costs of each topic's table; one that cannot be looked at has the reason, and no costs."""
+    """Return the costs of each topic's table. A table that cannot be looked at has the reason instead of costs."""
     prices = Prices() if question.prices is None else prices_in(question.prices, "prices")
     if not config.named_topics:
         raise ConfigError("No table is known before records come.", key="topics", fix="Name topics in topics.")
@@ -44,9 +44,9 @@ def table_costs(
 def costs_of_existing(
     config: BigQuerySinkConfig, warehouse: Warehouse, question: CostQuestion, prices: Prices, now_s: float
 ) -> Sequence[TableCost]:
-    """Return the costs of the tables whose topics have a rate, or that have rows; none where no keys tell rows apart.
+    """Return the costs of the tables that have rows or whose topics have a rate.
 
-    With transforms a record's table may be another than its topic's, so nothing is told.
+    Return none if no keys tell rows apart, or if there are transforms, as these may change a record's table.
     """
     if not config.mode.is_keyed or config.originals.get("transforms", "").strip():
         return []
@@ -55,7 +55,7 @@ def costs_of_existing(
 
 
 def choice_for(config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices, target: str, now_s: float) -> Choice:
-    """Return the mode that dedup.mode=auto takes for a table that is there, now."""
+    """Return the mode that dedup.mode=auto now takes for an existing table."""
     found = warehouse.table(target)
     kept = None if found is None else kept_choice(warehouse, found)
     if kept is not None:
@@ -67,7 +67,7 @@ def choice_for(config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices,
 def told_of_dear_merges(
     config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices, found: TableFacts, now_s: float
 ) -> str:
-    """Return a sentence for a table of merges that dedup.mode=auto would not merge as it is now; else an empty text."""
+    """Return a sentence if dedup.mode=auto would no longer choose merges for the table; else an empty text."""
     if not found.rows:
         return ""
     cost = _cost_of(_Asked(config, warehouse, CostQuestion(), prices, now_s), found.name, found, None)
@@ -81,7 +81,7 @@ def told_of_dear_merges(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Holds what every table is asked and priced by."""
+    """Holds the settings, prices and client by which each table is looked at and priced."""
 
     config: BigQuerySinkConfig
     warehouse: Warehouse
@@ -97,7 +97,7 @@ def _costs(asked: _Asked) -> list[TableCost]:
 
 
 def _cost(asked: _Asked, topic: str) -> TableCost:
-    """Return the cost of a topic's table. Whatever hinders a look at it is told in its place."""
+    """Return the cost of a topic's table, or the reason why the table cannot be looked at."""
     target = asked.config.table_names.table(topic)
     try:
         return _cost_of(asked, target, asked.warehouse.table(target), asked.question.rates.get(topic))
@@ -138,7 +138,7 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
     costs, mode, has_window = plan(size, traffic, asked.prices), config.mode.name, window_ms is not None
     if config.mode.chooses:
         kept = None if found is None else kept_choice(asked.warehouse, found)
-        # What will come is no reason: the sink makes a choice when the first rows are there.
+        # The rate of the topic is no reason for a choice, as the sink chooses by the table when its first rows come.
         choice = kept or (new_choice(costs, has_window=has_window) if size.rows else Choice(MergeMode.name, EMPTY))
         mode = choice.mode
         told += f". dedup.mode=auto takes {mode} for it: {choice.why}"
@@ -154,7 +154,7 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
 
 
 def _told_of_growth(costs: Sequence[ModeCost], rows_a_day: int) -> str:
-    """Return what a day of the mode that is set will cost, where another one will cost less; an empty text else."""
+    """Return what a day of the configured mode will cost if another mode will cost less; else an empty text."""
     will_fit = next(cost for cost in costs if cost.fits)
     is_set = next((cost for cost in costs if cost.is_set), will_fit)
     if is_set.usd_per_day <= max(CHEAP_USD, will_fit.usd_per_day):
@@ -166,7 +166,7 @@ def _told_of_growth(costs: Sequence[ModeCost], rows_a_day: int) -> str:
 
 
 def _told_of(rate: TopicRate) -> str:
-    """Return what was seen of a topic, in words."""
+    """Return the sampled rate of a topic in words."""
     hours = f"{rate.span_s / 3600:g} hours" if rate.span_s > 3600 else f"{rate.span_s / 60:g} minutes"
     told = f"{rate.rows_per_day:,} records a day, as in the last {hours} of its topic"
     if rate.distinct_keys:
@@ -175,7 +175,7 @@ def _told_of(rate: TopicRate) -> str:
 
 
 def _size(warehouse: Warehouse, found: TableFacts | None, now_s: float) -> tuple[TableSize, str]:
-    """Return the size of a table, and a sentence of it."""
+    """Return the size of a table, and the size in words."""
     if found is None:
         return TableSize(0, 0), "The table does not exist yet"
     told = f"{found.rows:,} rows, {bytes_told(found.total_bytes)}"
@@ -185,7 +185,8 @@ def _size(warehouse: Warehouse, found: TableFacts | None, now_s: float) -> tuple
             partitions = _partitions(warehouse, found.name)
             told += f", {partitions} partitions by {found.partitioning} of {found.partition_by}"
         except ConnectError as error:
-            # As many as its age has: with none, no window would be priced, and each search would count the whole table.
+            # Its age in days stands for the number. With 0 no window would be priced, and each search would count as
+            # one of the whole table.
             days = max(0.0, (now_s * 1000 - found.created_ms) / _DAY_MS)
             partitions = max(1, math.ceil(days / _DAYS.get(found.partitioning, 1.0)))
             told += (

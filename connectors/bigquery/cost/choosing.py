@@ -1,4 +1,4 @@
-"""Chooses a mode for a table of dedup.mode=auto, and says why. What was chosen once stays."""
+"""Chooses the mode of a table for dedup.mode=auto, and says why. A mode that was chosen once stays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMPACT: Final = CompactMode.name
 
 
 def new_choice(costs: Sequence[ModeCost], *, has_window: bool) -> Choice:
-    """Return the mode that costs less a day as it is set; merge where that costs next to nothing."""
+    """Return the mode that costs less a day with the settings of now, but merge if that costs next to nothing."""
     by_mode = {
         mode: next(
             (cost for cost in as_set(costs, mode, keeps_first=False, has_window=has_window) if cost.is_set), None

@@ -15,17 +15,17 @@ DAY_S: Final = 86_400
 _GIB: Final = 2**30
 _TIB: Final = 2**40
 CHEAP_USD: Final = 1.0
-"""A merge that costs less a day needs no thought."""
+"""If merges cost less a day, no cheaper mode is looked for."""
 _LOAD_S: Final = 900
-"""Batches of dedup.mode=compact are loaded so often."""
+"""dedup.mode=compact is priced with a load job each so many seconds."""
 _LONGER_S: Final = (600, 3600)
-"""Further intervals that are priced beside the one that is set."""
+"""Merges are also priced with these intervals, in seconds, beside the one that is set."""
 _LATEST: Final = "one row per key, the latest"
 
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """Tells the size of a table. `partitions`: 0 where it has none by a column; `partition_days`: of one."""
+    """Tells the size of a table. `partitions` is 0 if no column partitions it; each has `partition_days` days."""
 
     rows: int
     total_bytes: int
@@ -33,7 +33,7 @@ class TableSize:
     partition_days: float = 1.0
 
     def grown(self, rows: int, row_bytes: int, days: int) -> TableSize:
-        """Return the size after so many days that add these rows each, with partitions of their own."""
+        """Return the size after `days` days that each add `rows` rows, in new partitions."""
         partitions = self.partitions + math.ceil(days / self.partition_days) if self.partitions else 0
         return replace(
             self, rows=self.rows + days * rows, total_bytes=self.total_bytes + days * rows * row_bytes,
@@ -43,9 +43,10 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Tells what comes in a day, and how it is merged. `key_bytes`, `named_bytes`: of a row's key, and with its order.
+    """Tells how many rows come in a day, and how they are merged.
 
-    `window_days`: of dedup.window; one day where none is set.
+    `key_bytes` are the bytes of a row's key, and `named_bytes` those of its key and order. `window_days` is the length
+    of dedup.window, or one day if none is set.
     """
 
     rows_per_day: int
@@ -58,7 +59,7 @@ class Traffic:
 
 
 def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost]:
-    """Return the cost of each mode, the one that fits among them."""
+    """Return the cost of each mode, and mark the mode that fits best."""
     merges = [*_merges(size, traffic, prices)]
     window = [*_windowed(size, traffic, prices)]
     first = merges[0]
@@ -74,16 +75,16 @@ def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost
 
 
 def as_set(costs: Sequence[ModeCost], mode: str, *, keeps_first: bool, has_window: bool) -> Sequence[ModeCost]:
-    """Return the costs, of which the one of a mode with these settings is marked."""
+    """Return the costs, and mark as set the cost of `mode` with these settings."""
     reach = "keep=first" if keeps_first else "window" if has_window else "every" if mode == "merge" else "once"
     names = [cost.mode for cost in costs if cost.mode.startswith(f"{mode}, {reach}")]
-    # A table without partitions has no window to search.
+    # A table without partitions has no cost with a window, so the mode's first cost is taken.
     name = next(iter(names or [cost.mode for cost in costs if cost.mode.startswith(f"{mode}, ")]), "")
     return [replace(cost, is_set=cost.mode == name) for cost in costs]
 
 
 def merges_a_day(traffic: Traffic, interval_s: float) -> int:
-    """Return how many merges there are at most: one an interval, more where batches fill before, none without rows."""
+    """Return the most merges of a day: one per interval, more if batches fill up sooner, and none without rows."""
     by_time = DAY_S / max(1.0, interval_s)
     return min(traffic.rows_per_day, math.ceil(max(by_time, traffic.rows_per_day / traffic.batch_rows)))
 
@@ -104,7 +105,7 @@ def _within_window(size: TableSize, traffic: Traffic) -> Searched:
 
 
 def _compacted(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
-    """Yield the cost of one MERGE a day of the day's log, which is deleted then; load jobs are free."""
+    """Yield the cost of one MERGE a day, which merges the log of the day and deletes it. Load jobs are free."""
     parts = {"compact, once a day": Searched(size.rows, size.total_bytes, traffic.named_bytes)}
     if size.partitions:
         parts[f"compact, window of {traffic.window_days:g}d"] = _within_window(size, traffic)

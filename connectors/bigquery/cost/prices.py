@@ -1,4 +1,4 @@
-"""Holds Google's list prices, and reads a user's own in their place. Pure."""
+"""Holds Google's list prices, and reads the prices of a user that replace some of them. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from connect.api.errors import ConfigError, ConfigProblem
 
 PAGE: Final = "https://cloud.google.com/bigquery/pricing"
 AS_OF: Final = "2026-11"
-"""It is when they were taken down, from other pages that quote them. `slot_hour` is that of the Enterprise edition."""
+"""The list prices were copied in this month from pages that quote them. `slot_hour` is for the Enterprise edition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Holds prices in USD of the US, as quoted at AS_OF, without what is free each month. PAGE has those that count.
+    """Holds the prices for the US in USD, as quoted at AS_OF, without the free amounts of a month. PAGE has Google's.
 
-    `slots`: those of a reservation, by which queries are billed then, whatever they read; 0: on demand.
+    `slots` are the slots of a reservation, by which queries are billed whatever they read; 0: queries run on demand.
     """
 
     query_tib: float = 6.25
@@ -29,7 +29,7 @@ class Prices:
 
 
 def prices_of(given: Mapping[str, Any]) -> Prices:
-    """Return the list prices with those given in their place. ConfigError tells every name and value that is wrong."""
+    """Return the list prices, some replaced by those given. Raise ConfigError that tells every wrong name and value."""
     known = [one.name for one in fields(Prices)]
     problems = [
         ConfigProblem("prices", f"{name!r} is no price; known are {', '.join(known)}.")
@@ -47,7 +47,7 @@ def prices_of(given: Mapping[str, Any]) -> Prices:
 
 
 def prices_in(text: bytes, key: str) -> Prices:
-    """Return the prices in the text of a YAML file, which a key names. ConfigError: they are none."""
+    """Return the prices in the text of a YAML file, which `key` names. Raise ConfigError if it holds no prices."""
     import yaml
 
     try:
@@ -67,7 +67,7 @@ def prices_in(text: bytes, key: str) -> Prices:
 
 
 def list_prices_in(prices: Prices) -> str:
-    """Return the sentence that names those of the prices that count which are list prices; none: an empty text."""
+    """Return a sentence that names the used prices which are list prices; an empty text if none is."""
     unused = {"slots", "query_tib" if prices.slots else "slot_hour"}
     at_list = {one.name: one.default for one in fields(Prices) if one.name not in unused}
     named = ", ".join(f"{name} {price:g}" for name, price in at_list.items() if getattr(prices, name) == price)

@@ -1,4 +1,4 @@
-"""Words the costs of tables as notes of a configuration. Pure."""
+"""Writes the costs of tables as sentences for the notes on a configuration. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sentences(costs: Iterable[TableCost]) -> Iterator[str]:
 
 
 def budget_sentences(costs: Iterable[TableCost], budget_bytes: int | None, key: str) -> Iterator[str]:
-    """Yield what the budget of a key does not have, table by table: a day as it is set, or even one merge."""
+    """Yield a sentence for each table whose day, or even one merge, costs more than the budget that `key` sets."""
     for cost in costs:
         for mode in cost.modes:
             if budget_bytes is None or not mode.is_set or mode.bytes_per_day <= budget_bytes:
@@ -40,9 +40,9 @@ def budget_sentences(costs: Iterable[TableCost], budget_bytes: int | None, key: 
 
 
 def rate_sentences(config: BigQuerySinkConfig, rates: Mapping[str, TopicRate], location: str | None) -> Iterator[str]:
-    """Yield what is wrong where topics bring more in a second than BigQuery takes of a project by the API that is set.
+    """Yield a sentence if topics bring more bytes a second than BigQuery takes from a project by the configured API.
 
-    Topics that enableBatchLoad names go by load jobs, and do not count. location: of the dataset.
+    Topics that enableBatchLoad names are written by load jobs, and do not count. `location` is that of the dataset.
     """
     limit = send_limit_of(config)
     if limit is None:

@@ -22,11 +22,11 @@ class AppendMode(Mode):
         return DedupRules(fields=(), deletes=deletes, has_coordinates=self._config.exactly_once)
 
     def table_writer(self, writers: WriterFactory) -> TableWriter:
-        """Return what adds rows."""
+        """Return a writer that adds rows."""
         return writers.adding()
 
     def notes(self) -> Iterator[ConfigProblem]:
-        """Yield that a record can be added twice, unless exactly.once is set."""
+        """Yield a note that a record can be added twice, unless exactly.once is set."""
         if not self._config.exactly_once:
             yield ConfigProblem(
                 "exactly.once",

@@ -1,4 +1,4 @@
-"""dedup.mode=auto: merge or compact, chosen once for each table, as what it costs and what it has been so far say."""
+"""dedup.mode=auto: merge or compact, chosen once for each table by its costs and by the mode that has written it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from connectors.bigquery.modes.mode import Mode, TableWriter, WriterFactory
 
 CHOICES: Final[Mapping[str, type[Mode]]] = MappingProxyType({mode.name: mode for mode in (MergeMode, CompactMode)})
 _COSTS: Final = re.compile(r"merge-(\d+)-compact-(\d+)")
-"""The code of a choice by costs, in US cents a day."""
+"""The code of the reason of a choice by costs; the numbers are US cents a day."""
 EMPTY: Final = "no-rows"
 NAMED: Final = "named"
 CHANGING: Final = "changing"
-"""The reason of a mode that takes its table over from one that merged, and has added no row yet."""
+"""This reason stands in the label while a mode takes a table over from one that merged, before it adds a row."""
 HAS_LOG: Final = "has-log"
 MERGED: Final = "was-merged"
 _REASONS: Final[Mapping[str, str]] = {
@@ -32,7 +32,7 @@ _REASONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """It names a mode, and why it was chosen. `reason` is a code that fits into a label; empty: nobody kept it."""
+    """Names a mode, and why it was chosen. `reason` is a code that fits into a label; empty: no label has one."""
 
     mode: str
     reason: str
@@ -59,12 +59,12 @@ def choice_in(labels: Mapping[str, str]) -> Choice | None:
 
 
 def reason_of_costs(merge_usd: float, compact_usd: float) -> str:
-    """Return the code of a choice by what a day costs."""
+    """Return the code of the reason of a choice by the costs of a day."""
     return f"merge-{round(merge_usd * 100)}-compact-{round(compact_usd * 100)}"
 
 
 class AutoMode(MergeMode):
-    """Writes each table as the mode does that was chosen for it. Both keep the same rows, by the same statements."""
+    """Writes each table by the mode that was chosen for it. Both modes keep the same rows, by the same statements."""
 
     name = "auto"
     doc = (
@@ -74,7 +74,7 @@ class AutoMode(MergeMode):
     chooses = True
 
     def table_writer(self, writers: WriterFactory) -> TableWriter:
-        """Return what writes each table by its own mode."""
+        """Return a writer that writes each table by the mode that was chosen for it."""
         return writers.by_table({name: mode(self._config).table_writer(writers) for name, mode in CHOICES.items()})
 
     def of_table(self, choice: str) -> Mode:

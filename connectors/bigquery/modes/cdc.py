@@ -18,7 +18,7 @@ _INSTEAD: Final = "Change it, or set dedup.mode=merge."
 
 
 class CdcMode(KeyedMode):
-    """Sends changes, and leaves it to BigQuery which of them stays."""
+    """Sends records as changes. BigQuery itself keeps the latest change of each key."""
 
     name = "cdc"
     doc = "BigQuery applies them by the table's primary key."
@@ -34,7 +34,7 @@ class CdcMode(KeyedMode):
     )
 
     def table_writer(self, writers: WriterFactory) -> TableWriter:
-        """Return what sends batches of changes."""
+        """Return a writer that sends batches of changes."""
         return writers.capturing()
 
     def problems(self) -> Iterator[ConfigProblem]:
@@ -56,17 +56,17 @@ class CdcMode(KeyedMode):
 
     @property
     def uses_storage_api(self) -> bool:
-        """True, as only the Storage Write API takes changes."""
+        """Return True, as only the Storage Write API takes changes."""
         return True
 
     @property
     def rows_may_lack_values(self) -> bool:
-        """True, as a delete is sent as a row that has its key alone."""
+        """Return True, as a delete is sent as a row that has only its key."""
         return True
 
     @property
     def max_staleness_s(self) -> int | None:
-        """Return how old what queries of a new table see may be; None where they see every change."""
+        """Return how many seconds old the answers of queries on a new table may be; None: they see every change."""
         staleness_ms = parse_window(self._config.max_staleness)
         return None if staleness_ms is None else staleness_ms // 1000
 
@@ -75,7 +75,7 @@ class CdcMode(KeyedMode):
         return [placed.column for placed in dedup.keys]
 
     def check_new_table(self, path: str, columns: Columns, dedup: DedupColumns) -> None:
-        """Raise ConfigError where the keys can be no primary key, or the order no sequence number."""
+        """Raise ConfigError if the keys cannot be a primary key, or the order cannot be a sequence number."""
         nested = [placed.column for placed in dedup.keys if "." in placed.column]
         if nested:
             raise ConfigError(
@@ -83,7 +83,7 @@ class CdcMode(KeyedMode):
                 key="dedup.fields",
                 fix="Leave kafkaKeyFieldName out, name fields of the value, or set dedup.mode=merge.",
             )
-        order = by_name(columns).get(dedup.order[0].column.lower())  # tombstones alone do not show it
+        order = by_name(columns).get(dedup.order[0].column.lower())  # None while only tombstones have come
         if order is not None and order.type not in _ORDERED:
             raise ConfigError(
                 f"Table {path}: column {order.name}, which dedup.order.by names, is a {order.type}, and dedup.mode=cdc "

@@ -1,4 +1,4 @@
-"""Chooses the mode of a configuration: the one place where dedup.mode is read."""
+"""Chooses the mode of a configuration. No other module reads dedup.mode."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MODES: Final[dict[str, type[Mode]]] = {
 def mode_of(config: BigQuerySinkConfig) -> Mode:
     """Return the mode of dedup.mode.
 
-    auto chooses for each table where merge and compact are both possible. Elsewhere it stands for merge, for none
-    where nothing says what a row is, unless tombstones delete. The Java connector's upserts are merged, as its readers
-    look at the table.
+    With auto, and if both merge and compact are possible, the mode of each table is chosen later. Else auto means
+    merge. If no fields tell rows apart it means none, or a mode that only deletes if deleteEnabled is set. The
+    upserts of the Java connector are merged, as its readers look at the table.
     """
     if config.dedup_mode != AutoMode.name:
         return MODES[config.dedup_mode](config)

@@ -29,13 +29,13 @@ class CompactMode(MergeMode):
     keeps_log = True
 
     def table_writer(self, writers: WriterFactory) -> TableWriter:
-        """Return what appends batches to logs, and compacts these."""
+        """Return a writer that appends batches to logs, and compacts the logs."""
         return writers.compacting(
             self.rules, remembers_deletes=self.remembers_deletes, remembers_clears=self.remembers_clears
         )
 
     def problems(self) -> Iterator[ConfigProblem]:
-        """Yield the settings for which a log does not pay, or has no exact view, beside those of every mode."""
+        """Yield the settings with which a log costs too much or has no exact view, and the problems of every mode."""
         yield from super().problems()
         if self._config.dedup_keep == Keep.FIRST:
             yield ConfigProblem(
@@ -51,7 +51,7 @@ class CompactMode(MergeMode):
             )
 
     def notes(self) -> Iterator[ConfigProblem]:
-        """Yield which table to read."""
+        """Yield a note on which table or view to read."""
         for note in super().notes():
             if note.key != "dedup.window":  # a search of the whole table is seldom here
                 yield note
@@ -75,7 +75,7 @@ class CompactMode(MergeMode):
         self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns, beside: Mapping[str, Columns]
     ) -> Mapping[str, str]:
         """Return the view of the table and its log, with the columns that the table has now."""
-        del beside  # they are made ready before, so they are known
+        del beside  # the tables beside it are made ready first, so they exist
         rules, known = self.rules, by_name(columns)
         merge = Merge(
             target=names.path(target),

@@ -1,4 +1,4 @@
-"""deleteEnabled without upsertEnabled, as Java has it: each record is a row, and a tombstone deletes all of its key."""
+"""deleteEnabled without upsertEnabled, as in Java: each record is a row, and a tombstone deletes its key's rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DeleteOnlyMode(MergeMode):
         )
 
     def problems(self) -> Iterator[ConfigProblem]:
-        """Yield what Java asks for, and what would take from these rows what they rest on."""
+        """Yield the keys that Java requires as well, and the settings that contradict this mode."""
         config = self._config
         if not config.key_column:
             yield ConfigProblem(
@@ -50,7 +50,7 @@ class DeleteOnlyMode(MergeMode):
             )
 
     def notes(self) -> Iterator[ConfigProblem]:
-        """Yield what deletes alone leave weak."""
+        """Yield a note on the weaknesses of deletes without upserts."""
         yield ConfigProblem(
             "deleteEnabled",
             "Without upsertEnabled=true each record is a row of its own: a key has as many rows as it had values, and "
@@ -62,10 +62,10 @@ class DeleteOnlyMode(MergeMode):
 
     @property
     def lacks_fields(self) -> bool:
-        """False, as the record's key is the row's."""
+        """Return False, as the key of the record is the key of its rows."""
         return False
 
     @property
     def tells_by_place(self) -> bool:
-        """True, as each record is a row."""
+        """Return True, as each record is a row, which its place in Kafka tells apart."""
         return True

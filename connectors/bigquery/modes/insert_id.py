@@ -11,7 +11,7 @@ from connectors.bigquery.rows.paths import Path
 
 
 class InsertIdMode(AppendMode):
-    """Adds every record, and lets BigQuery drop what comes again soon."""
+    """Adds every record, and lets BigQuery drop a record that comes again soon."""
 
     name = "insert_id"
     doc = (
@@ -20,7 +20,7 @@ class InsertIdMode(AppendMode):
     has_own_way = True
 
     def writing_problems(self) -> Iterator[ConfigProblem]:
-        """Yield that BigQuery forgets insertIds, where each record has to be there once."""
+        """Yield a problem if each record has to be added exactly once, as BigQuery forgets insertIds."""
         if self._config.exactly_once:
             yield ConfigProblem(
                 "exactly.once",
@@ -30,7 +30,7 @@ class InsertIdMode(AppendMode):
         yield from super().writing_problems()
 
     def notes(self) -> Iterator[ConfigProblem]:
-        """Yield how long BigQuery remembers."""
+        """Yield a note on how long BigQuery remembers insertIds."""
         yield ConfigProblem(
             "dedup.mode",
             "dedup.mode=insert_id drops what comes again within about a minute, as well as BigQuery can. "
@@ -40,7 +40,7 @@ class InsertIdMode(AppendMode):
 
     @property
     def lacks_fields(self) -> bool:
-        """Return True where dedup.fields is empty, also with upsertEnabled: an insertId is made of fields alone."""
+        """Return True if dedup.fields is empty, also with upsertEnabled: an insertId is made of these fields only."""
         return not self._config.dedup_fields
 
     @property

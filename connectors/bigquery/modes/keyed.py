@@ -1,4 +1,4 @@
-"""Makes one row of all records whose dedup fields are equal: the rules that merge, cdc and view share."""
+"""Holds the rules that merge, cdc and view share: all records whose dedup fields are equal become one row."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from connectors.bigquery.rows.paths import COORDINATES, Path
 
 
 class KeyedMode(Mode):
-    """A mode that tells rows apart by the dedup fields."""
+    """Tells rows apart by the dedup fields, as the base of the modes that do so."""
 
     is_keyed = True
     reads_logs_in_order: ClassVar[bool] = True
-    """True where a tombstone without an order can remove what its partition brought before it."""
+    """True if a tombstone without an order deletes the rows of its key that came before it in its partition."""
 
     @property
     def rules(self) -> DedupRules:

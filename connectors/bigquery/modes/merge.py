@@ -16,7 +16,7 @@ _HARD_DELETES = frozenset({Deletes.TOMBSTONE, Deletes.FIELD})
 
 
 class MergeMode(KeyedMode):
-    """Keeps one row of each key for ever, whatever is written again."""
+    """Keeps one row of each key for ever, even if records are written again."""
 
     name = "merge"
     doc = "records are merged into rows by a MERGE."
@@ -32,17 +32,17 @@ class MergeMode(KeyedMode):
     )
 
     def table_writer(self, writers: WriterFactory) -> TableWriter:
-        """Return what stages batches and merges them."""
+        """Return a writer that stages batches and merges them."""
         return writers.merging(
             self.rules, remembers_deletes=self.remembers_deletes, remembers_clears=self.remembers_clears
         )
 
     def writing_problems(self) -> Iterator[ConfigProblem]:
-        """Yield nothing: one row of each key is each record once, too."""
+        """Yield nothing: with one row of each key no record is there twice, so exactly.once holds as well."""
         yield from ()
 
     def notes(self) -> Iterator[ConfigProblem]:
-        """Yield what is not known of the order, and that a search of the whole table costs more than it has to."""
+        """Yield notes on an order that is not known, and on the costs of searching the whole table."""
         yield from super().notes()
         if self._config.dedup_keep == Keep.LATEST and self._config.dedup_window.lower() == "none":
             yield ConfigProblem(
@@ -66,29 +66,29 @@ class MergeMode(KeyedMode):
 
     @property
     def insert_id(self) -> tuple[Path, ...]:
-        """Return nothing, as rows are not inserted one by one."""
+        """Return no paths, as rows are not added by insertAll."""
         return ()
 
     @property
     def remembers_deletes(self) -> bool:
-        """Return True where hard deletes leave their key and order in a second table."""
+        """Return True if the keys and orders of hard deletes are kept in a second table."""
         return self.rules.deletes in _HARD_DELETES and self._config.tombstone_retention_ms > 0
 
     @property
     def rules_in_any_order(self) -> DedupRules:
-        """Return the rules without tombstones that need the order of the log: of two records behind one, the row would
-        keep the one before it.
+        """Return the rules for records in any order. Tombstones without an order are left out, as they delete by their
+        place in the log.
         """
         return replace(self.rules, clears=False)
 
     @property
     def remembers_clears(self) -> bool:
-        """Return True if such tombstones leave their key and place in a second table."""
+        """Return True if the keys and places of tombstones without an order are kept in a second table."""
         return self.rules.clears and self._config.tombstone_retention_ms > 0
 
     @property
     def tells_by_place(self) -> bool:
-        """Return True where some rows are told apart by topic, partition and offset, as those that are appended are."""
+        """Return True if some rows are appended, as these are told apart by topic, partition and offset."""
         late = Late(self._config.dedup_late) is Late.APPEND
         return super().tells_by_place or late or self.rules.null_key is NullKey.APPEND
 
@@ -104,7 +104,7 @@ class MergeMode(KeyedMode):
 
     @property
     def any_order_error(self) -> ConfigError | None:
-        """Return an error where a delete that is not remembered could be undone by an older record."""
+        """Return an error if an older record could undo a delete, as deletes are not remembered; else None."""
         if self.rules.deletes not in _HARD_DELETES or self.remembers_deletes:
             return None
         return ConfigError(

@@ -1,7 +1,7 @@
-"""Declares what a value of dedup.mode decides: checks, rules, columns, tables beside the table, and how rows get in.
+"""Declares what a value of dedup.mode decides: checks, rules, columns, further tables, and how rows are written.
 
-A mode is chosen in `choice.py` alone. It reads settings and opens nothing: a `WriterFactory` opens what
-writes into tables.
+Only `choice.py` chooses a mode. A mode reads settings and opens nothing: a `WriterFactory` opens the writers into
+tables.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _PLACE = (Root.TOPIC, Root.PARTITION, Root.OFFSET, Root.TOPIC_ID)
 
 
 class TableWriter(Protocol):
-    """Puts batches into tables. Its methods block, and are called by several threads, one table a thread."""
+    """Puts batches into tables. Its methods block; several threads call them, each for another table."""
 
     @property
     def threads(self) -> int:
-        """Return the most threads by which its methods may be called at a time."""
+        """Return how many threads may call its methods at a time."""
 
     def doing(self, target: str) -> str:
-        """Return what becomes of a batch that is on its way into this table, for people."""
+        """Return in words what happens to a batch of this table that is being written."""
 
     def write(self, batch: SealedBatch) -> Refusals:
-        """Return once the rows are in the table, but for those that it does not take.
+        """Write a batch, and return the refused rows once all others are in the table.
 
-        RetriableError: they may be, and the same call is made again.
+        Raise RetriableError if rows may be missing; then the same call is made again.
         """
 
     @property
@@ -43,7 +43,7 @@ class TableWriter(Protocol):
         """Return True if `collect` has something to do."""
 
     def collect(self) -> None:
-        """Compact logs, or merge what other tasks of the connector staged for tables that this task merges."""
+        """Compact logs, or merge the batches that other tasks staged for the tables that this task merges."""
 
     def sweep(self) -> None:
         """Drop the staging tables that an earlier life of the task left behind."""
@@ -56,60 +56,60 @@ class TableWriter(Protocol):
 
 
 class WriterFactory(Protocol):
-    """Opens the writers into tables that there are, each as the settings say."""
+    """Opens each kind of table writer by the settings."""
 
     def merging(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> TableWriter:
-        """Return what stages batches and merges them by these rules."""
+        """Return a writer that stages batches and merges them by these rules."""
 
     def by_table(self, writers: Mapping[str, TableWriter]) -> TableWriter:
-        """Return what writes each table by the writer of the mode that was chosen for it."""
+        """Return a writer that writes each table by the writer of the mode that was chosen for it."""
 
     def compacting(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> TableWriter:
-        """Return what appends batches to logs, and merges these by the rules."""
+        """Return a writer that appends batches to logs, and merges the logs by these rules."""
 
     def adding(self, *, follows_merges: bool = False) -> TableWriter:
-        """Return what adds rows: by load jobs, a stream or insertAll. follows_merges: a mode that merges may have
-        written the tables before.
+        """Return a writer that adds rows by load jobs, a stream or insertAll. `follows_merges` is True if a mode that
+        merges may have written the tables before.
         """
 
     def capturing(self) -> TableWriter:
-        """Return what sends changes, which BigQuery applies."""
+        """Return a writer that sends changes, which BigQuery applies to its tables."""
 
 
 class SqlNames(Protocol):
-    """Tells how a table is called in SQL."""
+    """Tells the names of tables in SQL."""
 
     def path(self, table: str) -> str:
         """Return the quoted name of a table."""
 
 
 class Mode(ABC):
-    """One value of dedup.mode, which knows the settings around it. Subclasses override what they do in another way."""
+    """Decides what one value of dedup.mode means with the other settings. Subclasses override what differs for them."""
 
     name: ClassVar[str]
     doc: ClassVar[str]
-    """Ends the documentation of dedup.mode."""
+    """Describes the mode; it is shown at the end of the documentation of dedup.mode."""
 
     is_keyed: ClassVar[bool] = False
     """True if records that have equal dedup fields become one row."""
     merges_rows: ClassVar[bool] = False
-    """True where a table holds one row of each key, so that a replay adds none."""
+    """True if a table holds one row of each key, so that records which are written again add no row."""
     is_idempotent: ClassVar[bool] = False
-    """True where a batch that is written again, in any order, changes nothing. A backfill loads chunks by job else."""
+    """True if a batch that is written again, in any order, changes nothing. Else backfills use a load job per chunk."""
     keeps_log: ClassVar[bool] = False
-    """It is True where rows wait in a log beside their table."""
+    """True if rows wait in a log, a second table, until they are merged."""
     owns_table: ClassVar[bool] = False
-    """It is True where the mode is noted on its tables, as other modes of one row per key cannot go on with them."""
+    """True if a label of its tables names the mode, as other modes of one row per key cannot go on with them."""
     merges_log: ClassVar[bool] = False
-    """It is True where a log that is there is merged, as the mode that made it does."""
+    """True if the mode merges a log that another mode has left."""
     chooses: ClassVar[bool] = False
-    """It is True where each table has a mode of its own, see `of_table`."""
+    """True if the mode is chosen table by table, see `of_table`."""
     has_own_way: ClassVar[bool] = False
-    """True where useStorageWriteApi and its like have no say in how rows are written."""
+    """True if settings such as useStorageWriteApi do not change how rows are written."""
     has_window: ClassVar[bool] = True
     """True where dedup.window is accepted."""
     unordered_tombstone: ClassVar[str] = ""
-    """Says what a tombstone does whose key has no field of dedup.order.by either."""
+    """Says what happens to a tombstone without an order: neither it nor its key has the field of dedup.order.by."""
     sorts_in_sql: ClassVar[bool] = False
     """True where a statement compares the columns of dedup.order.by."""
 
@@ -123,10 +123,10 @@ class Mode(ABC):
 
     @abstractmethod
     def table_writer(self, writers: WriterFactory) -> TableWriter:
-        """Return what writes batches into tables."""
+        """Return the writer of batches into tables."""
 
     def problems(self) -> Iterator[ConfigProblem]:
-        """Yield what is wrong between the keys of dedup in this mode."""
+        """Yield the `dedup.*` settings that contradict each other in this mode."""
         if not self.is_keyed and "dedup.delete" in self._config.originals and self._config.dedup_delete != "ignore":
             yield ConfigProblem(
                 "dedup.delete",
@@ -139,7 +139,7 @@ class Mode(ABC):
             yield ConfigProblem("dedup.window", f"dedup.mode={self.name} knows no dedup.window: leave it out.")
 
     def writing_problems(self) -> Iterator[ConfigProblem]:
-        """Yield the settings of how rows are written that this mode cannot keep."""
+        """Yield the settings on how rows are written that this mode does not support."""
         if self._config.exactly_once and (self._config.batch_load or self._config.batch_mode):
             yield ConfigProblem(
                 "exactly.once",
@@ -148,7 +148,7 @@ class Mode(ABC):
             )
 
     def notes(self) -> Iterator[ConfigProblem]:
-        """Yield what a user should know where the order of two records is not known."""
+        """Yield notes for the user if it is not known which of two records is the later one."""
         rules, config = self.rules, self._config
         if rules.fields and rules.order_by[0].root in {Root.OFFSET, Root.PARTITION}:
             yield ConfigProblem(
@@ -188,7 +188,7 @@ class Mode(ABC):
 
     @property
     def lacks_fields(self) -> bool:
-        """Return True where nothing says what makes two records one row."""
+        """Return True if no setting says which records become one row."""
         return not (self._config.dedup_fields or self._config.upsert)
 
     @property
@@ -203,22 +203,22 @@ class Mode(ABC):
 
     @property
     def insert_id(self) -> tuple[Path, ...]:
-        """Return the paths of a row's insertId, as in Java topic, partition and offset, and the topic's id."""
+        """Return the paths of a row's insertId: topic, partition and offset, as in Java, and the topic's id."""
         return tuple(map(Path, _PLACE))
 
     @property
     def remembers_deletes(self) -> bool:
-        """Return True where hard deletes leave their key and order in a second table."""
+        """Return True if the keys and orders of hard deletes are kept in a second table."""
         return False
 
     @property
     def rules_in_any_order(self) -> DedupRules:
-        """Return the rules for records that are not written in the order of their log, as chunks of a backfill."""
+        """Return the rules for records that are not written in the order of their log, as those of a backfill."""
         return self.rules
 
     @property
     def remembers_clears(self) -> bool:
-        """Return True if tombstones without an order leave their key and place in a second table."""
+        """Return True if the keys and places of tombstones without an order are kept in a second table."""
         return False
 
     @property
@@ -237,14 +237,14 @@ class Mode(ABC):
         return self._config.dedup_max_records
 
     def batch_interval_s(self, topic: str) -> float:
-        """Return how long a batch gathers; rows that are added one by one only wait for the batch before them."""
+        """Return for how many seconds a batch gathers rows; 0 if rows only wait until the batch before is written."""
         if topic in self._config.batch_load:
             return float(self._config.batch_load_interval_s)
         return float(self._config.commit_interval_s) if self._config.batch_mode else 0.0
 
     @property
     def max_staleness_s(self) -> int | None:
-        """Return how old what queries of a new table see may be; None where they see all."""
+        """Return how many seconds old the answers of queries on a new table may be; None: they see all rows."""
         return None
 
     def primary_key(self, dedup: DedupColumns) -> list[str]:
@@ -262,14 +262,14 @@ class Mode(ABC):
 
     @property
     def any_order_error(self) -> ConfigError | None:
-        """Return what is wrong where rows would depend on the order in which chunks are written."""
+        """Return an error if rows would depend on the order in which chunks of a backfill are written; else None."""
         return None
 
     def views_beside(
         self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns, beside: Mapping[str, Columns]
     ) -> Mapping[str, str]:
-        """Return the text of each view of a table by its name. beside: the columns of the tables that remember deletes
-        of it, by their names; those that are not there are left out.
+        """Return the query of each view of a table, by the view's name. `beside` has the columns of the existing tables
+        that remember deletes of the table, by their names.
         """
         del target, names, columns, dedup, beside
         return {}

@@ -1,4 +1,4 @@
-"""dedup.mode=view: each record is added, and a view beside the table shows the one of each key that stays."""
+"""dedup.mode=view: each record is added, and a view beside the table shows one record of each key."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class ViewMode(KeyedMode):
 
     @property
     def rules(self) -> DedupRules:
-        """Return the rules with soft deletes, as nothing is taken out of the table."""
+        """Return the rules with soft deletes, as no row is deleted from the table."""
         rules = super().rules
         deletes = Deletes.IGNORE if rules.deletes is Deletes.IGNORE else Deletes.SOFT
         return replace(rules, deletes=deletes, stores_clears=rules.clears)
 
     def table_writer(self, writers: WriterFactory) -> TableWriter:
-        """Return what adds rows."""
+        """Return a writer that adds rows."""
         return writers.adding(follows_merges=True)
 
     def views_beside(
