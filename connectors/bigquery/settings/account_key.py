@@ -1,4 +1,4 @@
-"""Reads the text of keyfile, and refuses what would run a command, or ask another host than Google's. Pure."""
+"""Reads the text of keyfile, and refuses a key that would run a command or ask other hosts than Google's. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from connect.api.errors import ConfigError
 
 _GOOGLE: Final = re.compile(r"https://([a-z0-9-]+\.)+googleapis\.com(:443)?(/[^\\\s]*)?", re.IGNORECASE)
 _ADDRESSES: Final = ("token_url", "token_uri", "token_info_url", "service_account_impersonation_url")
-# Keys from before 2018 name it; Google's library asks it as it asks oauth2.googleapis.com.
+# Keys from before 2018 name this address; Google's library uses it like oauth2.googleapis.com.
 _OLD_TOKEN_ADDRESS: Final = "https://accounts.google.com/o/oauth2/token"  # noqa: S105 - an address, no token
 _ENVIRONMENT_LINE: Final = (
     "Where the worker itself should do so, put the path of this file into GOOGLE_APPLICATION_CREDENTIALS of the "
@@ -44,9 +44,9 @@ class AccountKey:
 
 
 def read_key(text: str) -> AccountKey:
-    """Return the key that a text holds. ConfigError: it holds none, or one that reaches further than Google.
+    """Return the key that a text holds. Raise ConfigError if it holds none, or one that asks others than Google.
 
-    No error has a part of the text, which is a secret.
+    No error shows a part of the text, which is a secret.
     """
     try:
         found = json.loads(text)

@@ -1,4 +1,4 @@
-"""The settings of the BigQuery sink, by the Java connector's names where a setting is theirs. Values only: no I/O.
+"""Declares the settings of the BigQuery sink, under the Java connector's names if it has them. Values only: no I/O.
 
 Source of names and defaults: BigQuerySinkConfig of confluentinc/kafka-connect-bigquery 2.6 and of Aiven's fork 2.14.
 """
@@ -38,7 +38,7 @@ from connectors.bigquery.settings.java_keys import KNOWN, problems_of, with_new_
 
 TARGET, TABLES, LIMITS = "BigQuery", "Tables", "Limits"
 TASKS_KEY: Final = "bigquery.tasks"
-"""The key by which a task is told how many tasks there are."""
+"""This key tells a task how many tasks the connector has."""
 
 
 def _check_table_map(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def _check_types(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class BigQuerySinkConfig(GoogleSettings):
-    """The settings that the Java connector has, and ours: `dedup.*`, `buffer.max.bytes`, `bigquery.*`."""
+    """Declares the Java connector's settings, and those of this sink: `dedup.*`, `buffer.max.bytes`, `bigquery.*`."""
 
     project: Annotated[String, non_empty, AfterValidator(project_name)] = key(
         "project", doc="The Google Cloud project of the dataset.", importance="high", group=TARGET
@@ -184,7 +184,7 @@ class BigQuerySinkConfig(GoogleSettings):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """Return the typed settings; names of version 1 count as those of today."""
+        """Return the typed settings. Keys of version 1 of the Java connector are read as the keys of today."""
         given = with_new_names(properties)
         refused = tuple(problems_of({name: value for name, value in given.items() if value is not None}))
         try:
@@ -201,20 +201,20 @@ class BigQuerySinkConfig(GoogleSettings):
         return super().unknown_keys(name for name in properties if name not in KNOWN)
 
     def named_files(self) -> Iterable[tuple[str, str]]:
-        """Return the files of a key and of prices, where they are named."""
+        """Return the files that hold an account's key and prices, if the settings name them."""
         return (*self.key_files(), *self.price_files())
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Return what is wrong between keys, as a problem for each."""
+        """Return a problem for each contradiction between keys."""
         return problems_between(self)
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Notes where a record can become two rows, and where a search costs more than it has to."""
+        """Yield notes if a record can become two rows, or if a search costs more than it has to."""
         return notes_of(self)
 
     @property
     def mode(self) -> Mode:
-        """Return what dedup.mode decides."""
+        """Return the mode that dedup.mode means with the other settings."""
         return mode_of(self)
 
     @property
@@ -224,7 +224,7 @@ class BigQuerySinkConfig(GoogleSettings):
 
     @property
     def extras(self) -> Extras:
-        """Return the columns beside those of fields."""
+        """Return the columns that are added beside those of the value's fields."""
         return Extras(self.key_column, self.coordinates_column)
 
     def table_path(self, table: str) -> str:

@@ -1,4 +1,4 @@
-"""Declare the settings of what merges may cost a day. Values only."""
+"""Declares the settings that limit what merges may cost a day. Values only."""
 
 from __future__ import annotations
 

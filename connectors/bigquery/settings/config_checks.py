@@ -36,7 +36,7 @@ def problems_between(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
 
 
 def notes_of(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
-    """Notes where a record can become two rows, and where a search costs more than it has to."""
+    """Yield notes if a record can become two rows, or if a search costs more than it has to."""
     yield from config.mode.notes()
     yield from notes_of_names(config.originals)
     loads = _loads_of(config)
@@ -45,8 +45,8 @@ def notes_of(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
 
 
 def _loads_of(config: BigQuerySinkConfig) -> Loads | None:
-    """Return the load jobs that the settings ask for; None where rows get in without."""
-    # The framework says what is wrong with a number of tasks that is none.
+    """Return the load jobs that the settings need; None if rows are written without load jobs."""
+    # The framework reports a value of tasks.max that is no number.
     given = config.originals.get("tasks.max", "1").strip()
     tasks, topics = int(given) if _TASKS.fullmatch(given) else 1, config.named_topics
     if config.mode.merges_rows:
@@ -62,7 +62,7 @@ def _loads_of(config: BigQuerySinkConfig) -> Loads | None:
 
 
 def send_limit_of(config: BigQuerySinkConfig) -> SendLimit | None:
-    """Return the limit of what is sent a second; None where load jobs bring all rows in."""
+    """Return the limit of bytes a second of the API that rows are sent by; None if load jobs write all rows."""
     if config.mode.merges_rows or config.batch_mode or set(config.batch_load).issuperset(config.named_topics):
         return None
     return STORAGE_WRITE if config.mode.uses_storage_api else INSERT_ALL

@@ -55,7 +55,7 @@ _NEVER_MS: Final = 86_400_000 * 365
 
 
 class DedupSettings(BudgetSettings):
-    """`dedup.*`, and the Java connector's settings of its upserts, which stand for some of them."""
+    """Declares `dedup.*`, and the Java connector's settings of upserts, which set some of these."""
 
     dedup_mode: Annotated[String, one_of(AutoMode.name, *MODES)] = key(
         "dedup.mode", AutoMode.name,

@@ -1,4 +1,4 @@
-"""Declare as whom, by which addresses and on whose bill Google is asked. Values only."""
+"""Declares the account, the addresses and the billing of requests to Google. Values only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOCATION: Final = re.compile(r"[A-Za-z0-9-]*")
 
 
 def check_labels(value: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the labels. ValueError: BigQuery would not take one, or a name stands twice."""
+    """Return the labels. Raise ValueError if BigQuery would refuse one, or if a name comes twice."""
     for pair in value:
         name, found, text = pair.partition(":")
         if not found or not _LABEL_KEY.fullmatch(name) or not _LABEL_VALUE.fullmatch(text):
@@ -39,7 +39,7 @@ def check_labels(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def labels_of(pairs: Iterable[str]) -> dict[str, str]:
-    """Return labels, which stand as key:value, by their names."""
+    """Return the values of labels by their names. Each of `pairs` is a text of the form key:value."""
     return {name: text for name, _, text in (pair.partition(":") for pair in pairs)}
 
 
@@ -81,7 +81,7 @@ def _check_location(value: str) -> str:
 
 
 class GoogleSettings(DedupSettings):
-    """The account, its key, the addresses of Google's services, and what all jobs have in common."""
+    """Declares the account, its key, the addresses of Google's services, and the settings of all jobs."""
 
     keyfile: Password = key(
         "keyfile",
@@ -164,12 +164,12 @@ class GoogleSettings(DedupSettings):
 
     @property
     def job_terms(self) -> JobTerms:
-        """Return what all jobs have in common."""
+        """Return the labels, reservation, encryption key and location that all jobs have."""
         return JobTerms(labels_of(self.job_labels), self.reservation, self.kms_key, self.location)
 
     @property
     def key_text(self) -> AccountKey | None:
-        """Return the key that stands in the configuration itself; None where there is none that can be read."""
+        """Return the account's key if the text of the configuration has one that can be read; else None."""
         if self.key_source.upper() != "JSON" or not self.keyfile.get_secret_value():
             return None
         try:
@@ -178,7 +178,7 @@ class GoogleSettings(DedupSettings):
             return None
 
     def key_files(self) -> Iterable[tuple[str, str]]:
-        """Return the files of a key, each behind its setting, where they are named."""
+        """Yield each file that an account's key needs, as a pair of the setting's name and the path."""
         path = self.keyfile.get_secret_value()
         if path and self.key_source.upper() == "FILE":
             yield "keyfile", path

@@ -1,4 +1,4 @@
-"""Settings of the Java connector and of Aiven's fork that change nothing here, or are refused with what to set instead.
+"""Lists settings of the Java connector and Aiven's fork that have no effect here, or are refused with an alternative.
 
 Source: BigQuerySinkConfig of confluentinc/kafka-connect-bigquery 2.6 and of Aiven's fork 2.14; and of 1.x.
 """
@@ -43,11 +43,11 @@ OLD_NAMES: Final[Mapping[str, str]] = MappingProxyType({
     "datasets": "With .*=NAME as defaultDataset=NAME; one dataset alone is supported.",
     "includeKafkaData": "With true as kafkaDataFieldName=kafkaData.",
 })  # fmt: skip
-"""Names of version 1, each with the key and value that it stands for."""
+"""Keys of version 1 of the Java connector, each with a sentence on the key that replaces it."""
 
 
 def with_new_names(properties: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return the settings, and what those of version 1 stand for, where that is not given itself."""
+    """Return the settings, and those that replace given keys of version 1, unless these are given themselves."""
     found: dict[str, str | None] = {}
     updates = properties.get("autoUpdateSchemas")
     if updates is not None:
@@ -77,12 +77,12 @@ _ONLY: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
     "topicsToTables": ("", "set topic2TableMap=topic:table, or the transform RegexRouter"),
     "useMessageTimeDatePartitioning": ("false", "set timestampPartitionFieldName"),
 })  # fmt: skip
-"""Keys with one supported value, and what to do instead of the others."""
+"""Keys with their only supported value, and what to do instead of other values."""
 KNOWN: Final = frozenset({*WITHOUT_EFFECT, *OLD_NAMES, *_ONLY})
 
 
 def notes_of_names(properties: Iterable[str]) -> Iterator[ConfigProblem]:
-    """Yield what becomes of each given key that stands for others, has one supported value, or changes nothing."""
+    """Yield a note on each given key that is an old name, has one supported value, or has no effect."""
     for name in properties:
         if name in WITHOUT_EFFECT:
             yield ConfigProblem(name, f"This key has no effect here. {WITHOUT_EFFECT[name]}")

@@ -1,4 +1,4 @@
-"""Describes what all jobs and tables of a connector have in common. Values only."""
+"""Describes the settings that all jobs and tables of a connector share. Values only."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class JobTerms:
-    """Holds what jobs and tables have in common, in Google's own form of names; an empty one leaves it to Google.
+    """Holds the settings that jobs and tables share, in Google's form of names. If one is empty, Google chooses.
 
-    `reservation`: projects/P/locations/L/reservations/R, or none. `kms_key`: projects/P/locations/L/keyRings/R/
-    cryptoKeys/K. `location`: where the dataset has to be.
+    `reservation` has the form projects/P/locations/L/reservations/R, or is none. `kms_key` has the form
+    projects/P/locations/L/keyRings/R/cryptoKeys/K. `location` is the location that the dataset has to have.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)

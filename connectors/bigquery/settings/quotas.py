@@ -1,16 +1,16 @@
-"""Tell from the settings how near the quotas of BigQuery come. Pure.
+"""Computes from the settings how near BigQuery's quotas come. Pure.
 
-A table and a project take so many load jobs a day, and failed ones count, too; a table with partitions has a quota of
-its own for changes of partitions in place of the table's, which is not predicted, as it depends on the records:
+A table and a project take a limited number of load jobs a day, and failed ones count, too. A table with partitions has
+a quota for changes of partitions instead. That one is not predicted, as it depends on the records:
 https://docs.cloud.google.com/bigquery/quotas#load_jobs
 https://docs.cloud.google.com/bigquery/docs/optimize-load-jobs
 
-A MERGE, UPDATE or DELETE has no limit a day; two of a table run at a time, and 20 wait in line. The sink sends one of a
-table at a time, for the rows of all tasks:
+MERGE, UPDATE and DELETE have no limit a day. Two statements of a table run at a time, and 20 wait in line. The sink
+sends one statement of a table at a time, for the rows of all tasks:
 https://docs.cloud.google.com/bigquery/docs/data-manipulation-language
 
-What is sent by insertAll or the Storage Write API, as changes are, has a limit a second of the whole project, which is
-higher in the multi-regions US and EU:
+insertAll and the Storage Write API have a limit of bytes a second for the whole project, which is higher in the
+multi-regions US and EU. dedup.mode=cdc uses the latter:
 https://docs.cloud.google.com/bigquery/quotas#streaming_inserts
 https://docs.cloud.google.com/bigquery/quotas#write-api-limits
 """
@@ -26,19 +26,19 @@ DAY_S: Final = 86_400
 TABLE_LOADS_A_DAY: Final = 1_500
 PROJECT_LOADS_A_DAY: Final = 100_000
 _USABLE: Final = 0.9
-"""A tenth of a quota is kept for batches that fill before their time."""
+"""The settings may plan with this part of a quota; the rest is kept for batches that fill before their time."""
 _PEAK: Final = 3
-"""The busiest minutes of a day may have so many times the mean."""
+"""In the busiest minutes of a day so many times the mean rate is expected."""
 _MULTI_REGIONS: Final = frozenset({"us", "eu"})
 _MB: Final = 10**6
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """Tells which load jobs the settings ask for: one of each table and task in each interval.
+    """Tells which load jobs the settings need: one of each table and task in each interval.
 
-    are_lasting: they go into the table or its log; else each into a staging table of its own. `key`: the setting of
-    the interval. unit_s: what one of that setting is, in seconds.
+    With `are_lasting` the jobs load into the table or its log, and else each into its own staging table. `key` is the
+    setting of the interval, whose unit is `unit_s` seconds.
     """
 
     tasks: int
@@ -51,14 +51,14 @@ class Loads:
 
 @dataclass(frozen=True, slots=True)
 class SendLimit:
-    """Tells how many bytes a second an API takes of a project, in a region and in a multi-region."""
+    """Tells how many bytes a second an API takes from a project, in a region and in a multi-region."""
 
     api: str
     region_bytes_per_s: int
     multi_region_bytes_per_s: int
 
     def bytes_per_s(self, location: str | None) -> int:
-        """Return the limit where the dataset is; None: the lower one."""
+        """Return the limit at the dataset's location; the lower limit if the location is None."""
         is_multi = (location or "").lower() in _MULTI_REGIONS
         return self.multi_region_bytes_per_s if is_multi else self.region_bytes_per_s
 
@@ -68,7 +68,7 @@ STORAGE_WRITE: Final = SendLimit("the Storage Write API", 300 * _MB, 3000 * _MB)
 
 
 def send_sentences(limit: SendLimit, bytes_a_day: float, location: str | None, fix: str) -> Iterator[str]:
-    """Yield what is wrong where more comes than an API takes, in the mean of a day or in its busiest minutes."""
+    """Yield a sentence if more bytes come than an API takes, in the mean of a day or in its busiest minutes."""
     mean, most = bytes_a_day / DAY_S, limit.bytes_per_s(location)
     if mean * _PEAK <= most:
         return
@@ -81,7 +81,7 @@ def send_sentences(limit: SendLimit, bytes_a_day: float, location: str | None, f
 
 
 def quota_sentences(loads: Loads) -> Iterator[str]:
-    """Yield what is wrong where the settings ask for more load jobs than BigQuery takes of a table or a project."""
+    """Yield a sentence for each quota, of a table or of the project, that the load jobs of the settings exceed."""
     interval_s = max(0.001, loads.interval_s)
     of_table = loads.tasks * DAY_S / interval_s
     whole = of_table * loads.tables

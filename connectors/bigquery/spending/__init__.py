@@ -1,1 +1,1 @@
-"""Counts what a connector's jobs are billed for, and holds its merges to a budget."""
+"""Counts the bytes that a connector's jobs are billed for, and keeps its merges within a budget."""

@@ -15,7 +15,7 @@ _TIB: Final = 2**40
 
 
 def prices_of_config(config: BigQuerySinkConfig) -> Prices:
-    """Return the prices in the file that a configuration names, else list prices. ConfigError: they cannot be read."""
+    """Return the prices in the file that the settings name, or list prices. Raise ConfigError if it is unreadable."""
     for key, path in config.price_files():
         try:
             text = config.allowed.read_bytes(key, path)
@@ -30,18 +30,21 @@ def prices_of_config(config: BigQuerySinkConfig) -> Prices:
 
 
 def budget_of(config: BigQuerySinkConfig, prices: Prices) -> int | None:
-    """Return the bytes that merges may be billed for in a day; None: any number. ConfigError: money buys none."""
+    """Return the bytes that merges may be billed for in a day; None: there is no limit.
+
+    Raise ConfigError if the budget is in USD and queries are not billed by bytes.
+    """
     return min(_limits(config, prices).values(), default=None)
 
 
 def budget_key_of(config: BigQuerySinkConfig, prices: Prices) -> str:
-    """Return the key whose limit counts, by which people are told of it."""
+    """Return the key of the budget that is the lowest, which messages name."""
     limits = _limits(config, prices)
     return min(limits, key=lambda key: limits[key], default=BUDGET_BYTES_KEY)
 
 
 def _limits(config: BigQuerySinkConfig, prices: Prices) -> Mapping[str, int]:
-    """Return the bytes of a day by the key that bounds them."""
+    """Return the limits in bytes a day, by the key that sets each."""
     limits = {BUDGET_BYTES_KEY: config.budget_bytes} if config.budget_bytes else {}
     if config.budget_usd:
         if prices.slots or not prices.query_tib:

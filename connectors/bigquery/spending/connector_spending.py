@@ -1,8 +1,8 @@
-"""Keep what the jobs of a connector are billed for, and hold its merges to a budget, whichever task runs them.
+"""Counts the bytes that a connector's jobs are billed for, and keeps its merges within a budget, for all tasks.
 
-The ledger is the description of an empty table, which is changed under its ETag: that costs nothing, and is the same
-for all tasks and lives. With a budget a job is reserved there before it is submitted. Without one, what jobs were
-billed for is written there each minute.
+The ledger is the description of an empty table. It is changed only if its ETag is still the same, which costs nothing,
+and all tasks and later runs share it. With a budget, bytes are reserved there before a job is submitted. Without one,
+the billed bytes are written there each minute.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 _log = logging.getLogger(__name__)
 _SAVE_EVERY_S: Final = 60.0
 _NEVER_S: Final = 3600.0
-"""A statement that needs more than a day's budget is tried again after so long, as its table may have shrunk."""
+"""A statement that needs more than a day's budget is tried again after so many seconds, as its table may shrink."""
 _ALERT_PERCENT: Final = 80
 _TIB: Final = 2**40
 _COLUMNS: Final = (ColumnSchema("nothing", ColumnType.INTEGER),)
@@ -57,8 +57,8 @@ class ConnectorSpending:
         *,
         budget_key: str = BUDGET_BYTES_KEY,
     ) -> None:
-        """`budget_bytes` None: jobs are counted alone. usd_per_tib: what a TiB read costs; None: slots are paid.
-        budget_key: the setting that bounds the bytes.
+        """Take the limits. If `budget_bytes` is None, jobs are only counted. `usd_per_tib` is the price of a TiB that
+        is read; None: slots are paid instead. `budget_key` is the setting of the budget, which messages name.
         """
         self._warehouse = warehouse
         self._table = table
@@ -78,13 +78,13 @@ class ConnectorSpending:
         self._alerted_on = ""
 
     def require(self, target: str) -> None:
-        """Raise BudgetSpentError where a table is known to wait for the budget. Nothing is asked."""
+        """Raise BudgetSpentError if a table is known to wait for the budget. Send no request."""
         until_s, error = self._waits.get(target, (0.0, None))
         if error is not None and self._now_s() < until_s:
             raise error
 
     def begin(self, target: str, statements: Sequence[str]) -> None:
-        """Raise BudgetSpentError where the budget does not have now what these statements need together."""
+        """Raise BudgetSpentError if the bytes left in the budget are too few for all of these statements."""
         if self._budget_bytes is None:
             return
         self.require(target)
@@ -99,11 +99,11 @@ class ConnectorSpending:
             self._heed(target, found, total, self._budget_bytes)
 
     def metering(self, target: str, sql: str, kind: Kind) -> Metering:
-        """Return what limits the jobs of a statement, and counts them."""
+        """Return the object that limits and counts the jobs of a statement."""
         return _StatementMetering(self, target, sql, kind)
 
     def reserve(self, target: str, sql: str, kind: Kind, job_id: str) -> int | None:
-        """Return the bytes that a job may be billed for, which are reserved now; None without a budget."""
+        """Reserve the bytes that a job may be billed for, and return them; None if there is no budget."""
         budget_bytes = self._budget_bytes
         if budget_bytes is None:
             return None
@@ -119,7 +119,7 @@ class ConnectorSpending:
         with self._lock:
             self._write(reserved)
             if refused and job_id in self._ledger.reserved:
-                # Its job may have ended long ago, unseen by the process that died.
+                # The job of this reservation may have ended long ago, and its process died before it saw that.
                 billed_bytes = self._warehouse.jobs.billed_bytes(job_id)
                 if billed_bytes is not None:
                     self._ended.append(Job(job_id, kind, billed_bytes, was_reserved=True))
@@ -169,7 +169,7 @@ class ConnectorSpending:
         return found
 
     def spent(self) -> BudgetSpentError | None:
-        """Return why a table waits; None: none waits. One that waits for a person comes first."""
+        """Return why a table waits; None if none waits. A wait that only a person can end comes first."""
         now_s = self._now_s()
         waits = [error for until_s, error in list(self._waits.values()) if now_s < until_s]
         return min(waits, key=lambda error: error.waiting_for is not None, default=None)
@@ -197,7 +197,7 @@ class ConnectorSpending:
         return 100 * used_bytes / self._budget_bytes if self._budget_bytes else 0.0
 
     def _settle(self) -> bool:
-        """Count the jobs of processes that may be dead; tell if bytes are free again that were reserved for them."""
+        """Count ended jobs of processes that may be dead. Return True if this freed bytes reserved for them."""
         found = list(settled_jobs(self._ledger, self._warehouse.jobs, self._owner))
         if found:
             self._ended += found
@@ -205,7 +205,7 @@ class ConnectorSpending:
         return bool(found)
 
     def _heed(self, target: str, wait: Wait | None, need_bytes: int, budget_bytes: int) -> None:
-        """Note that a table waits, and raise why; note that it waits no longer."""
+        """Note that a table waits, and raise the reason; or note that it waits no longer if `wait` is None."""
         used = self._used_percent
         if used >= _ALERT_PERCENT and self._alerted_on != self._ledger.day.name:
             self._alerted_on = self._ledger.day.name
@@ -228,14 +228,14 @@ class ConnectorSpending:
         try:
             self._write(lambda ledger: ledger)
         except RetriableError as error:
-            # The bytes stay reserved, and the figures here, until the next time.
+            # The bytes stay reserved, and the counts stay here, until the next attempt.
             _log.debug("What was billed is not written yet: %s", error)
         except ConnectError as error:
             # A merge that has no budget goes on without it; one that has asks for bytes there, and fails.
             _log.warning("What jobs were billed for cannot be written: %s", error)
 
     def _parsed(self, text: str) -> Ledger:
-        """Return the ledger that the table's description holds. ConnectError: it holds something else."""
+        """Return the ledger that the table's description holds. Raise ConnectError if it holds something else."""
         try:
             return Ledger.parse(text)
         except ValueError as error:
@@ -246,9 +246,9 @@ class ConnectorSpending:
             ) from error
 
     def _write(self, change: Callable[[Ledger], Ledger]) -> None:
-        """Write the ledger that `change` makes of what is there and the jobs that have ended.
+        """Count the ended jobs in the stored ledger, apply `change` to it, and write the result.
 
-        RetriableError: somebody else changed it meanwhile, or nobody knows.
+        Raise RetriableError if somebody else changed it meanwhile, or if it is not known whether it was written.
         """
         ended, loads = list(self._ended), self._warehouse.loads
 
@@ -273,7 +273,7 @@ class ConnectorSpending:
 def spending_of(
     config: BigQuerySinkConfig, warehouse: Warehouse, connector_label: str, now_s: Callable[[], float]
 ) -> ConnectorSpending:
-    """Return what bounds and counts the jobs of a connector, by its budget and prices."""
+    """Return the object that limits and counts the jobs of a connector, by its budget and prices."""
     prices = prices_of_config(config)
     return ConnectorSpending(
         warehouse, spending_table(connector_label), budget_of(config, prices), now_s,
@@ -283,7 +283,7 @@ def spending_of(
 
 @dataclass(frozen=True, slots=True)
 class _StatementMetering:
-    """It limits and counts the jobs of one statement."""
+    """Counts the jobs of one statement, and limits what they are billed for."""
 
     spending: ConnectorSpending
     target: str

@@ -1,4 +1,4 @@
-"""Find out what became of jobs for which processes that may be dead reserved bytes, so that these are free again."""
+"""Finds out how jobs ended whose processes may be dead, so that the bytes reserved for them are free again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _AT_ONCE: Final = 20
 
 
 def settled_jobs(ledger: Ledger, jobs: Jobs, owner: str) -> Iterator[Job]:
-    """Yield the jobs of other processes that have ended, of those that the ledger has reserved bytes for.
+    """Yield those jobs of other processes that have ended and for which the ledger still reserves bytes.
 
-    A job that was never submitted gets its id taken by one that reads nothing. So a process that was frozen since it
-    reserved the bytes cannot submit it any more, and finds the id taken. Jobs of today are left where there is room.
+    The id of a job that was never submitted is taken by a job that reads nothing. So a process that was frozen after
+    it reserved the bytes finds the id taken, and cannot submit the job. Jobs of today are left alone if the ledger has
+    room.
     """
     for job_id, reserved in ledger.oldest(_AT_ONCE, owner):
         billed_bytes = jobs.billed_bytes(job_id)

@@ -1,4 +1,4 @@
-"""Estimate what statements will be billed for: by a dry run, and by what became of jobs before them."""
+"""Estimates the bytes that statements will be billed for, by a dry run and by the jobs that ran before."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
 _MARGIN: Final = 1.1
-"""A table may grow between the estimate of a statement and its run."""
+"""An estimate is made larger by this factor, as a table may grow between the estimate and the run."""
 
 
 class Estimates:
@@ -26,7 +26,7 @@ class Estimates:
         self._factors: dict[tuple[str, str], int] = {}
 
     def of(self, target: str, sql: str) -> int:
-        """Return the bytes that a statement of a table needs: as `note` keeps them, else by a dry run now."""
+        """Return the bytes that a statement of a table needs, as `keep` was given them or a dry run says now."""
         return self._needs.get(target, {}).get(sql) or self.anew(target, sql)
 
     def keep(self, target: str, needs: Mapping[str, int]) -> None:
@@ -39,9 +39,8 @@ class Estimates:
         return max(3 * LEAST_BYTES, scanned) * self._factors.get(_shape(target, sql), 1)
 
     def note(self, target: str, sql: str, job: Ended, limit_bytes: int) -> None:
-        """Learn from a job: one that was ended for too little needs twice as much, one that took less than half less.
-
-        limit_bytes: what it was allowed.
+        """Learn from a job. If it was ended as `limit_bytes` was too low, the next estimate of its kind is doubled. If
+        it was billed for at most half of `limit_bytes`, an estimate that was doubled before is halved.
         """
         shape = _shape(target, sql)
         factor = self._factors.get(shape, 1)
@@ -52,19 +51,19 @@ class Estimates:
             self._factors[shape] = factor // 2
 
     def forget(self, target: str) -> None:
-        """Begin anew with the dry run's word for a table, which may have shrunk."""
+        """Forget what was learned of a table, which may have shrunk, so that dry runs alone count again."""
         self._needs.pop(target, None)
         for shape in [one for one in list(self._factors) if one[0] == target]:
             del self._factors[shape]
 
     def _scanned(self, target: str, sql: str) -> int:
-        """Return what a dry run says; where BigQuery makes none, all bytes of the table, as those are the most."""
+        """Return the bytes of a dry run, or all bytes of the table if BigQuery makes no dry run."""
         try:
             return self._warehouse.scanned_bytes(sql)
         except RetriableError:
             raise
         except ConnectError as error:
-            # The job itself tells what is wrong with a statement that BigQuery refuses.
+            # If BigQuery refuses the statement itself, the job will say why.
             found = self._warehouse.table(target)
             size_bytes = 0 if found is None else 2 * found.total_bytes
             _log.info(
@@ -75,5 +74,5 @@ class Estimates:
 
 
 def _shape(target: str, sql: str) -> tuple[str, str]:
-    """Return what statements have in common that need about the same: a MERGE of a table, a DELETE, a SELECT."""
+    """Return the table and first word of a statement, such as MERGE. Statements that share both need about as much."""
     return target, sql.split(maxsplit=1)[0]

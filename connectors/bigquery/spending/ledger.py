@@ -1,8 +1,8 @@
-"""Holds what the jobs of one connector were billed for, by day and month, and what is reserved for jobs to come. Pure.
+"""Holds the bytes that a connector's jobs were billed for, by day and month, and those reserved for later jobs. Pure.
 
-A job is given bytes before it is submitted, under its id, and BigQuery ends it unbilled where it would need more. As
-an id is taken once, the bytes under it bound whichever job gets the id. They count in each day until somebody has seen
-the end of the job, so that a crash in between spends nothing twice.
+Bytes are reserved under the id of a job before it is submitted, and BigQuery ends the job unbilled if it needs more.
+An id is used once, so these bytes limit whichever job gets the id. They count as used on each day until somebody has
+seen the end of the job, so that a crash in between does not let the same bytes be spent twice.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from connect.api.state import require_known
 
 DAY_S: Final = 86_400
 _RESERVED: Final = timedelta(days=30)
-"""A reservation whose job nobody has seen is given up after so long, as its table may be gone."""
+"""A reservation is given up after so long if nobody has seen its job, as its table may be gone."""
 _MONTH_CHARS: Final = len("2026-11")
 MOST_CHARS: Final = 12_000
-"""The text of a ledger has at most so many: the description of a table holds 16,384, and figures grow."""
+"""The text of a ledger may have so many characters. A description holds 16,384, and the counts grow."""
 _FULL_WAIT_S: Final = 30.0
-"""A statement waits so long where no more bytes can be reserved until other jobs have ended."""
+"""A statement waits so many seconds if the ledger is full until other jobs have ended."""
 
 
 class Kind(StrEnum):
-    """What a job does."""
+    """Says what a job is counted as."""
 
     LOAD = "load"
     MERGE = "merge"
@@ -36,9 +36,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that has ended. `was_reserved`: it counts only while its reservation is there, so that it counts once.
+    """Holds a job that has ended, and what it was billed for.
 
-    found_by: the process that found a job of somebody else under this id, where it meant to submit its own.
+    With `was_reserved` the job is counted only if its reservation is still there, so that it is counted once. The
+    process `found_by` wanted to submit its own job under this id, and found that of another process.
     """
 
     id: str
@@ -57,7 +58,7 @@ class Period:
     jobs: Mapping[str, int] = field(default_factory=dict)
 
     def at(self, name: str) -> Period:
-        """Return the period of this name: itself, or an empty one where it is a later one."""
+        """Return the period of this name: an empty one if the name is a later one, and else this period itself."""
         return self if name <= self.name else Period(name)
 
     def with_jobs(self, kind: Kind, billed_bytes: int, jobs: int) -> Period:
@@ -68,9 +69,9 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Bytes that a job may be billed for. day, owner: when they were reserved last, and by which process.
+    """Holds the bytes that a job may be billed for, and as which `kind` the job is counted.
 
-    is_shared: another process had reserved them before. `kind`: as what the job is counted.
+    The process `owner` reserved them last, on `day`. With `is_shared` another process had reserved them before.
     """
 
     bytes: int
@@ -81,7 +82,7 @@ class Reservation:
 
     @classmethod
     def parse(cls, found: Any) -> Self:
-        """Return the reservation of a ledger's text. Earlier versions wrote names beside the values."""
+        """Return the reservation from a ledger's JSON: a list of values, or an object as earlier versions wrote it."""
         values = list(found.values()) if isinstance(found, dict) else found
         made = cls(*values)
         return replace(made, kind=Kind(made.kind))
@@ -89,7 +90,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Tells what a job may be billed for, which process asks, and as what the job is counted."""
+    """Tells how many bytes a job needs, which process asks for them, and as which kind the job is counted."""
 
     bytes: int
     owner: str
@@ -98,9 +99,9 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Tells for how long a statement has to wait; `seconds` None: its need is larger than the budget.
+    """Tells for how many seconds a statement has to wait; None: it needs more than the budget of a whole day.
 
-    is_full: the ledger holds no more reservations.
+    With `is_full` the reason is that the ledger has no room for more reservations.
     """
 
     seconds: float | None
@@ -110,7 +111,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What a connector spends. Its text is what is kept."""
+    """Holds what a connector spends. Its text is stored in BigQuery."""
 
     day: Period = field(default_factory=Period)
     month: Period = field(default_factory=Period)
@@ -118,9 +119,9 @@ class Ledger:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the ledger that a text holds, an empty one for no text. ValueError: it is none of ours.
+        """Return the ledger that a text holds; an empty text is an empty ledger.
 
-        NewerFormatError: a newer version wrote it.
+        Raise ValueError if the text is no ledger, and NewerFormatError if a newer version wrote it.
         """
         found: Any = json.loads(text) if text else {}
         try:
@@ -140,8 +141,8 @@ class Ledger:
         return json.dumps(found, separators=(",", ":"))
 
     def oldest(self, most: int, owner: str) -> Sequence[tuple[str, Reservation]]:
-        """Return the oldest reservations of other processes than `owner`: those of earlier days, and where the ledger
-        is nearly full those of today, too.
+        """Return at most `most` of the oldest reservations of other processes than `owner`. Those of today are left out
+        unless the ledger is nearly full.
         """
         is_full = len(self.text()) > MOST_CHARS / 2
         found = [
@@ -161,14 +162,14 @@ class Ledger:
 
     @property
     def used_bytes(self) -> int:
-        """Return what the day's merges and compactions were billed for, and what is reserved."""
+        """Return the bytes that the jobs of the day were billed for, and those that are reserved."""
         return sum(self.day.billed_bytes.values()) + sum(one.bytes for one in self.reserved.values())
 
     def wait(self, need_bytes: int, budget_bytes: int, day_share: float) -> Wait | None:
-        """Return how long jobs that need so many bytes have to wait; None: not at all.
+        """Return how long jobs that need `need_bytes` bytes have to wait; None: they need not wait.
 
-        day_share: how much of the day has passed. What is spent follows the day, so that merges come further apart
-        instead of ending at noon; the first of a day waits for nothing.
+        `day_share` is the part of the day that has passed. No larger part of the budget is spent than of the day has
+        passed, so that merges go on until the evening. Only the first merge of a day need not wait for that.
         """
         lacking, used = self._lacking(need_bytes, budget_bytes, day_share), self.used_bytes
         if lacking is not None:
@@ -177,9 +178,9 @@ class Ledger:
         return Wait((due_share - day_share) * DAY_S, used) if due_share > day_share else None
 
     def _lacking(self, need_bytes: int, budget_bytes: int, day_share: float, *, but: str = "") -> Wait | None:
-        """Return how long a need waits that the rest of the day's budget does not have; None where it has it.
+        """Return how long to wait if the rest of the day's budget has too few bytes; None if it has enough.
 
-        `but`: a job whose reservation counts no more.
+        The reservation of the job `but` is not counted.
         """
         replaced = self.reserved.get(but)
         others = self.used_bytes - (0 if replaced is None else replaced.bytes)
@@ -204,13 +205,13 @@ class Ledger:
         return Wait(_FULL_WAIT_S, self.used_bytes, is_full=True) if is_full else made
 
     def with_job(self, job: Job) -> Ledger:
-        """Return the ledger with a job that has ended, whose reservation is gone; itself where the job is counted."""
+        """Return the ledger with an ended job, and without its reservation. A job that is counted changes nothing."""
         reservation = self.reserved.get(job.id)
         if job.was_reserved and reservation is None:
             return self
         left = replace(self, reserved={job_id: one for job_id, one in self.reserved.items() if job_id != job.id})
         if reservation is not None and reservation.owner == job.found_by and not reservation.is_shared:
-            # Whoever submitted the job has counted it before these bytes were reserved.
+            # The process that submitted the job has counted it before these bytes were reserved.
             return left
         return left.with_jobs(job.kind, job.billed_bytes, 1)
 

@@ -1,6 +1,6 @@
-"""Spread load jobs over the day, so that no table and no project takes more than BigQuery's quota. Owned by a task.
+"""Spreads load jobs over the day, so that no table and no project exceeds BigQuery's quota. Owned by a task.
 
-The tasks of a connector share a quota by their number: each keeps to its own part, and none asks another one.
+Each task of a connector keeps to an equal part of the quota, and none asks another one.
 https://docs.cloud.google.com/bigquery/docs/optimize-load-jobs: failed load jobs count, too, and quotas fill up again
 over 24 hours.
 """
@@ -20,12 +20,12 @@ _AT_ONCE: Final = 0.1
 
 
 class PacedError(RetriableError):
-    """A table or a project would take more load jobs than BigQuery allows. Nothing is lost, and it is loaded later."""
+    """A load job would exceed BigQuery's quota of a table or a project. No row is lost, as they are loaded later."""
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """Holds how many load jobs may come now; it fills up evenly to `most`."""
+    """Holds the number of load jobs that may be sent now, which grows evenly up to `most`."""
 
     most: float
     left: float
@@ -33,13 +33,13 @@ class _Bucket:
     per_s: float
 
     def fill(self, now_s: float) -> None:
-        """Add what came since."""
+        """Add the jobs that have become free since the last call."""
         self.left = min(self.most, self.left + (now_s - self.at_s) * self.per_s)
         self.at_s = now_s
 
     @property
     def used_percent(self) -> float:
-        """Return how much of what may come at once is used."""
+        """Return how many percent of the jobs that may be sent at once are used."""
         return 100 * (1 - max(0.0, self.left) / self.most)
 
 
@@ -47,7 +47,7 @@ class LoadPace:
     """Counts the load jobs of one task, and refuses those that come too early. Several threads use it."""
 
     def __init__(self, tasks: int, now_s: Callable[[], float]) -> None:
-        """`tasks`: how many tasks the connector has. now_s: a clock that never goes back."""
+        """Take the number of the connector's tasks. `now_s` is a clock in seconds that never goes back."""
         self._tasks = max(1, tasks)
         self._now_s = now_s
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class LoadPace:
         self._waits = 0
 
     def require(self, *tables: str) -> None:
-        """Raise PacedError where a load job of one of these tables, or any of the project, comes too early."""
+        """Raise PacedError if it is too early for a load job of one of these tables, or for any of the project."""
         with self._lock:
             for table in tables:
                 if (bucket := self._tables.get(table)) is not None:
@@ -64,9 +64,9 @@ class LoadPace:
             self._check("the project", self._project, PROJECT_LOADS_A_DAY)
 
     def count(self, table: str | None) -> None:
-        """Count a load job of a table; None: of a table that is made for this one job, and has no quota to keep.
+        """Count a load job of a table; None: the table is made for this one job, so only the project's quota counts.
 
-        A batch whose refused rows are looked for takes several at once, which are made up for by later ones.
+        The search for refused rows of a batch needs several jobs at once. Then later batches wait the longer.
         """
         with self._lock:
             now_s = self._now_s()
@@ -96,7 +96,7 @@ class LoadPace:
             raise self._error(name, (1 - bucket.left) / bucket.per_s, quota)
 
     def _new(self, quota: int) -> _Bucket:
-        """Return a full bucket: what it holds and what comes in a day are together this task's part of a quota."""
+        """Return a full bucket. Its jobs and those that it gets in a day are together this task's part of a quota."""
         most = max(1.0, _AT_ONCE * quota / self._tasks)
         return _Bucket(most, most, self._now_s(), (1 - _AT_ONCE) * quota / self._tasks / DAY_S)
 

@@ -1,4 +1,4 @@
-"""Say which statements may run, and what their jobs may be billed for."""
+"""Declares what decides which statements may run, and how many bytes their jobs may be billed for."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from connectors.bigquery.warehouse.job_facts import UNMETERED, Metering
 
 
 class Spending(Protocol):
-    """It bounds and counts the statements of tables. Several threads use it."""
+    """Counts the statements of tables, and limits what they are billed for. Several threads use it."""
 
     def require(self, target: str) -> None:
-        """Raise BudgetSpentError where a table is known to wait for the budget. Nothing is asked."""
+        """Raise BudgetSpentError if a table is known to wait for the budget. Send no request."""
 
     def begin(self, target: str, statements: Sequence[str]) -> None:
-        """Raise BudgetSpentError where the budget does not have now what these statements need together."""
+        """Raise BudgetSpentError if the bytes left in the budget are too few for all of these statements."""
 
     def metering(self, target: str, sql: str, kind: Kind) -> Metering:
-        """Return what limits the jobs of a statement, and counts them."""
+        """Return the object that limits and counts the jobs of a statement."""
 
 
 class _Unbounded:
-    """It bounds nothing, and counts nothing."""
+    """Allows each statement whatever it needs, and counts nothing."""
 
     def require(self, target: str) -> None:
         del target

@@ -1,4 +1,4 @@
-"""Words why statements wait for the budget, what is left of it, and what to do. Pure."""
+"""Writes in sentences why statements wait for the budget, what is left of it, and what to do. Pure."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _BUDGET: Final = "budget"
 
 
 class BudgetSpentError(RetriableError):
-    """The day's budget does not have what a statement needs. Nothing is lost, and most run later.
+    """The day's budget is too small for a statement. No row is lost, and most statements run later.
 
-    One that needs more than a whole day's budget waits for a person, and not for the budget.
+    A statement that needs more than a whole day's budget waits until a person changes something.
     """
 
 
 def budget_spent(
     target: str, wait: Wait, need_bytes: int, budget_bytes: int, now_s: float, *, key: str
 ) -> BudgetSpentError:
-    """Return the error of a table whose statements wait. key: of the setting that bounds them."""
+    """Return the error of a table whose statements wait. `key` is the setting of the budget."""
     need, budget = bytes_told(need_bytes), bytes_told(budget_bytes)
     if wait.seconds is None:
         return BudgetSpentError(
