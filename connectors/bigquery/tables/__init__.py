@@ -1,1 +1,1 @@
-"""Holds tables of BigQuery: checked, made and widened."""
+"""Checks, creates and widens tables of BigQuery."""

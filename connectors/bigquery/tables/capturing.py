@@ -1,8 +1,8 @@
-"""Send records as upserts and deletes by the table's primary key, which BigQuery applies itself (dedup.mode=cdc).
+"""Sends records as upserts and deletes by the table's primary key, which BigQuery applies itself (dedup.mode=cdc).
 
-All of it runs on threads. BigQuery keeps of a key the change of the largest sequence number, whenever it comes, so
-replays and changes out of order are harmless. The number is the record's order, as a MERGE compares it: its field,
-time, partition, offset and, as two topics may share these, topic.
+Several threads use it. BigQuery keeps the change of a key that has the largest sequence number, whenever it comes, so
+replays and changes out of order are harmless. The number is made of what a MERGE compares: the field of the order, then
+time, partition and offset, and the topic, as two topics may share these.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 CHANGE_TYPE: Final = "_CHANGE_TYPE"
 SEQUENCE: Final = "_CHANGE_SEQUENCE_NUMBER"
 _PARTITION_BITS: Final = 20
-"""A number has four sections of 64 bits, so one holds the time, in milliseconds, and the partition."""
+"""One section is shared: its lower bits are those of the partition, and the others those of the time in milliseconds.
+
+A sequence number has only four sections of 64 bits.
+"""
 _LONGEST_MS: Final = 2 ** (63 - _PARTITION_BITS) - 1
-"""Times further from 1970, as no clock shows, count as this one: 278 years."""
+"""Times that are further from 1970 than 278 years count as this one; no clock shows such times."""
 _MARKS: Final = (ColumnSchema(CHANGE_TYPE, ColumnType.STRING), ColumnSchema(SEQUENCE, ColumnType.STRING))
 
 
@@ -35,7 +38,7 @@ class Capture:
         self._storage = storage
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
-        """Return once BigQuery has every change, but for those refused."""
+        """Send the changes of a batch, and return the refused rows once BigQuery has all others."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -1,8 +1,8 @@
-"""Decides whether a table whose rows were told apart by some fields takes records that are told apart by others.
+"""Decides if a table whose rows were told apart by some fields may get records that are told apart by other fields.
 
-Labels of the table say by what its rows were told apart, and which field each column has that dedup added. They hold
-hashes, as a label takes no names of fields. The hash of keys begins with `new-` until a process that merges by them has
-seen it: before that no row can have been merged, and other keys may take their place.
+Labels of the table say by which fields its rows were told apart, and which field each column holds that dedup added.
+They hold hashes, as a label cannot hold all names of fields. The hash of the keys begins with `new-` until a process
+that merges by them has seen the label. Before that no row can have been merged, and other keys may replace them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
 NEW: Final = "new-"
-"""It begins the label of keys by which no row has been merged."""
+"""The label of the keys begins with this while no row has been merged by them."""
 
 
 def key_labels(config: BigQuerySinkConfig, dedup: DedupColumns) -> Mapping[str, str]:
-    """Return the labels of a table whose rows will have these keys and orders, and into which none was merged yet."""
+    """Return the labels for a table whose rows will have these keys and orders, before any row is merged."""
     found = {_label_of(placed): _hash(str(placed.path)) for placed in _added(dedup)}
     if config.mode.merges_rows and dedup.keys:
         found[KEYS_LABEL] = f"{NEW}{keys_hash(dedup)}"
@@ -33,14 +33,14 @@ def key_labels(config: BigQuerySinkConfig, dedup: DedupColumns) -> Mapping[str, 
 
 
 def keys_hash(dedup: DedupColumns) -> str:
-    """Return by what rows are told apart, as a hash; an empty text where nothing does."""
+    """Return a hash of the columns and fields that tell rows apart; an empty text if there are none."""
     return _hash(*sorted(f"{key.column}={key.path}" for key in dedup.keys)) if dedup.keys else ""
 
 
 def require_keys(warehouse: Warehouse, table: TableFacts, keys: str) -> None:
-    """Note on a table that rows are merged by these keys from now on. ConfigError: others have taken their place.
+    """Note on a table that rows are merged by these keys from now on. Raise ConfigError if others have replaced them.
 
-    keys: a hash; empty: not known, as of rows that an earlier version staged.
+    `keys` is the hash of the keys. It is empty if they are not known, as of rows that an earlier version staged.
     """
     known = table.labels.get(KEYS_LABEL, keys)
     if not keys or known == keys:
@@ -60,7 +60,7 @@ def require_keys(warehouse: Warehouse, table: TableFacts, keys: str) -> None:
 
 
 def check_keys(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableFacts, dedup: DedupColumns) -> None:
-    """Raise ConfigError where rows of the table would not be found by the keys of records, or by wrong ones."""
+    """Raise ConfigError if the keys of the records would not find their rows in the table, or would find other rows."""
     wanted = key_labels(config, dedup)
     differs = [label for label, value in wanted.items() if _differs(label, table.labels.get(label, value), value)]
     known = by_name(table.columns)
@@ -83,7 +83,7 @@ def check_keys(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableFac
 
 
 def _added(dedup: DedupColumns) -> Iterator[PathColumn]:
-    """Yield the keys and orders whose columns dedup adds, but for a record's place in Kafka."""
+    """Yield the keys and orders whose columns dedup adds, without those of a record's place in Kafka."""
     return (placed for placed in dedup.own if placed.path.root not in COORDINATES)
 
 
@@ -110,7 +110,7 @@ def has_rows(warehouse: Warehouse, table: TableFacts) -> bool:
 
 
 def told_apart_otherwise(config: BigQuerySinkConfig, target: str) -> ConfigError:
-    """Return what is wrong where rows of a table were told apart by other fields than those of the configuration."""
+    """Return the error for a table whose rows were told apart by other fields than those of the configuration."""
     return ConfigError(
         f"The rows of table {config.table_path(target)} were told apart by other fields than "
         f"dedup.fields={_named(config)}: records would become doubles of them, or take the place of others.",

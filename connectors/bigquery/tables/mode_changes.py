@@ -1,9 +1,9 @@
-"""Decides which dedup.mode may go on with a table that another one has written, and how to go on where it may not.
+"""Decides which dedup.mode may go on with a table that another mode has written, and says what to do if it may not.
 
-`merge`, `compact` and `auto` may follow each other, and `view` may follow them: these keep the same rows. What `view`
-and `cdc` have written stays theirs, and no statement of a mode that merges may change it. `cdc` follows no mode that
-merged: BigQuery knows neither the orders nor the deletes of what is there, so an older record that comes late, or
-again, would take a row's place.
+`merge`, `compact` and `auto` may follow each other, and `view` may follow them, as they keep the same rows. With
+a table of `view` or `cdc` no other mode of one row per key may go on, as it would lose rows or add them twice. `cdc`
+may not follow a mode that merged: BigQuery knows neither the orders of the existing rows nor the deletes, so an older
+record that comes late, or again, would replace a row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 
 def check_change(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableFacts) -> None:
-    """Raise ConfigError where the mode of the configuration would lose rows of a table, or double them."""
+    """Raise ConfigError if the mode of the configuration would lose rows of a table, or add them twice."""
     mode, written_by = config.mode, "" if is_changing(table) else table.labels.get(MODE_LABEL, "")
     keeps_rows = (mode.is_keyed or mode.merges_rows) and mode.name != written_by
     if written_by == ViewMode.name and keeps_rows:
@@ -35,12 +35,12 @@ def check_change(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableF
 
 
 def is_changing(table: TableFacts) -> bool:
-    """Return True while a mode takes the table over from one that merged: all rows are of the former one."""
+    """Return True while a mode takes the table over from one that merged; the former mode wrote all rows till then."""
     return table.labels.get(REASON_LABEL) == CHANGING
 
 
 def check_log(config: BigQuerySinkConfig, warehouse: Warehouse, target: str) -> None:
-    """Raise ConfigError where a log has rows that the mode of the configuration would never merge."""
+    """Raise ConfigError if the table's log has rows that the mode of the configuration would never merge."""
     mode = config.mode
     if mode.keeps_log or mode.merges_log:
         return
@@ -56,9 +56,9 @@ def check_log(config: BigQuerySinkConfig, warehouse: Warehouse, target: str) -> 
 
 
 def require_merged(warehouse: Warehouse, target: str) -> TableFacts | None:
-    """Return a table into which rows may be merged, as it is now; None where it is gone.
+    """Return the table as it is now, if rows may be merged into it; None if it is gone.
 
-    ConfigError: it has become one of a mode that does not merge.
+    Raise ConfigError if its label by now names a mode that does not merge.
     """
     table = warehouse.table(target)
     mode = "" if table is None else table.labels.get(MODE_LABEL, "")
@@ -74,7 +74,7 @@ def require_merged(warehouse: Warehouse, target: str) -> TableFacts | None:
 
 
 def kept_choice(warehouse: Warehouse, table: TableFacts) -> Choice | None:
-    """Return what an existing table has been so far; None where neither mode has written it."""
+    """Return the mode that has written an existing table, merge or compact; None if neither has."""
     chosen = choice_in(table.labels)
     if chosen is not None:
         return chosen

@@ -17,20 +17,20 @@ from connectors.bigquery.tables.table_columns import cleared_columns, clustering
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 _MADE_FOR_DELETES: Final = {"kafka-connect-made-for": "deletes"}
-"""The label of a table that this sink created when only deletes had come."""
+"""This label marks a table that the sink created when only deletes had come."""
 
 
 def made_for_deletes(table: TableFacts) -> bool:
-    """Tell if this sink, in any task or life, created the table when only deletes had come."""
+    """Return True if a task of the sink created the table when only deletes had come, now or in an earlier run."""
     return _MADE_FOR_DELETES.items() <= table.labels.items()
 
 
 def new_table(
     config: BigQuerySinkConfig, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool
 ) -> NewTable:
-    """Return the table to create for records; `for_deletes` where only deletes have come.
+    """Return the table to create for records. `for_deletes` is True if only deletes have come.
 
-    ConfigError: there can be none.
+    Raise ConfigError if the settings do not allow the table or do not fit its columns.
     """
     path = config.table_path(target)
     if not config.auto_create:
@@ -59,7 +59,7 @@ def new_table(
 
 
 def _mode_label(config: BigQuerySinkConfig) -> Mapping[str, str]:
-    """Return the label with the mode of a new table, as nothing is known of what will come."""
+    """Return the labels with the mode of a new table: merge, as nothing is known yet of the rows that will come."""
     return Choice(MergeMode.name, EMPTY).labels if config.mode.chooses else {}
 
 
@@ -90,12 +90,12 @@ def new_deletes_table(config: BigQuerySinkConfig, target: str, columns: Columns,
 
 
 def new_cleared_table(config: BigQuerySinkConfig, target: str, columns: Columns, dedup: DedupColumns) -> NewTable:
-    """Return the table that remembers how far keys of a table with these columns are cleared."""
+    """Return the table that remembers, for a table with these columns, up to which offset a key's rows are deleted."""
     return _memory(config, cleared_table(target), cleared_columns(columns, (p.column for p in dedup.keys)))
 
 
 def new_log_table(config: BigQuerySinkConfig, target: str, columns: Columns) -> NewTable:
-    """Return the log of a table with these columns. A compaction reads and deletes whole batches of it."""
+    """Return the log of a table with these columns. It is clustered by batch, as a compaction deletes whole batches."""
     return NewTable(
         log_table(target),
         log_columns(columns, clears=config.dedup.clears),
@@ -105,7 +105,7 @@ def new_log_table(config: BigQuerySinkConfig, target: str, columns: Columns) -> 
 
 
 def _memory(config: BigQuerySinkConfig, name: str, columns: Columns) -> NewTable:
-    """Return a table whose rows expire with the retention of deletes."""
+    """Return a table whose rows expire after dedup.tombstone.retention.ms."""
     return NewTable(
         name,
         columns,

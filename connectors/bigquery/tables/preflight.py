@@ -1,4 +1,4 @@
-"""Checks before anything runs: the dataset, the right to run jobs, the existing tables. It only reads."""
+"""Checks the dataset, the right to run jobs, and the existing tables before a connector runs. It only reads."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _NO_ORDER = frozenset({ColumnType.JSON, ColumnType.GEOGRAPHY, ColumnType.RECORD}
 
 
 def check(config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
-    """ConfigError names all that is wrong, each with its table, field and fix.
+    """Raise ConfigError that names all problems, each with its table, field and fix.
 
-    With transforms a record's table may be another than its topic's, so then tables are looked at when records come.
+    With transforms the tables are looked at only when records come, as a record's table may not be its topic's.
     """
     warehouse.look()
     if config.mode.runs_jobs:
@@ -43,7 +43,7 @@ def check(config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
 
 
 def missing_roles(config: BigQuerySinkConfig, warehouse: Warehouse, account: str) -> Iterator[Finding]:
-    """Yield the roles that the account lacks, each with what gives it. `account` is the address of the account."""
+    """Yield the roles that the account lacks, each with a command that grants it. `account` is its address."""
     tries = (
         (warehouse.look, _DATA_EDITOR.format(project=config.project, dataset=config.dataset, account=account)),
         (partial(warehouse.scanned_bytes, "SELECT 1"), _JOB_USER.format(project=config.project, account=account)),

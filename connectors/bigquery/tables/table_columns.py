@@ -1,4 +1,4 @@
-"""Decides which columns a table gets, how it is clustered, and what may be changed on an existing one. Pure."""
+"""Decides which columns a table gets, how it is clustered, and which changes of existing columns are allowed. Pure."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ class UnusableSchemaError(SchemaError):
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What may be changed on a table that is there: allowNewBigQueryFields, allowBigQueryRequiredFieldRelaxation.
+    """Says what may be changed on an existing table.
 
-    `ignores_unknown`: a field without a column is left out. first_values: a table that has dedup's columns alone gets
-    those of the first records with values, as this sink made it when it had seen deletes alone.
+    `new_columns` is allowNewBigQueryFields, and `relaxation` is allowBigQueryRequiredFieldRelaxation. With
+    `ignores_unknown` a field without a column is left out. With `first_values` a table that has only dedup's columns
+    gets those of the first records with values, as this sink created it when it had only seen deletes.
     """
 
     new_columns: bool
@@ -58,7 +59,7 @@ class Allowed:
 
 
 def value_columns(batch: Batch, rules: TypeRules) -> Columns:
-    """Return the columns of the records' fields; none where the batch holds only tombstones."""
+    """Return the columns of the records' fields; none if the batch holds only tombstones."""
     schema = schema_of(batch.values)
     if schema.type is s.Type.STRUCT:
         columns = columns_of(schema, rules)
@@ -90,11 +91,11 @@ def check_told_apart(topic: str, columns: Columns, path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """The columns that records need of their table.
+    """Holds the columns that records need in their table.
 
-    values: columns of their fields, none for deletes alone. own: columns that dedup and stored keys need, which are
-    always added, with their members.
-    keys: names, in lower case, of the columns that tell rows apart.
+    `values` has the columns of their fields; it is empty if all records are deletes. `own` has the columns that dedup
+    and stored keys need, which are always added, with their members. `keys` has the names, in lower case, of the
+    columns that tell rows apart.
     """
 
     values: Columns
@@ -103,9 +104,9 @@ class Needed:
 
 
 def widened(table: str, existing: Columns, needed: Needed, allowed: Allowed) -> Columns:
-    """Return the table's columns once it takes these records; the same object when nothing has to change.
+    """Return the columns that a table needs to take these records; `existing` itself if nothing has to change.
 
-    SchemaError names all that may not be changed.
+    Raise SchemaError that names all changes that are needed and not allowed.
     """
     for_dedup = {column.name.lower() for column in needed.own} | needed.keys
     if allowed.first_values and all(column.name.lower() in for_dedup for column in existing):
@@ -124,7 +125,7 @@ def widened(table: str, existing: Columns, needed: Needed, allowed: Allowed) -> 
 
 
 def _with_all(existing: Columns, wanted: Columns) -> Columns:
-    """Return the columns, and those wanted that they lack, at any depth."""
+    """Return the existing columns with the wanted columns and members that they lack, at any depth."""
     new = by_name(wanted)
     kept = [_with_members(column, new.pop(column.name.lower(), column)) for column in existing]
     return (*kept, *(column.relaxed() for column in new.values()))
@@ -156,7 +157,7 @@ def _widened(existing: Columns, wanted: Columns, allowed: Allowed, path: str, re
 def _fitting(
     column: ColumnSchema, wanted: ColumnSchema | None, allowed: Allowed, path: str, refused: list[str]
 ) -> ColumnSchema:
-    """Return the column of the table that also takes what the records have for it."""
+    """Return the table's column, changed so that it takes the records' values. Add to `refused` what is not allowed."""
     name = f"{path}{column.name}"
     if wanted is None:
         if column.mode == REQUIRED and not allowed.relaxation:
@@ -199,20 +200,23 @@ def deletes_columns(columns: Columns, names: Iterable[str]) -> Columns:
 
 
 def cleared_columns(columns: Columns, keys: Iterable[str]) -> Columns:
-    """Return the columns of the table that remembers how far keys are cleared: keys, the place, and since when."""
+    """Return the columns of the table that remembers up to which offset a key's rows are deleted.
+
+    They are the keys, the place of the tombstone, and the time at which it was merged.
+    """
     return deletes_columns(columns, (*keys, KAFKA_TOPIC, KAFKA_TOPIC_ID, KAFKA_PARTITION, KAFKA_OFFSET))
 
 
 def staging_columns(table: Columns, *, clears: bool = False) -> Columns:
-    """Return the columns of a table of staged rows: all NULLABLE, as a delete has its key alone, and the marks.
+    """Return the columns of a table of staged rows: the table's and the marks, all NULLABLE, as a delete has only keys.
 
-    `clears`: rows have the mark of deletes without an order.
+    With `clears` rows also have the mark of deletes without an order.
     """
     marks = (IS_DELETE, IS_APPEND, CLEARS) if clears else (IS_DELETE, IS_APPEND)
     return (*(column.relaxed() for column in table), *(ColumnSchema(m, ColumnType.BOOLEAN) for m in marks))
 
 
 def log_columns(table: Columns, *, clears: bool) -> Columns:
-    """Return the columns of a log: those of staged rows, and what tells the load jobs apart. `clears`: as there."""
+    """Return the columns of a log: those of `staging_columns`, and the batch and bound of each load job."""
     own = (ColumnSchema(LOG_BATCH, ColumnType.STRING), ColumnSchema(LOG_BOUND, ColumnType.STRING))
     return (*staging_columns(table, clears=clears), *own)

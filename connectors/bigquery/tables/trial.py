@@ -1,4 +1,4 @@
-"""Make a dataset for a trial, beside the one that the sink is set to. Its rows are read by Google's client alone."""
+"""Makes a dataset for a trial, beside the one that the settings name. Only Google's own client reads its rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_ARRIVAL: Final = "insertTime"
 
 
 class TrialDataset:
-    """The dataset that is named `<dataset>_<name>`. Making it needs the right bigquery.datasets.create."""
+    """Makes, reads and removes the dataset `<dataset>_<name>`. Making it needs the right bigquery.datasets.create."""
 
     def __init__(self, config: BigQuerySinkConfig, name: str) -> None:
         self._config = config
@@ -30,7 +30,7 @@ class TrialDataset:
 
     @property
     def is_once(self) -> bool:
-        """Return True if a row is there once, as records are merged."""
+        """Return True if each record is there once even when it is written again, as records are merged."""
         return self._config.mode.merges_rows
 
     @property
@@ -39,12 +39,12 @@ class TrialDataset:
         return self._config.mode.merges_rows
 
     def make(self, deadline: Deadline) -> None:
-        """Create the dataset. ConfigError: the account may not."""
+        """Create the dataset. Raise ConfigError if the account lacks the right."""
         with self._client("creating the dataset") as client:
             client.create_dataset(self._dataset, timeout=deadline.remaining_s)
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Yield the rows of all tables and views but staging tables (`_…`), and tables that a view has all rows of."""
+        """Yield the rows of all tables and views, but not of tables named `_…` or whose rows a view shows."""
         with self._client("reading the dataset") as client:
             names = {table.table_id for table in client.list_tables(self._dataset, timeout=deadline.remaining_s)}
             for name in sorted(names):

@@ -1,5 +1,5 @@
-"""Make the views beside tables, and look whether they are still as they were made. A view that is changed is told, and
-left as it is: whoever changed it may have had a reason.
+"""Creates the views beside tables, and looks if they are still as they were created. A view that somebody changed is
+reported and left as it is, as there may be a reason for the change.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """Holds a view of `target` as this task made it last. query: its text as BigQuery gave it back."""
+    """Holds a view of `target` as this task made it last. `query` is its text in the form that BigQuery returned."""
 
     target: str
     columns: Columns
@@ -46,7 +46,7 @@ class ViewsBeside:
         self._made[name] = _Made(target, columns, text, None if view is None else view.view_query)
 
     def look(self) -> None:
-        """Find the views that somebody else has changed, and make those again that are gone."""
+        """Find the views that somebody else has changed, and create those again that are gone."""
         found = []
         for name, made in list(self._made.items()):
             view = self._warehouse.table(name)
@@ -60,7 +60,7 @@ class ViewsBeside:
         self._changed = tuple(found)
 
     def told(self) -> Sequence[str]:
-        """Return a sentence for each view that was changed when somebody looked last."""
+        """Return a sentence for each view that the last `look` found changed."""
         return [_sentence(self._warehouse.path(name)) for name in self._changed]
 
     def _is_widened(self, made: _Made) -> bool:

@@ -1,4 +1,4 @@
-"""Makes Google's credentials of a configuration. Nothing is sent until the first request asks for a token."""
+"""Makes Google's credentials from a configuration. Nothing is sent before the first request needs a token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 
 
 def credentials_of(config: BigQuerySinkConfig) -> Credentials:
-    """Return the credentials by which the sink asks. ConfigError: there are none."""
+    """Return the credentials of the sink's requests. Raise ConfigError if there are none."""
     from google.auth.credentials import AnonymousCredentials
 
     if config.insecure:

@@ -12,7 +12,7 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 
 def open_warehouse(config: BigQuerySinkConfig) -> Warehouse:
-    """Open the dataset of a configuration. Nothing is sent yet. ConfigError: there are no credentials."""
+    """Open the dataset of a configuration, and send nothing yet. Raise ConfigError if there are no credentials."""
     client = open_client(config)
     return Warehouse(
         client, config.project, config.dataset, timeout_s=config.request_timeout_ms / 1000, terms=config.job_terms
@@ -20,7 +20,7 @@ def open_warehouse(config: BigQuerySinkConfig) -> Warehouse:
 
 
 def open_client(config: BigQuerySinkConfig) -> Any:
-    """Open Google's client, a `google.cloud.bigquery.Client`. ConfigError: there are no credentials."""
+    """Open Google's client, a `google.cloud.bigquery.Client`. Raise ConfigError if there are no credentials."""
     from google.cloud import bigquery
 
     from connectors.bigquery.warehouse.session import WarehouseSession
@@ -39,7 +39,7 @@ def open_client(config: BigQuerySinkConfig) -> Any:
 
 
 def _with_terms(job_config: Any, terms: JobTerms) -> Any:
-    """Add what every job has, also those that say nothing of it."""
+    """Add the labels and the reservation of the settings to the configuration of a job."""
     if terms.labels:
         job_config.labels = dict(terms.labels)
     if terms.reservation:
@@ -48,7 +48,7 @@ def _with_terms(job_config: Any, terms: JobTerms) -> Any:
 
 
 def account_of(config: BigQuerySinkConfig) -> str:
-    """Return the address of the account that asks, or a word for it where its credentials do not tell."""
+    """Return the address of the sink's account, or the word ACCOUNT if the credentials do not tell it."""
     return getattr(credentials_of(config), "service_account_email", "") or "ACCOUNT"
 
 

@@ -1,4 +1,4 @@
-"""What all calls to one dataset share: the client, the location, the time limit and the translation of errors."""
+"""Holds what all calls to one dataset share: the client, the location, the time limit and the translation of errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DatasetCalls:
 
     @contextmanager
     def within(self, deadline: Deadline) -> Iterator[None]:
-        """Requests of this thread end by the deadline: RetriableError where one would take longer."""
+        """Bound the requests of this thread in the body by a deadline: one that takes longer raises RetriableError."""
         self._of_thread.deadline = deadline
         try:
             yield
@@ -49,7 +49,7 @@ class DatasetCalls:
             self._of_thread.deadline = None
 
     def side_by_side(self, ask: Callable[[T], R], things: Sequence[T], at_once: int) -> list[R]:
-        """Return what `ask` returns for each thing, asked on at most so many threads by this thread's deadline."""
+        """Return what `ask` returns for each thing, on at most `at_once` threads and by this thread's deadline."""
         deadline: Deadline | None = getattr(self._of_thread, "deadline", None)
 
         def answer(thing: T) -> R:
@@ -67,17 +67,17 @@ class DatasetCalls:
 
     @property
     def again(self) -> Any:
-        """Return the retry of requests that may be sent twice, for idle connections that were closed meanwhile."""
+        """Return the retry for requests that may be sent twice; it helps if an idle connection was closed."""
         from google.api_core.retry import Retry, if_exception_type
         from requests.exceptions import ConnectionError as LostError
 
         return Retry(predicate=if_exception_type(LostError), initial=0.05, maximum=0.5, timeout=_AGAIN_S)
 
     def translated(self, doing: str) -> AbstractContextManager[None]:
-        """Errors of the client leave as the contract's; `doing` says what was being done.
+        """Translate the client's errors in the body into those of `connect.api.errors`; `doing` says what is done.
 
-        RetriableError: the task was stopped. A thread that looks at many tables then asks for no further one, but for
-        what is bounded by `within`.
+        Raise RetriableError at once if the task was stopped, unless a deadline of `within` bounds the thread. So a
+        thread that looks at many tables asks for no further one.
         """
         if self.stopped.is_set() and getattr(self._of_thread, "deadline", None) is None:
             raise RetriableError(f"BigQuery dataset {self.path}, {doing}: the task was stopped.")

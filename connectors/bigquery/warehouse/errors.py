@@ -13,7 +13,7 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.bounded_http import UnboundedAnswerError
 
 OVER_LIMIT: Final = "bytesBilledLimitExceeded"
-"""The reason of a job that was not run, as it needs more bytes than it may be billed for."""
+"""BigQuery gives this reason if it did not run a job, as the job needs more bytes than it may be billed for."""
 _RETRIABLE_REASONS: Final = frozenset(
     {
         OVER_LIMIT, "backendError", "internalError", "jobBackendError", "jobInternalError", "jobRateLimitExceeded",
@@ -22,24 +22,24 @@ _RETRIABLE_REASONS: Final = frozenset(
 )  # fmt: skip
 """Errors for these reasons pass by themselves: they are faults of BigQuery's own, and quotas, which fill up again."""
 _PASSING_CODES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
-"""A 403 that is left is a quota; a table that is not found is made again."""
+"""Errors with these codes pass if no other rule applies: such a 403 is a quota, and a missing table is made again."""
 _NO_DATASET: Final = re.compile(r"not found: (dataset|project)", re.IGNORECASE)
 _RETRIABLE_TEXTS: Final = (
     "could not serialize access", "concurrent update", "transaction is aborted", "streaming buffer",
     "failed to commit", "conflict on update",
 )  # fmt: skip
-"""Texts of errors when two clients change a table at once; the last two are of the emulator, when two create one."""
+"""Errors have these texts if two clients change a table at once. The emulator has the last two if two create one."""
 _PARTITION_QUOTA: Final = re.compile(r"exceeded quota for number of partition modifications", re.IGNORECASE)
 _STREAMING_BUFFER: Final = re.compile(r"streaming buffer", re.IGNORECASE)
 """BigQuery changes no row that insertAll added until it has left the buffer, within 90 minutes."""
 _ROW_ACCESS: Final = re.compile(r"row[- ](level[- ])?(access|security)", re.IGNORECASE)
-"""BigQuery changes a table with row access policies for an account alone that sees all of its rows."""
+"""If a table has row access policies, BigQuery changes it only for an account that sees all of its rows."""
 _WRONG_CLOCK: Final = re.compile(r"reasonable timeframe|iat and exp", re.IGNORECASE)
 """Google's words for a token whose times are far from its own clock."""
 
 
 class RefusedJobError(ConnectError):
-    """BigQuery does not take this statement or these rows as they are; fewer rows may be taken."""
+    """BigQuery refuses this statement or these rows as they are; it may take fewer of the rows."""
 
 
 class RefusedAccessError(ConfigError):
@@ -48,7 +48,7 @@ class RefusedAccessError(ConfigError):
 
 @contextmanager
 def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
-    """Turn the errors of Google's client into ours; `doing` says what was being done."""
+    """Translate the errors of Google's client in the body into those of `connect.api.errors`."""
     from google.api_core import exceptions as api
     from google.auth import exceptions as auth
     from requests.exceptions import RequestException
@@ -73,7 +73,7 @@ def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
 
 
 def _lost(error: BaseException) -> str:
-    """Return the error's kind; an answer that has no end is told of, as no address is in that text."""
+    """Return the error's type. Return the whole text only for an answer without end, as that text has no address."""
     inner = error.args[0] if error.args else None
     return str(inner) if isinstance(inner, UnboundedAnswerError) else type(error).__name__
 
@@ -143,7 +143,7 @@ def _passing(where: str, doing: str, message: str) -> RetriableError:
 
 
 def job_error(result: Mapping[str, Any], doing: str) -> ConnectError:
-    """Return the error of the contract for a job that failed."""
+    """Return the error of `connect.api.errors` for a job that failed."""
     return _refused("BigQuery", doing, {str(result.get("reason", ""))}, _in_one_line(str(result.get("message", ""))))
 
 

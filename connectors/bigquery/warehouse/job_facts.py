@@ -1,4 +1,4 @@
-"""Values about jobs and requests: which jobs count, what statements did, which rows were refused."""
+"""Holds values about jobs and requests: what statements changed, which rows were refused, which earlier jobs count."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class RowError:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a statement did, in rows, and what it is billed for.
+    """Tells how many rows a statement changed, and what it is billed for.
 
-    attempt: the last part of its job's id. rows: what a query found.
+    `attempt` is the number at the end of its job's id. `rows` has the rows that a query found.
     """
 
     inserted: int = 0
@@ -38,7 +38,11 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A job that has ended. is_own: this life submitted it. is_over_limit: it was ended as it needs more bytes."""
+    """Holds a job that has ended.
+
+    With `is_own` this run of the task submitted it. With `is_over_limit` BigQuery ended it, as it needs more bytes than
+    it was allowed.
+    """
 
     job_id: str
     billed_bytes: int
@@ -47,12 +51,12 @@ class Ended:
 
 
 class Metering(Protocol):
-    """Says what the jobs of a statement may be billed for, and hears what they were."""
+    """Says how many bytes the jobs of a statement may be billed for, and is told how many they were billed for."""
 
     def limit_bytes(self, job_id: str) -> int | None:
-        """Return what a job may be billed for, before it is submitted; None: whatever it needs.
+        """Return the bytes that a job may be billed for, before it is submitted; None: there is no limit.
 
-        RetriableError: it has to wait.
+        Raise RetriableError if the job has to wait.
         """
 
     def ended(self, job: Ended) -> None:
@@ -75,10 +79,10 @@ UNMETERED: Final = Unmetered()
 
 
 class Counts(Enum):
-    """The choice which earlier jobs make a submission done, if they were there before it.
+    """Says which earlier jobs under the same id count as the work that is to be submitted.
 
-    ALWAYS: any of the id, also of an earlier life. LOST: of this life, where the answer did not come; the table may
-    have been changed since another was done. NEVER: none.
+    ALWAYS: any job counts, also one of an earlier run. LOST: only a job of this run counts whose submission got no
+    answer, as the table may have changed after any other. NEVER: no job counts.
     """
 
     ALWAYS = auto()

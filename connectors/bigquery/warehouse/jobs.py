@@ -1,4 +1,4 @@
-"""Jobs under ids of ours: one whose submission was not answered is found again, and does its work once."""
+"""Submits jobs under ids that the sink chooses, so that a job whose submission got no answer is found and runs once."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from connectors.bigquery.warehouse.job_facts import UNMETERED, Counts, Ended, Me
 _FIRST_LOOK_S: Final = 0.05
 _LAST_LOOK_S: Final = 2.0
 LIFE_LABEL: Final = "kafka-connect-life"
-"""The label of a job that names the life of the task that submitted it."""
+"""This label of a job tells which run of the task has submitted it."""
 
 
 class Jobs:
-    """Submits the jobs of one life of a task. Used by several threads."""
+    """Submits the jobs of one run of a task. Used by several threads."""
 
     def __init__(self, calls: DatasetCalls, labels: Mapping[str, str]) -> None:
-        """`labels`: of the connector's user, which every job has beside its own."""
+        """Take the labels that the user wants on every job."""
         self._calls = calls
         self._labels = labels
-        # Ids of jobs are those of a whole project, and are known for months.
+        # Ids of jobs are unique in a whole project for months, so each has a hash of the dataset.
         self._scope = hashlib.sha256(f"{calls.path}".encode()).hexdigest()[:8]
         self._life = secrets.token_hex(8)
         self._unanswered: set[str] = set()
 
     @property
     def labels(self) -> dict[str, str]:
-        """Return the labels of the jobs of this life."""
+        """Return the labels of the jobs of this run."""
         return {**self._labels, LIFE_LABEL: self._life}
 
     def has_attempt(self, job_id: str, attempt: int) -> bool:
@@ -47,7 +47,7 @@ class Jobs:
         return True
 
     def wait_for(self, job_id: str, attempt: int) -> None:
-        """Wait until the job of this id and number has ended, with or without an error; none has ended, too."""
+        """Wait until the job of this id and number has ended, even with an error. Return at once if there is none."""
         from google.api_core.exceptions import NotFound
 
         with self._calls.translated(f"waiting for job {job_id}"):
@@ -68,12 +68,13 @@ class Jobs:
         first_attempt: int = 0,
         metering: Metering = UNMETERED,
     ) -> Any:
-        """Return the job once it has ended: submitted now under `job_id`, the dataset's mark and a number, or found.
+        """Submit a job under `job_id`, the dataset's mark and a number, or find it there. Return it once it has ended.
 
-        Where a job of that id is there already, it is waited for, and `counts` says whether it was the same work; if
-        not, the next number is tried. labels: the job's, which tell it from others of its id. `metering` hears of
-        each job of these ids that has ended.
-        RefusedJobError: BigQuery does not take it. RetriableError: nobody knows whether it ran.
+        If a job of that id is there already, it is waited for, and `counts` says if it was the same work; if not, the
+        next number is tried. `labels` are the job's, which tell it from others of its id. `metering` hears of each job
+        of these ids that has ended.
+
+        Raise RefusedJobError if BigQuery refuses the job, and RetriableError if nobody knows whether it ran.
         """
         from google.api_core.exceptions import Conflict
 
@@ -98,7 +99,7 @@ class Jobs:
             attempt += 1
 
     def billed_bytes(self, attempt_id: str) -> int | None:
-        """Return what a job was billed for; None where there is none that has ended."""
+        """Return the bytes that a job was billed for; None if no such job has ended."""
         from google.api_core.exceptions import NotFound
 
         with self._calls.translated(f"looking at job {attempt_id}"):
@@ -109,7 +110,7 @@ class Jobs:
         return int(job.total_bytes_billed or 0) if job.state == "DONE" else None
 
     def take(self, attempt_id: str) -> bool:
-        """Take the id of a job by one that reads nothing and costs nothing; False where a job has it."""
+        """Use up the id of a job for one that reads and costs nothing. Return False if a job has the id already."""
         from google.api_core.exceptions import Conflict
         from google.cloud import bigquery
 
@@ -142,7 +143,7 @@ class Jobs:
 
 
 def _is_done(counts: Counts, *, is_lost: bool) -> bool:
-    """Tell if a job that existed before the submission did its work."""
+    """Return True if a job that existed before the submission counts as the submitted work."""
     return counts is Counts.ALWAYS or (counts is Counts.LOST and is_lost)
 
 

@@ -1,6 +1,6 @@
-"""Sends the requests of Google's REST client: to BigQuery alone, and with answers that have an end.
+"""Sends the requests of Google's REST client, only to BigQuery, and with limits on the answers.
 
-The service's answers say where an upload goes on, and Google's client takes rows and token there, to any host.
+The service's answers say where an upload goes on, and Google's client would send rows and token there, to any host.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GOOGLE: Final = ".googleapis.com"
 
 
 class WarehouseSession(AuthorizedSession):
-    """Reaches one BigQuery: `endpoint`, where that is not empty, and Google's own addresses."""
+    """Sends requests to `endpoint`, if that is not empty, and to Google's own addresses."""
 
     def __init__(self, credentials: Credentials, endpoint: str, *, timeout_s: float) -> None:
         limits = Limits(timeout_s, _ANSWER_BYTES)
@@ -32,7 +32,7 @@ class WarehouseSession(AuthorizedSession):
         _bounded(self, limits)
 
     def get_adapter(self, url: str) -> BaseAdapter:
-        """Return what sends a request to an address. ConfigError: that is another host than BigQuery's."""
+        """Return the adapter that sends requests to an address. Raise ConfigError if the host is not BigQuery's."""
         scheme, host = _origin(url)
         if (scheme, host) != self._endpoint and not (scheme == "https" and host.endswith(_GOOGLE)):
             raise ConfigError(

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 _REQUEST_BYTES: Final = 7 * 1024 * 1024
 """The bytes of rows in a request, which takes 10 MB with all that is around them."""
 _PASSING: Final = frozenset({"NOT_FOUND", "ABORTED", "CANCELLED", "INTERNAL"})
-"""Codes that pass: a table or column that was just made is seen some seconds later, and Google ends old connections."""
+"""Errors with these codes pass: a new table or column is seen some seconds later, and Google ends old connections."""
 _PASSING_ANSWERS: Final = _PASSING | {"RESOURCE_EXHAUSTED", "UNAVAILABLE", "DEADLINE_EXCEEDED"}
-"""Codes that pass in an answer to one request; those that end a connection are classes of the client besides."""
+"""An error in an answer to one request will pass if it has one of these codes."""
 _NEW_COLUMN_TEXTS: Final = ("schema mismatch", "more fields than")
 """BigQuery's errors have these texts when the stream does not see a column yet."""
 _Run = tuple[int, int]
-"""The run stands for the rows first..end-1 of one request."""
+"""A run is (first, end), and stands for the rows first..end-1 of one request."""
 
 
 class Appended(NamedTuple):
-    """The rows first..end-1 are in the stream or, with an error, refused."""
+    """Says that the rows first..end-1 are in the stream, or refused if there is an error."""
 
     first: int
     end: int
@@ -45,9 +45,9 @@ class StorageWriter:
         self._timeout_s = timeout_s
 
     def append(self, table: str, rows: pa.Table) -> Refusals:
-        """Add the rows by the default stream and wait for every acknowledgement; those that BigQuery refuses.
+        """Add the rows by the default stream, wait for every acknowledgement, and return the refused rows.
 
-        RetriableError: a part may be there.
+        Raise RetriableError if perhaps only a part of the rows is there.
         """
         return self._append(table, rows, lambda part: _request(self._default(table), part))
 
@@ -93,7 +93,7 @@ class StorageWriter:
         return str(made.name)
 
     def finalize(self, stream: str) -> None:
-        """End a stream: it takes no more rows. Nothing happens to one that is gone."""
+        """End a stream, so that it takes no more rows. Do nothing if it is gone."""
         from google.api_core.exceptions import InvalidArgument, NotFound
 
         table = stream.split("/")[-3]
@@ -104,9 +104,9 @@ class StorageWriter:
                 return
 
     def append_at(self, table: str, stream: str, rows: pa.Table, offset: int) -> Iterator[Appended]:
-        """Add the rows to a stream that has `offset` rows, in order: what became of each part, as it is known.
+        """Add rows, in order, to a stream that has `offset` rows. Yield the outcome of each part once it is known.
 
-        RetriableError: the stream is ended, or it is not known how far it came.
+        Raise RetriableError if the stream is ended, or if it is not known how many rows it has.
         """
         refused = too_large(rows, ROW_BYTES)
         yield from (Appended(row, row + 1, error) for row, error in refused.items())
@@ -165,7 +165,7 @@ def _message_request(stream: str, descriptor: Any, messages: pa.BinaryArray) -> 
 def _bad_rows_at(table: str, answer: Any) -> dict[int, Exception]:
     """Return the bad rows of a request to a stream at an offset.
 
-    RetriableError: the stream does not go on from there.
+    Raise RetriableError if the stream takes no rows at that offset.
     """
     if answer is None:
         raise RetriableError(f"BigQuery, appending to table {table}: the connection ended before its answers.")
@@ -179,7 +179,7 @@ def _bad_rows_at(table: str, answer: Any) -> dict[int, Exception]:
 def _bad_rows(table: str, answer: Any) -> dict[int, Exception]:
     """Return the rows of a request that are bad.
 
-    RetriableError: it was refused for now, as by a quota. ConnectError: it was refused for another reason.
+    Raise RetriableError if the request was refused for now, as by a quota, and ConnectError for any other refusal.
     """
     from google.rpc.code_pb2 import Code
 
@@ -195,7 +195,7 @@ def _bad_rows(table: str, answer: Any) -> dict[int, Exception]:
 
 @contextmanager
 def _translated(table: str) -> Iterator[None]:
-    """Translate the errors of a connection into those of the contract."""
+    """Translate the errors of a connection in the body into those of `connect.api.errors`."""
     from google.api_core.exceptions import GoogleAPICallError, RetryError, ServerError, TooManyRequests
 
     try:

@@ -10,7 +10,7 @@ from connectors.bigquery.rows.table_schema import Columns
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """An existing table as it is now. view_query: of a view, its query in BigQuery's spelling."""
+    """Describes an existing table as it is now. `view_query` is the query of a view in BigQuery's spelling."""
 
     name: str
     columns: Columns
@@ -28,10 +28,10 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """A table that is to be created.
+    """Describes a table that is to be created.
 
-    partition_by: a column; None with a `partitioning`: by the time of arrival. partitioning: HOUR, DAY, MONTH or YEAR;
-    None: no partitions. max_staleness_s: how old what queries see may be.
+    `partitioning` is HOUR, DAY, MONTH or YEAR; None: the table has no partitions. `partition_by` is the column of the
+    partitions; None: the time at which a row arrives. Answers of queries may be `max_staleness_s` seconds old.
     """
 
     name: str

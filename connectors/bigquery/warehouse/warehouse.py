@@ -1,7 +1,7 @@
-"""Reach BigQuery's tables and jobs. The only module that talks to it; errors leave as the contract's.
+"""Calls BigQuery's API for tables and jobs, and raises errors of `connect.api.errors`. No other module calls it.
 
-A job is given its id by us, so that a submission whose answer was lost is found again. The retries of Google's client
-are off: the framework tries again, with its own backoff, and knows when to stop.
+The sink chooses the id of each job, so that a job whose submission got no answer is found again. The retries of
+Google's client are off: the framework tries again, with its own backoff, and knows when to stop.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from google.cloud import bigquery
 
 STATEMENT_LABEL: Final = "kafka-connect-statement"
-"""The label of a job that tells its statement, as other statements may be submitted under the same id."""
+"""This label of a job has a hash of its statement, as other statements may be submitted under the same id."""
 
 NO_TERMS: Final = JobTerms()
 _PAGE_TABLES: Final = 1000
-"""So many tables a request are listed; BigQuery's own choice is 50."""
+"""A request lists at most so many tables; BigQuery's default is 50."""
 
 
 class Warehouse:
-    """The tables and jobs that one dataset has. Several threads of a task use it, as Google's client allows."""
+    """Reads and changes the tables of one dataset, and runs jobs there. Several threads of a task may use it."""
 
     def __init__(
         self, client: Any, project: str, dataset: str, *, timeout_s: float, terms: JobTerms = NO_TERMS
     ) -> None:
-        """`client`: a google.cloud.bigquery.Client, whose annotations allow no `retry=None`, though it means none."""
+        """Take a google.cloud.bigquery.Client. Its annotations do not allow `retry=None`, which means no retry."""
         self._client = client
         self._calls = DatasetCalls(client, project, dataset, timeout_s, terms.location or None)
         self._terms = terms
@@ -48,16 +48,16 @@ class Warehouse:
         self.loads = 0
         """Counts the load jobs that have ended."""
         self.location: str | None = None
-        """It says where the dataset is, once somebody has looked."""
+        """The location of the dataset; None before `look` was called."""
         self.on_load: Callable[[str | None], None] = lambda _: None
-        """It hears of each load job before it is sent: its table; None where the table is made for this one job."""
+        """It is called before each load job, with the table's name, or None if the table is made for this job."""
 
     def within(self, deadline: Deadline) -> AbstractContextManager[None]:
-        """Requests of this thread end by the deadline: RetriableError where one would take longer."""
+        """Bound the requests of this thread in the body by a deadline: one that takes longer raises RetriableError."""
         return self._calls.within(deadline)
 
     def stop(self) -> None:
-        """End every wait for a job, and refuse further requests, with a RetriableError. The jobs go on."""
+        """End every wait for a job, and refuse further requests: both raise RetriableError. The jobs go on."""
         self._calls.stopped.set()
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class Warehouse:
         return f"`{self._calls.project}`.`{self._calls.dataset}`.`{table}`"
 
     def look(self) -> None:
-        """Ask for the dataset. ConfigError: it is missing, may not be seen, or is elsewhere than it should be."""
+        """Ask for the dataset. Raise ConfigError if it is missing, may not be read, or is in another location."""
         with self._calls.translated("looking at the dataset"):
             found = self._client.get_dataset(self._calls.path, retry=self._calls.again, timeout=self._calls.limit_s)
         self._calls.location = self.location = found.location
@@ -82,7 +82,7 @@ class Warehouse:
             )
 
     def table(self, name: str) -> TableFacts | None:
-        """Ask for a table; None where it does not exist."""
+        """Ask for a table and return its facts; None if it does not exist."""
         from google.api_core.exceptions import NotFound
 
         with self._calls.translated(f"looking at table {name}"):
@@ -106,7 +106,7 @@ class Warehouse:
         )  # fmt: skip
 
     def create(self, table: NewTable) -> bool:
-        """Create a table; False where it exists already."""
+        """Create a table. Return False if it exists already."""
         from google.api_core.exceptions import Conflict
 
         with self._calls.translated(f"creating table {table.name}"):
@@ -121,7 +121,7 @@ class Warehouse:
         return True
 
     def define(self, name: str, statement: str) -> None:
-        """Run a statement that creates or replaces a view. ConnectError: a table has its name."""
+        """Run a statement that creates or replaces a view. Raise ConnectError if a table has its name."""
         with self._calls.translated(f"making view {name}"):
             job = self._client.query(
                 statement, location=self._calls.location, retry=self._calls.again, job_retry=None,
@@ -130,9 +130,9 @@ class Warehouse:
             job.result(retry=self._calls.again, timeout=self._calls.limit_s)
 
     def change_columns(self, name: str, change: Callable[[Columns], Columns]) -> Columns:
-        """Replace the table's columns by what `change` makes of them now, unless they stay. Return the new columns.
+        """Replace a table's columns by those that `change` returns for the columns of now, and return the new ones.
 
-        RetriableError when somebody else changed the table at the same time.
+        Raise RetriableError if somebody else changed the table at the same time.
         """
         with self._calls.translated(f"changing the columns of table {name}"):
             table = self._client.get_table(
@@ -147,7 +147,7 @@ class Warehouse:
         return after
 
     def label(self, name: str, labels: Mapping[str, str], *, description: str | None = None) -> None:
-        """Add labels to a table, and replace its description."""
+        """Add labels to a table, and replace its description if one is given."""
         self.relabel(name, lambda now: {**now, **labels}, description=description)
 
     def relabel(
@@ -157,9 +157,9 @@ class Warehouse:
         *,
         description: str | None = None,
     ) -> bool:
-        """Replace a table's labels by what `change` makes of them now, and its description; False where that is None.
+        """Replace a table's labels by those that `change` returns for the labels of now, and the description if given.
 
-        RetriableError when somebody else changed the table at the same time.
+        Return False if `change` returns None. Raise RetriableError if somebody else changed the table at the same time.
         """
         with self._calls.translated(f"labelling table {name}"):
             table = self._client.get_table(
@@ -177,9 +177,9 @@ class Warehouse:
         return True
 
     def describe(self, name: str, change: Callable[[str], str]) -> None:
-        """Replace a table's description by what `change` makes of it now, unless that is the same.
+        """Replace a table's description by the text that `change` returns for it, unless that is equal.
 
-        RetriableError when somebody else changed the table at the same time.
+        Raise RetriableError if somebody else changed the table at the same time.
         """
         with self._calls.translated(f"describing table {name}"):
             table = self._client.get_table(
@@ -192,7 +192,7 @@ class Warehouse:
                 self._client.update_table(table, ["description"], retry=None, timeout=self._calls.limit_s)
 
     def drop(self, name: str) -> None:
-        """Drop a table; no error where it is gone."""
+        """Drop a table, if it is still there."""
         with self._calls.translated(f"dropping table {name}"):
             self._client.delete_table(
                 self._calls.table_id(name), not_found_ok=True, retry=self._calls.again, timeout=self._calls.limit_s
@@ -210,7 +210,7 @@ class Warehouse:
                     yield table.table_id, dict(table.labels)
 
     def insert_all(self, name: str, rows: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> list[RowError]:
-        """Add rows in the JSON of insertAll; those that it refuses, once the others are there."""
+        """Add rows in the JSON of insertAll. Return the refused ones once the others are in the table."""
         with self._calls.translated(f"inserting into table {name}"):
             answer = self._client.insert_rows_json(
                 self._calls.table_id(name),
@@ -227,16 +227,16 @@ class Warehouse:
         ]
 
     def append(self, name: str, columns: Columns, parquet: Any, job_id: str, counts: Counts = Counts.ALWAYS) -> int:
-        """Add the rows of a Parquet file to a table, by one job, once for its id: whole or not at all.
+        """Add all rows of a Parquet file to a table by one job, or none of them. Return how many rows the job added.
 
-        How many rows the job added: those of an earlier call, where that one did it. counts: which earlier jobs count.
+        Nothing is loaded again if `counts` lets an earlier job count.
         """
         return int(self._load(name, columns, parquet, job_id, counts, replaces=False).output_rows or 0)
 
     def fill(self, name: str, columns: Columns, parquet: Any, job_id: str, *, is_new: bool) -> None:
-        """Replace a table's rows by those of a Parquet file, by one job: whole or not at all.
+        """Replace a table's rows by all those of a Parquet file, by one job, or leave them as they are.
 
-        `is_new`: the table was just made, so what an earlier job loaded is not in it.
+        With `is_new` the table was just made, so the rows that an earlier job loaded are not in it.
         """
         self._load(name, columns, parquet, job_id, Counts.NEVER if is_new else Counts.LOST, replaces=True)
 
@@ -253,7 +253,7 @@ class Warehouse:
             parquet_options=options,
             labels=self.jobs.labels,
         )
-        # An append names no key: the rows take that of the table.
+        # A job that appends names no encryption key: the rows are encrypted by the table's.
         if replaces and self._terms.kms_key:
             config.destination_encryption_configuration = _encryption(self._terms.kms_key)
 
@@ -287,10 +287,11 @@ class Warehouse:
     ) -> Changed:
         """Run one statement to its end, as a job whose id is `job_id`, the dataset's mark and a number.
 
-        Where a job of that id is there already, it is waited for, and `counts` says whether it was this statement; if
-        not, the next number is tried. `first_attempt`: the first number. `metering`: what its jobs may be billed for.
-        `reads`: it is a query, and its rows are returned.
-        RefusedJobError: BigQuery does not take the statement. RetriableError: nobody knows whether it ran.
+        If a job of that id is there already, it is waited for, and `counts` says if it was this statement; if not, the
+        next number is tried. `first_attempt` is the first number. `metering` says what the jobs may be billed for. With
+        `reads` the statement is a query, and its rows are returned.
+
+        Raise RefusedJobError if BigQuery refuses the statement, and RetriableError if nobody knows whether it ran.
         """
         from google.cloud import bigquery
 
@@ -326,7 +327,7 @@ class Warehouse:
         return self.jobs.has_attempt(job_id, attempt)
 
     def wait_for(self, job_id: str, attempt: int) -> None:
-        """Wait until the job of this id and number has ended, with or without an error; none has ended, too."""
+        """Wait until the job of this id and number has ended, even with an error. Return at once if there is none."""
         self.jobs.wait_for(job_id, attempt)
 
     def rows(self, sql: str, doing: str) -> list[Mapping[str, Any]]:
@@ -343,7 +344,7 @@ class Warehouse:
             return [dict(row) for row in job.result(retry=self._calls.again, timeout=self._calls.limit_s)]
 
     def _encrypt_answer(self, config: bigquery.QueryJobConfig) -> None:
-        """Have the table in which BigQuery keeps a query's rows for a day encrypted by the key."""
+        """Set the key that encrypts the table in which BigQuery keeps the rows of a query for a day."""
         if self._terms.kms_key:
             config.destination_encryption_configuration = _encryption(self._terms.kms_key)
 
