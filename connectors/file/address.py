@@ -8,6 +8,6 @@ from connect.api.optional.address import Addressed
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
-    """Return the settings that a file's URL gives; None: another kind of URL."""
+    """Return the settings that a file's URL gives; None if it is another kind of URL."""
     del tables
     return Addressed({"file": url.removeprefix("file://")}) if url.startswith("file:///") else None

@@ -15,13 +15,13 @@ from connect.lib.key_role import KeyRole
 
 
 def paths_key() -> Any:
-    """Return the key of the leave that the worker gives these connectors beside its allowed.paths."""
+    """Return the key of the files that the worker allows these connectors beside those of its allowed.paths."""
     doc = "Files, and folders with all in them, that the worker allows beside those of allowed.paths."
     return key("file.stream.paths", (), reach=Reach.FILE, doc=doc, group="", from_worker=True)
 
 
 class FileStreamSourceConfig(ConnectorConfig):
-    """What the source reads, and where to."""
+    """Declares which file the source reads, and into which topic."""
 
     paths: ListOf = paths_key()
     file: String | None = key(
@@ -43,7 +43,7 @@ class FileStreamSourceConfig(ConnectorConfig):
     )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield a problem if exactly-once delivery is asked for where no offset is kept."""
+        """Yield a problem if exactly-once delivery is required for standard input, of which no offset is kept."""
         if not self.file and self.originals.get("exactly.once.support", "").strip().lower() == "required":
             yield ConfigProblem(
                 "exactly.once.support",
@@ -52,7 +52,7 @@ class FileStreamSourceConfig(ConnectorConfig):
 
 
 class FileStreamSinkConfig(ConnectorConfig):
-    """The settings of the sink, which has one: the file."""
+    """Declares the only setting of the sink: the file."""
 
     paths: ListOf = paths_key()
     file: String | None = key(

@@ -44,7 +44,7 @@ def _check_bucket(value: str) -> str:
 
 
 class DataFilesSourceConfig(ConnectorConfig):
-    """The settings that say which files are read, how, and where to."""
+    """Declares which files are read, in which format, and into which topic."""
 
     paths: ListOf = paths_key()
     folder: Annotated[String, non_empty, AfterValidator(_check_bucket)] = key(
@@ -120,7 +120,7 @@ class DataFilesSourceConfig(ConnectorConfig):
         return {name: kind for name, _, kind in (pair.rpartition(":") for pair in self.csv_types)}
 
     def named_files(self) -> Iterable[tuple[str, str]]:
-        """Return the folder, where it is one of this machine."""
+        """Return the folder with its key, if it is a folder of this machine."""
         return () if self.is_s3 else (("folder", self.folder),)
 
     def problems(self) -> Iterable[ConfigProblem]:

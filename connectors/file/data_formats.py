@@ -1,4 +1,4 @@
-"""What the formats of data files share: a file has places, is cut at places, and gives pages from a place on.
+"""Declares what the formats of data files share: a file is cut at places, and read page by page from a place on.
 
 A place is a number that grows with the file: the row of a Parquet file, the byte at which a line of text begins.
 """
@@ -16,7 +16,7 @@ from connectors.file.data_store import DataFile, DataStore
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a file: it has the rows that begin at `start` and before `stop`. rows, size_bytes: estimates."""
+    """Holds the range of rows that begin at `start` and before `stop`. `rows` and `size_bytes` are estimates."""
 
     start: int
     stop: int
@@ -26,7 +26,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no row."""
+    """Holds a line that cannot be read as a row, and the reason."""
 
     text: bytes
     error: Exception
@@ -34,7 +34,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows, the place behind them, and the lines among them that are none, by the byte at which each begins."""
+    """Holds rows, the place behind them, and the bad lines among them by the byte at which each begins."""
 
     rows: Column
     next_place: int
@@ -42,15 +42,15 @@ class Page:
 
 
 class DataFormat(Protocol):
-    """How files of one format are read. Owned by one thread."""
+    """Reads files of one format. Owned by one thread."""
 
     def pieces(self, store: DataStore, file: DataFile, rows: int, size_bytes: int) -> Sequence[Piece]:
-        """Return a file in pieces of about so many rows and bytes, which together are all of it; one at least."""
+        """Cut a whole file into pieces of about so many rows and bytes. Return at least one piece."""
 
     def pages(self, store: DataStore, path: str, start: int, stop: int) -> Iterator[Page]:
         """Yield the rows that begin at a place in start..stop-1, in order.
 
-        Errors as of the store; ConnectError: the file is no such file.
+        Raise the errors of the store, and ConnectError if the file is not of this format.
         """
 
     def count(self, store: DataStore, path: str, start: int, stop: int) -> int:
@@ -58,6 +58,6 @@ class DataFormat(Protocol):
 
 
 def cut(start: int, stop: int, parts: int) -> Iterator[tuple[int, int]]:
-    """Yield places of about the same width."""
+    """Cut the range start..stop into `parts` ranges of about the same width, and yield each as (start, stop)."""
     places = [start + (stop - start) * part // parts for part in range(parts + 1)]
     yield from pairwise(places)

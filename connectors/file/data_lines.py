@@ -1,4 +1,4 @@
-"""Read files of lines, CSV and JSON: cut anywhere, as a line belongs to the piece in which it begins."""
+"""Reads files of lines, CSV and JSON. They are cut anywhere, as a line belongs to the piece in which it begins."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ARROW_TYPES: Final = {
 
 
 class Line(NamedTuple):
-    """A line without its end, and the byte at which it begins."""
+    """Holds a line without its end, and the byte at which it begins."""
 
     start: int
     text: bytes
@@ -39,7 +39,7 @@ class LineParser(Protocol):
     """Makes rows of lines."""
 
     def header(self, first: bytes) -> int:
-        """Return how many lines at the beginning of a file are no rows, by its first line."""
+        """Return how many lines at the beginning of a file are no rows. `first` is the first line."""
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
         """Return the rows of lines that are not empty, and bad lines by the byte at which each begins."""
@@ -49,8 +49,8 @@ class LineFiles:
     """Implements DataFormat; places are bytes."""
 
     def __init__(self, parser: LineParser, page_rows: int, *, is_multiline: bool = False) -> None:
-        """`is_multiline`: values in quotes may hold line ends. Such a file is not cut, as only its beginning tells
-        which quotes open a value.
+        """Take the parser of the lines. With `is_multiline` values in quotes may hold line ends. Such a file is not
+        cut, as only its beginning tells which quotes open a value.
         """
         self._parser = parser
         self._page_rows = page_rows
@@ -69,7 +69,7 @@ class LineFiles:
         ]
 
     def pages(self, store: DataStore, path: str, start: int, stop: int) -> Iterator[Page]:
-        """Yield so many lines at a time; the last line of a file needs no end."""
+        """Yield pages of at most `page_rows` lines. The last line of a file needs no line end."""
         for lines, behind in self._lines(store, path, start, stop):
             column, bad = self._parser.rows(lines)
             yield Page(column, behind, bad)
@@ -99,7 +99,7 @@ class LineFiles:
     def _cut(self, block: bytes, first: int, stop: int) -> Iterator[tuple[list[Line], int]]:
         ends = self._ends(block).tolist()
         if not ends or ends[-1] != len(block) - 1:
-            # The last line needs no end; nor has one what begins with a quote that nothing closes.
+            # The last line needs no line end. A value whose quote is never closed has none either.
             ends.append(len(block))
         lines: list[Line] = []
         at = 0
@@ -116,7 +116,7 @@ class LineFiles:
         yield lines, first + at
 
     def _ends(self, block: bytes) -> Any:
-        """Return where lines end that are ends of rows; `block` begins with a row."""
+        """Return the places of the line ends that end rows. `block` begins with a row."""
         data = np.frombuffer(block, np.uint8)
         ends = np.flatnonzero(data == _NEWLINE)
         if self._is_multiline:
@@ -124,15 +124,15 @@ class LineFiles:
         return ends
 
     def _first_line(self, file: Any, path: str) -> bytes:
-        """Return the first line with its end; empty: there is none."""
+        """Return the first line with its end; it is empty if the file is."""
         block = self._whole_lines(file, 0, path)
         ends = self._ends(block)
         return block[: ends[0] + 1] if len(ends) else block
 
     def _whole_lines(self, file: Any, place: int, path: str) -> bytes:
-        """Return lines from a place on, as many as a block has; at the end of the file the last one, too.
+        """Return the whole lines of a block that begins at a place. At the end of the file the last line needs no end.
 
-        Empty: no more.
+        Return no bytes if there are no more lines.
         """
         file.seek(place)
         block: bytes = file.read(_BLOCK_BYTES)
@@ -147,14 +147,14 @@ class LineFiles:
 
 
 class JsonLines:
-    """A parser that reads a JSON value per line, schemaless. Implements LineParser."""
+    """Reads one JSON value without a schema from each line. Implements LineParser."""
 
     def header(self, first: bytes) -> int:  # noqa: ARG002 - the protocol's
         """Return 0, as every line is a row."""
         return 0
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
-        """Return the values as `json` reads them: whole numbers of any size stay what they are."""
+        """Return the values as `json` reads them, so that whole numbers of any size are kept."""
         rows, bad = [], {}
         for line in lines:
             try:
@@ -165,7 +165,7 @@ class JsonLines:
 
 
 class CsvLines:
-    """A parser that reads values with a delimiter, each line a struct; an empty value without quotes is null.
+    """Reads each line as a struct of values between delimiters. An empty value without quotes is null.
 
     Implements LineParser.
     """
@@ -190,12 +190,12 @@ class CsvLines:
         return int(self._has_header)
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
-        """Return the rows, read all at once; where some line is no row, line by line."""
+        """Return the rows. All lines are read at once, or line by line if some line is no row."""
         try:
             if not any(line.text.count(b'"') % 2 for line in lines):
                 return self._column(lines), {}
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            pass  # which of them is told below
+            pass  # the loop below finds the bad lines
         good, bad = [], {}
         for line in lines:
             if line.text.count(b'"') % 2:
@@ -211,7 +211,7 @@ class CsvLines:
         return self._column(good), bad
 
     def _no_row(self, told: str) -> SchemaError:
-        # The middle of a value with several line ends has no quote by which it could be known.
+        # A line from the middle of a value with several line ends has no quote that would show what it is.
         is_part = not self._is_multiline and "columns" in told
         fix = "If it is a part of a value in quotes that holds line ends, set csv.multiline=true." if is_part else None
         return SchemaError(f"This line is no row of its file: {told}", key="csv.types", fix=fix)
@@ -250,7 +250,7 @@ class CsvLines:
 
 
 def _line_start(file: Any, place: int) -> int:
-    """Return the first byte at or behind `place` at which a line begins."""
+    """Return the first byte, at `place` or behind it, at which a line begins."""
     if place == 0:
         return 0
     at = place - 1

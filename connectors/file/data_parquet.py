@@ -1,4 +1,4 @@
-"""Read Parquet files: columns with their types, cut between rows."""
+"""Reads Parquet files as columns with their types. The files are cut between rows."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class ParquetFiles:
         ]
 
     def pages(self, store: DataStore, path: str, start: int, stop: int) -> Iterator[Page]:
-        """Yield row group by row group; those before `start` are not read.
+        """Yield the rows, row group by row group. Row groups before `start` are not read.
 
-        SchemaError: a column has no lossless type.
+        Raise SchemaError if a column's type cannot be kept without loss.
         """
         with _opened(store, path) as opened:
             first = 0
@@ -81,7 +81,7 @@ def _column(batch: pa.RecordBatch, times: TimePrecision) -> Column:
 
 
 def _fitted(array: Any, schema: Schema) -> Any:
-    """Return the array in the Arrow type that the contract has for its schema: text of 32 bits, no dictionaries."""
+    """Return the array in the Arrow type that columns of this schema have: string, not large_string or dictionary."""
     if time_type(schema.name) is not None or pa.types.is_struct(array.type):
         array = with_times(array, schema)
     wanted = arrow_type(schema)

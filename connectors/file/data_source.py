@@ -1,6 +1,6 @@
-"""Read each file of a folder once, from where its offset says; in bulk or as files come.
+"""Reads each file of a folder once, from the place that its stored offset says, in bulk or as files come.
 
-A file is whole when it appears: whoever writes it moves it there once it is done. What is appended later is not read.
+A file has to be whole when it appears, so its writer moves it there when it is done. Later additions are not read.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from connectors.file.data_store import DataFile, DataStore
 _log = logging.getLogger(__name__)
 _TASK: Final = "data.files.task"
 _BULK_ROWS: Final = 20_000
-"""A bulk read is there to be fast: batch.max.rows suits files that come one by one."""
+"""A bulk read has at least so many rows a page to be fast, as batch.max.rows suits files that come one by one."""
 _LOOK_S: Final = 0.2
 
 
 class DataFilesSourceConnector:
-    """Shares the files out among tasks, or among the lanes of a backfill."""
+    """Assigns the files to tasks, or their pieces to a backfill."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, DataFilesSourceConfig)
         self._config = config
 
     def check(self, deadline: Deadline) -> Sequence[str]:
-        """List the folder, and read the first file's beginning. ConfigError names what to change."""
+        """List the folder, and read the first file's beginning. Raise ConfigError that names the settings to change."""
         del deadline
         store, files = DataStore(self._config), format_of(self._config, 1)
         found = store.list()
@@ -52,7 +52,7 @@ class DataFilesSourceConnector:
         return []
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return the settings of tasks, each of which has the files whose path falls to it."""
+        """Return the settings of the tasks. A task reads the files whose paths its number selects."""
         return [dict(self._config.originals) | {_TASK: f"{number}/{max_tasks}"} for number in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> DataFilesSourceTask:
@@ -61,12 +61,12 @@ class DataFilesSourceConnector:
         return DataFilesSourceTask(DataFilesSourceConfig.parse(config), int(number), int(count))
 
     def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
-        """Refuse offsets that are no places in files. All offsets are the framework's."""
+        """Refuse offsets that are no places in files. Return False, as only the framework stores offsets."""
         require_usable(positions, _broken)
         return False
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Plan every file that is there now, in pieces. ConnectError: there is none, or one is broken."""
+        """Plan all files that are there now, in pieces. Raise ConnectError if there is none, or if one is broken."""
         del deadline
         store, files = DataStore(self._config), format_of(self._config, _BULK_ROWS)
         found = store.list()
@@ -100,7 +100,7 @@ class DataFilesReader:
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
         """Yield the rows of a piece.
 
-        ConnectError: a line of it is no row, or the file is another one than was planned.
+        Raise ConnectError if a line of it is no row, or if the file has changed since it was planned.
         """
         file, start, stop = self._piece(split)
         begin = start if after is None else _number(after["place"])
@@ -115,7 +115,7 @@ class DataFilesReader:
         return self._format.count(self._store, file.path, start, stop)
 
     def close(self) -> None:
-        """Do nothing: nothing is open between two calls."""
+        """Do nothing, as nothing is open between two calls."""
 
     def _piece(self, split: Split) -> tuple[DataFile, int, int]:
         bounds = split.bounds
@@ -143,17 +143,17 @@ class DataFilesSourceTask:
         self._ctx: SourceContext | None = None
         self._read: dict[str, int] = {}
         self._given: dict[str, int] = {}
-        """How far a file is that is being read, by what `poll` gave: less of it may be stored yet."""
+        """Holds the place behind the rows that `poll` has returned of each file; the stored offset may be before it."""
         self._waiting: list[DataFile] = []
         self._pages: Iterator[Batch] | None = None
         self._next_look_s = 0.0
 
     def open(self, ctx: SourceContext) -> None:
-        """Keep the context; nothing is opened before a file is there."""
+        """Keep the context, and open no file yet."""
         self._ctx = ctx
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Return the next rows of a file; a file without rows gives a batch without any. Errors as of the store."""
+        """Return the next rows of a file; a file without rows gives an empty batch. Raise the errors of the store."""
         while self._pages is None:
             if not self._waiting and time.monotonic() >= self._next_look_s:
                 self._look()
@@ -172,7 +172,7 @@ class DataFilesSourceTask:
         return batch
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Do nothing: files are left where they are."""
+        """Do nothing, as files stay where they are."""
 
     def close(self) -> None:
         """Close what is being read."""
@@ -193,7 +193,7 @@ class DataFilesSourceTask:
                 self._read[file.path] = file.size_bytes
 
     def _known(self, file: DataFile) -> int | None:
-        """Return the size of a file that was read to its end before; None: it was not."""
+        """Return the size of a file that was read to its end before; None if it was not."""
         assert self._ctx is not None
         stored = self._ctx.stored_offset({"file": file.path})
         if stored is None or not stored.get("is_read"):
@@ -234,7 +234,7 @@ class DataFilesSourceTask:
         return Batch(self._topic, page.rows, position=position)
 
     def _forget(self) -> None:
-        """Look again, as what was being read failed: it goes on behind what was given."""
+        """Give up the file that is being read, as it failed, and list the folder again at the next poll."""
         self._pages, self._waiting, self._next_look_s = None, [], 0.0
 
 
@@ -252,7 +252,7 @@ def _position(file: DataFile, place: int, *, is_read: bool) -> SourcePosition:
 
 
 def _broken(partition: Mapping[str, object], offset: Mapping[str, object]) -> dict[str, str]:
-    """Return what keeps an offset that a person gives from being a place in a file, as ends of sentences."""
+    """Return why an offset that a person gives is no place in a file, as ends of sentences by the field's name."""
     if not isinstance(partition.get("file"), str):
         return {PARTITION: 'names no "file"'}
     return {name: whole_number(offset.get(name)) for name in ("place", *(["size"] if offset.get("is_read") else []))}

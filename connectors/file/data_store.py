@@ -1,4 +1,4 @@
-"""Reach data files in a folder of this machine or of a bucket. Lists and opens; decides nothing about rows."""
+"""Lists and opens data files in a folder of this machine or of a bucket. It decides nothing about rows."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _HIDDEN: Final = (".", "_")
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file as it was listed."""
+    """Holds the path and size in bytes of a file when it was listed."""
 
     path: str
     size_bytes: int
 
 
 class DataStore:
-    """The files that one folder holds. One thread owns it."""
+    """Lists and opens the files of one folder. One thread owns it."""
 
     def __init__(self, config: DataFilesSourceConfig) -> None:
-        """Connects to nothing."""
+        """Keep the settings, and connect to nothing yet."""
         self._folder = config.folder.removeprefix(S3).rstrip("/") if config.is_s3 else config.folder
         self._pattern = config.files
         self._files = _bucket(config) if config.is_s3 else pafs.LocalFileSystem()
@@ -39,7 +39,7 @@ class DataStore:
     def list(self) -> Sequence[DataFile]:
         """Return the files of the folder now, by path.
 
-        ConfigError: there is no such folder. RetriableError: it is away.
+        Raise ConfigError if there is no such folder, and RetriableError if it cannot be reached now.
         """
         with self._translated(self._shown):
             found = self._files.get_file_info(pafs.FileSelector(self._folder, recursive=True))
@@ -47,7 +47,7 @@ class DataStore:
         return sorted((file for file in files if self._is_wanted(file.path)), key=lambda file: file.path)
 
     def size(self, path: str) -> int:
-        """Return how large a file is now, in bytes. ConnectError: it is gone."""
+        """Return how large a file is now, in bytes. Raise ConnectError if it is gone."""
         with self._translated(path):
             info = self._files.get_file_info(self._real(path))
         if info.type is not pafs.FileType.File:
@@ -58,8 +58,8 @@ class DataStore:
     def open(self, path: str) -> Iterator[Any]:
         """Open a file for reading at any place.
 
-        RetriableError: it cannot be read now, also from within the block. ConfigError: a link leads to where the worker
-        allows no file, or the plan of a backfill names another one.
+        Raise RetriableError if it cannot be read now, also during reads in the body. Raise ConfigError if a link leads
+        to a file that the worker does not allow, or if the plan of a backfill names one.
         """
         with self._translated(path), self._files.open_input_file(self._real(path)) as file:
             yield file
@@ -82,7 +82,7 @@ class DataStore:
                 f"{what} may not be read: {error}.", key="folder", fix="Grant the right to list and to read."
             ) from error
         except pa.ArrowInvalid:
-            raise  # about what is in the file
+            raise  # the error is about the content of the file
         except OSError as error:
             raise RetriableError(f"{what} cannot be read now: {error}.") from error
 

@@ -1,8 +1,8 @@
-"""Read the source's bytes from a regular file that grows, or from standard input. Decides nothing about lines.
+"""Reads the source's bytes from a regular file that grows, or from standard input. It decides nothing about lines.
 
-A file that was truncated or replaced is not read anew: what follows the stored position may be lost or old, and only a
-person knows. It is said once, and reading goes on as in Kafka's own source: in the open file, once it is longer than
-what was read.
+A file that was truncated or replaced is not read anew. Only a person knows if the bytes behind the stored position are
+lost or old. So a warning is logged once, and reading goes on as in Kafka's own source: in the open file, once it is
+longer than the part that was read.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _FIX_ACCESS: Final = "Give the worker's user the right to read it, or name anoth
 
 
 class Input(Protocol):
-    """Bytes that are read by position. The task thread owns them; no call waits."""
+    """Gives bytes by their position. The task thread owns it; no call waits."""
 
     def read(self, at: int, size: int) -> bytes:
-        """Return at most `size` bytes from byte `at` on; empty: nothing there yet."""
+        """Return at most `size` bytes from byte `at` on; none if they have not come yet."""
 
     def ends_before(self, at: int) -> bool:
         """Return True if there are fewer than `at` bytes now, though they were there before."""
 
     def close(self) -> None:
-        """Release it. May be called twice."""
+        """Close the file or descriptor. May be called twice."""
 
 
 class FileInput:
-    """A regular file, opened when it exists."""
+    """Reads a regular file, which is opened once it exists."""
 
     def __init__(self, path: str, allowed: AllowedPaths) -> None:
-        """`allowed`: the files that the worker lets the connector name."""
+        """Take the path. `allowed` has the files that the worker lets the connector name."""
         self._path = path
         self._allowed = allowed
         self._descriptor: int | None = None
@@ -101,7 +101,7 @@ class FileInput:
         try:
             now = Path(self._path).stat()
         except OSError:
-            return  # removed or out of reach: what is open stays readable
+            return  # the path is removed or out of reach; the open file stays readable
         if not os.path.samestat(opened, now):
             self._say(
                 f"replaced by {now.st_ino}",
@@ -116,21 +116,21 @@ class FileInput:
 
 
 class StandardInput:
-    """The bytes of standard input, or another open descriptor; positions have no meaning here."""
+    """Reads standard input or another open descriptor, where positions have no meaning."""
 
     def __init__(self, descriptor: int = 0) -> None:
         self._descriptor = descriptor
 
     def read(self, at: int, size: int) -> bytes:
-        """Return what has come so far, at most `size` bytes. `at` is not looked at."""
+        """Return at most `size` of the bytes that have come so far, and ignore `at`."""
         del at
         readable, _, _ = select.select([self._descriptor], [], [], 0)
         return os.read(self._descriptor, size) if readable else b""
 
     def ends_before(self, at: int) -> bool:
-        """Return False always."""
+        """Return False, as standard input cannot be truncated."""
         del at
         return False
 
     def close(self) -> None:
-        """Do nothing: standard input belongs to the process."""
+        """Do nothing, as standard input belongs to the process."""

@@ -18,10 +18,10 @@ _LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines that a block holds.
+    """Holds the lines of a block of bytes.
 
-    `ends` (int64): for each the bytes from the block's start to behind its terminator. `bad`: the bytes of lines that
-    are not UTF-8, by index; their text is empty.
+    `ends` (int64) has for each line the number of bytes from the block's start to the end of its terminator. `bad` has
+    the bytes of lines that are not UTF-8, by index; the text of such a line is empty.
     """
 
     texts: pa.StringArray
@@ -46,7 +46,7 @@ def split_lines(block: bytes) -> Lines:
     """Return the lines of a block that ends with a terminator, at most 2 GiB."""
     returns = block.count(b"\r")
     if returns != block.count(b"\r\n"):
-        # A newline for each lone return: no position moves, and every return left stands before a newline.
+        # Each lone return becomes a newline. No position moves, and each return that is left is before a newline.
         block = _LONE_RETURN.sub(b"\n", block)
     pieces = pc.split_pattern(pa.array([block], pa.binary()), "\n").flatten()
     texts = pieces.slice(0, len(pieces) - 1)
@@ -58,7 +58,7 @@ def split_lines(block: bytes) -> Lines:
 
 
 def _decoded(lines: pa.BinaryArray) -> tuple[pa.StringArray, Mapping[int, bytes]]:
-    """Return lines as text, and those that are none; only where there are such is each line looked at."""
+    """Return the lines as text, and the bytes of lines that are no text. Only if some are bad, each is looked at."""
     try:
         return lines.cast(pa.string()), {}
     except pa.ArrowInvalid:

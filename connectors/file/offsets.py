@@ -1,4 +1,4 @@
-"""Make the source's partitions and offsets, and check which of them a person may set. Pure.
+"""Makes the source's partitions and offsets, and checks those that a person sets. Pure.
 
 Form and messages: org.apache.kafka.connect.file.FileStreamSourceConnector of Kafka 4.1. `position` counts bytes.
 """
@@ -23,7 +23,7 @@ def source_position(file: str, position: int) -> SourcePosition:
 
 
 def position_of(offset: Mapping[str, object] | None) -> int:
-    """Return the byte to read next; 0 without an offset. ConnectError for an offset that is no place in a file."""
+    """Return the byte to read next; 0 without an offset. Raise ConnectError if the offset is no place in a file."""
     position = None if offset is None else offset.get(POSITION)
     if position is None:
         return 0

@@ -1,4 +1,4 @@
-"""The file sink: appends lines in the order given. At least once; `flush` claims what the disk has confirmed."""
+"""Appends lines to a file in the order given, at least once. `flush` returns the offsets that are safe on disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STANDARD_OUTPUT: Final = 1
 
 
 class FileStreamSinkConnector:
-    """The connector that plans tasks which all append to the one file."""
+    """Gives tasks their settings. All tasks append to the same file."""
 
     def __init__(self, config: FileStreamSinkConfig) -> None:
         self._config = config
@@ -46,12 +46,12 @@ class FileStreamSinkConnector:
         return FileStreamSinkTask(FileStreamSinkConfig.parse(config))
 
     def trial_target(self, name: str) -> TrialFile:
-        """Return a file beside the one that is set."""
+        """Return a file for a trial, beside the one that is set."""
         return TrialFile(self._config.file, name)
 
 
 class FileStreamSinkTask:
-    """Writes each batch at once; holds back only what the file system refused. Owned by the task thread."""
+    """Writes each batch at once, and keeps only lines that the file system refused. Owned by the task thread."""
 
     def __init__(self, config: FileStreamSinkConfig) -> None:
         self._file = config.file or None
@@ -62,7 +62,7 @@ class FileStreamSinkTask:
         self._next_offsets: dict[TopicPartition, int] = {}
 
     def open(self, ctx: SinkContext) -> None:
-        """Open the file for appending, made when it does not exist. ConnectError names what is in the way."""
+        """Open the file for appending, and create it if it does not exist. Raise ConnectError if that fails."""
         del ctx
         if self._file is None:
             self._descriptor = STANDARD_OUTPUT
@@ -74,16 +74,16 @@ class FileStreamSinkTask:
         self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Do nothing: nothing is kept per partition before its first batch."""
+        """Do nothing, as nothing is kept of a partition before its first batch."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Append the batch. RetriableError while lines of an earlier batch are still refused."""
+        """Append the batch. Raise RetriableError while the file system still refuses lines of an earlier batch."""
         del deadline
         assert batch.consumed is not None
         if len(batch):
             self._write()
             self._unwritten = memoryview(lines_of(batch.values))
-            # The batch is taken from here on, half a line or not: the next put or flush tries again, and raises.
+            # The batch counts as taken from here on, even with half a line written: the next put or flush goes on.
             with contextlib.suppress(RetriableError):
                 self._write()
         self._next_offsets[batch.consumed.topic_partition] = batch.consumed.next_offset
@@ -97,7 +97,7 @@ class FileStreamSinkTask:
         return dict(self._next_offsets)
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Claim nothing more for them."""
+        """Forget these partitions, so that `flush` returns no offsets of them."""
         for partition in partitions:
             self._next_offsets.pop(partition, None)
 
@@ -159,7 +159,7 @@ def _unusable(path: Path, why: str) -> str:
 
 
 def _obstacle(path: Path) -> str | None:
-    """Return why lines cannot be appended here, and what to do; None: they can."""
+    """Return why lines cannot be appended to the file, and what to do; None if they can."""
     folder = path.parent
     if folder.is_dir() and os.statvfs(folder).f_flag & os.ST_RDONLY:
         return f"the file system of {folder} is read-only; mount it for writing, or name another file"

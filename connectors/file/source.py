@@ -1,4 +1,4 @@
-"""Read whole lines of one file as batches of strings, each with the byte behind its last line."""
+"""Reads whole lines of one file as batches of strings. The position of a batch is the byte behind its last line."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ log = logging.getLogger(__name__)
 
 READ_SIZE_BYTES: Final = 4 * 1024 * 1024
 LINE_MAX_BYTES: Final = 64 * 1024 * 1024
-"""A line without an end is no reason to fill the memory; brokers take messages of 1 MiB unless told otherwise."""
+"""A longer line is refused, as it would fill the memory. Brokers take messages of 1 MiB by default."""
 IDLE_S: Final = 0.05
 IDLE_MAX_S: Final = 1.0
 IDLE_GROWTH: Final = 1.2
-"""How often a file is looked at: the less, the longer it has been quiet; a worker may have hundreds of them."""
+"""The wait between two looks at a quiet file grows by this factor, as a worker may read hundreds of files."""
 
 
 class FileStreamSourceConnector:
@@ -40,7 +40,7 @@ class FileStreamSourceConnector:
         self._config = config
 
     def check(self, deadline: Deadline) -> None:
-        """Raise ConfigError if the file exists and is no regular file that this process can read."""
+        """Raise ConfigError if the file exists, but is no regular file or cannot be read by this process."""
         del deadline
         path = Path(self._config.file) if self._config.file else None
         if path is None or not path.exists():
@@ -51,7 +51,7 @@ class FileStreamSourceConnector:
             raise ConfigError(f"File {path} may not be read by this user.", key="file", fix="Grant the right to read.")
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return the settings of one task always: a file is read in order."""
+        """Return the settings of one task, as a file is read in order."""
         del max_tasks
         return [dict(self._config.originals)]
 
@@ -60,13 +60,13 @@ class FileStreamSourceConnector:
         return FileStreamSourceTask(FileStreamSourceConfig.parse(config))
 
     def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
-        """Refuse offsets that are no place in a file. ConnectError with Kafka Connect's text."""
+        """Refuse offsets that are no place in a file: raise ConnectError with Kafka Connect's text."""
         check_offsets(self._config.file, positions)
         return True
 
 
 class FileStreamSourceTask:
-    """Reads blocks, splits them, and hands the lines out `batch.size` at a time. Owned by the task thread."""
+    """Reads blocks, splits them into lines, and returns `batch.size` lines at a time. Owned by the task thread."""
 
     def __init__(self, config: FileStreamSourceConfig, source: Input | None = None) -> None:
         self._file = config.file or None
@@ -90,7 +90,7 @@ class FileStreamSourceTask:
             log.warning("No file is set: standard input is read, which is empty in a worker, and no offset is kept.")
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Return the next lines, at once when there are any; else what comes before the deadline."""
+        """Return the next lines at once if there are any, and else those that come before the deadline."""
         while self._lines is None and not self._split():
             if self._fill():
                 self._idle_s = IDLE_S
@@ -102,14 +102,14 @@ class FileStreamSourceTask:
         return self._next_batch()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Do nothing: the file is not pruned."""
+        """Do nothing, as lines stay in the file."""
 
     def close(self) -> None:
         """Close the file."""
         self._input.close()
 
     def _fill(self) -> bool:
-        """Read a block behind what is pending; False: there is nothing new."""
+        """Read a block behind the pending bytes. Return False if there is nothing new."""
         at = self._position + len(self._pending)
         data = self._input.read(at, READ_SIZE_BYTES)
         self._pending += data
@@ -122,7 +122,7 @@ class FileStreamSourceTask:
         return bool(data)
 
     def _split(self) -> bool:
-        """Split off the whole lines of what is pending; False: there are none."""
+        """Split the whole lines off the pending bytes. Return False if there are none."""
         size = complete_size(self._pending, self._scanned)
         if not size:
             self._scanned = len(self._pending)
@@ -158,7 +158,7 @@ class FileStreamSourceTask:
         )
 
     def _reject(self, lines: Lines, bad: Sequence[int], position: SourcePosition | None) -> None:
-        """Give up lines that are no text; their bytes are what is kept of them."""
+        """Report lines that are no text as bad records, with their bytes as values."""
         assert self._context is not None
         ends = lines.ends.take(pa.array(bad, pa.int64())).to_pylist()
         values = Column.from_rows([lines.bad[i] for i in bad], s.BYTES)

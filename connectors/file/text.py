@@ -1,4 +1,4 @@
-"""Make the sink's lines of columns, by Arrow's kernels where a type has one. Pure."""
+"""Makes the sink's lines from columns, by Arrow's kernels if the type has one. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _text(value: Any, schema: Schema | None) -> str:
 
 
 def _arrow_form(column: Column) -> pa.Array | None:
-    """Return the Arrow array if it says all there is to say; schemaless values show their type in Python form only."""
+    """Return the Arrow array if it suffices to write the values; None if their types show only in Python's form."""
     if not column.is_arrow:
         return None
     array = column.arrow()

@@ -1,4 +1,4 @@
-"""Make a file of a trial's own, beside the one that the sink is set to."""
+"""Makes a file for a trial, beside the one that the sink is set to."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from connect.lib.deadline import Deadline
 
 
 class TrialFile:
-    """The file that is named `<file>.<name>`. Rows are its lines, so a value with a line break is several."""
+    """Reads and removes the file `<file>.<name>`. Rows are its lines, so a value with a line break is several rows."""
 
     is_once = False
     merges = False
 
     def __init__(self, file: str | None, name: str) -> None:
-        """Name the file. ConfigError: the sink writes to standard output, where nothing can be read back."""
+        """Name the file. Raise ConfigError if the sink writes to standard output, which cannot be read back."""
         if not file:
             raise ConfigError("Standard output cannot be read back.", key="file", fix="Name a file.")
         self._path = Path(f"{file}.{name}")
@@ -27,10 +27,10 @@ class TrialFile:
         return {"file": str(self._path)}
 
     def make(self, deadline: Deadline) -> None:
-        """Do nothing: the sink makes the file."""
+        """Do nothing, as the sink makes the file."""
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Yield the lines of the file; none where the sink has written none."""
+        """Yield the lines of the file; none if the sink has not made it."""
         del deadline
         if self._path.exists():
             with self._path.open("rb") as lines:
