@@ -1,1 +1,1 @@
-"""Sinks that write to what speaks HTTP: any API, Elasticsearch, OpenSearch."""
+"""Holds sinks that write by HTTP: to any API, Elasticsearch and OpenSearch."""

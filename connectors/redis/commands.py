@@ -1,4 +1,4 @@
-"""Make Redis commands of records. Pure."""
+"""Makes Redis commands from records. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FORMS = JsonForms(numeric_decimals=True)
 
 
 def commands_of(target: Target, batch: Batch) -> tuple[list[tuple[int, Command]], dict[int, Exception]]:
-    """Return a command for each row that has one, with the row's index, and the rows that cannot, with the reason."""
+    """Return the commands of the rows, each with the row's index, and the errors of rows that no command can write."""
     made: list[tuple[int, Command]] = []
     bad: dict[int, Exception] = {}
     keyspace = target.keyspace.replace("${topic}", batch.topic)
@@ -33,7 +33,7 @@ def commands_of(target: Target, batch: Batch) -> tuple[list[tuple[int, Command]]
 
 
 def _command(target: Target, keyspace: str, record: Record) -> Command | None:
-    """Return the command of a record; None: it has no value, and nothing to delete."""
+    """Return the command of a record; None if it has no value, and there is nothing to delete."""
     value = record.value
     if target.command in OF_COLLECTIONS:
         if value is None:
@@ -79,7 +79,7 @@ def _pairs(record: Record) -> Sequence[bytes]:
 
 
 def _bytes(value: Any, schema: Schema | None) -> bytes:
-    """Return bytes and texts as they are, numbers as Java prints them, and all else as JSON."""
+    """Return a value as bytes: bytes and texts as they are, numbers as Java prints them, and all else as JSON."""
     match value:
         case bytes():
             return value

@@ -17,14 +17,14 @@ from connect.api.url import Url, UrlText
 PORT: Final = 6379
 COMMANDS: Final = ("SET", "HSET", "JSONSET", "XADD", "LPUSH", "RPUSH", "SADD")
 OF_COLLECTIONS: Final = frozenset({"XADD", "LPUSH", "RPUSH", "SADD"})
-"""These add to one key for all records of a topic; the others have a key for each record."""
+"""With these commands all records of a topic are added to one key; the others write a key for each record."""
 CONNECTION: Final = "Connection"
 WRITES: Final = "Writes"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Tells where records go. keyspace: may have `${topic}` in it. login: user and password; none where it is empty."""
+    """Tells the server and the command. `keyspace` may have `${topic}` in it. `login`, if any, is user and password."""
 
     host: str
     port: int
@@ -74,14 +74,14 @@ class RedisSinkConfig(ConnectorConfig):
     )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield what cannot work."""
+        """Yield a problem for each setting that cannot work."""
         if self.uri and (urlsplit(self.uri).scheme not in {"redis", "rediss"} or not urlsplit(self.uri).hostname):
             yield ConfigProblem("redis.uri", "Invalid value for configuration redis.uri: write redis://host:6379/0.")
         if self.cluster:
             yield ConfigProblem("redis.cluster.enabled", "One server is written to here, and no cluster.")
 
     def target(self) -> Target:
-        """Return what the settings come to. ConfigError: a file is none that the worker allows."""
+        """Return the target that the settings describe. Raise ConfigError if the worker does not allow a file."""
         parts = urlsplit(self.uri)
         database = parts.path.strip("/")
         return Target(
@@ -124,12 +124,12 @@ class HostsRedisSinkConfig(ConnectorConfig):
     )
 
     def problems(self) -> Iterator[ConfigProblem]:
-        """Yield a problem where there is no host."""
+        """Yield a problem if there is no host."""
         if not self.hosts or not _host_and_port(self.hosts[0])[0]:
             yield ConfigProblem("redis.hosts", "Invalid value for configuration redis.hosts: write host:port.")
 
     def target(self) -> Target:
-        """Return what the settings come to. ConfigError: a file is none that the worker allows."""
+        """Return the target that the settings describe. Raise ConfigError if the worker does not allow a file."""
         host, port = _host_and_port(self.hosts[0])
         return Target(
             host=host,

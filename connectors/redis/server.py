@@ -1,7 +1,7 @@
-"""Speaks to Redis by the library of its makers, and believes of its answers what commands of a sink can be answered.
+"""Sends commands to Redis by the library of its makers, and accepts only answers that such commands can have.
 
-RESP2 is spoken: by RESP3 a server may push at any time, and by such a message tell the library to go on, with the
-login, at another host.
+It uses RESP2. With RESP3 a server may send messages at any time, and one of these can make the library go on at another
+host, with the login.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 _CONNECT_S: Final = 10.0
 _ANSWER_BYTES: Final = 16 << 20
-"""Answers to a request of a sink are a few bytes for each of its commands, or a line of an error."""
+"""An answer may have so many bytes. That of a sink's request has a few for each command, or the line of an error."""
 _SHOWN_CHARS: Final = 300
 _FOR_NOW: Final = ("BUSY ", "MISCONF ", "NOREPLICAS ")
-"""Begin errors that the library has no class for, and that say nothing against a command."""
+"""Errors that begin with these pass by themselves; the library has no class for them."""
 _OK: Final = re.compile(rb"OK|PONG")
 _STREAM_ID: Final = re.compile(rb"\d+-\d+")
 
@@ -38,10 +38,10 @@ class RedisServer:
         self._client = _client(target)
 
     def send(self, commands: Sequence[Command]) -> list[ConnectError | None]:
-        """Send commands, and return for each why it was refused; None: it was not.
+        """Send commands. Return for each the error for which it was refused, or None if it was carried out.
 
-        RetriableError: the server is away, still starts, is out of memory or takes no writes. ConfigError: it refuses
-        the user. ConnectError: what answers is no Redis.
+        Raise RetriableError if the server is away, still starts, is out of memory or takes no writes, ConfigError if it
+        refuses the user, and ConnectError if no Redis answers.
         """
         from redis import exceptions as e
 
@@ -65,7 +65,7 @@ class RedisServer:
         self._client.close()
 
     def _answers(self, commands: Sequence[Command]) -> list[Any]:
-        """Return what the server says to each command; errors are values."""
+        """Return the server's answer to each command; an error is returned as an answer."""
         from redis import exceptions as e
 
         pipeline = self._client.pipeline(transaction=False)
@@ -115,12 +115,12 @@ def _client(target: Target) -> redis.Redis:
         **tls,
     )
     client = redis.Redis.from_pool(pool)
-    client.response_callbacks.clear()  # they make True of answers that are none
+    client.response_callbacks.clear()  # these would turn wrong answers into True
     return client
 
 
 def _bounded(kind: type[Connection], whole_s: float) -> type[Connection]:
-    """Return connections whose answers to one request end within these seconds."""
+    """Return a class of connections that read the answers to one request for at most `whole_s` seconds."""
 
     class Bounded(kind):  # type: ignore[valid-type, misc]  # mypy takes no base class from a variable
         def _connect(self) -> Any:
@@ -130,7 +130,7 @@ def _bounded(kind: type[Connection], whole_s: float) -> type[Connection]:
 
 
 class _BoundedSocket:
-    """A socket that reads no more, and no longer, than answers to what was sent last may take."""
+    """Limits the bytes and the time that a socket reads for the answers to the last request."""
 
     def __init__(self, connected: socket.socket, whole_s: float) -> None:
         self._socket = connected
@@ -157,7 +157,7 @@ class _BoundedSocket:
 
 
 def _is_done(answer: object) -> bool:
-    """Tell if a command of a sink was carried out: Redis says OK, how much there is now, or the id of an entry."""
+    """Return True if a command was carried out: Redis answers OK, a number of elements, or the id of an entry."""
     match answer:
         case bool():
             return False

@@ -1,7 +1,7 @@
-"""Write each record by one command: at least once.
+"""Sends one command for each record, at least once.
 
-SET, HSET and JSONSET leave each key's last value, however often they are sent; what adds to streams, lists and sets may
-add a record twice after a crash, to sets without a trace.
+SET, HSET and JSONSET keep each key's last value, however often they are sent. The commands that add to streams and
+lists may add a record twice after a crash; in a set the second one leaves no trace.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RedisKeys = RedisSinkConfig | HostsRedisSinkConfig
 
 
 class RedisSinkConnector:
-    """The connector that plans the tasks of one sink. It connects only in `check`."""
+    """Gives the tasks of one sink their settings. It connects only in `check`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, RedisKeys)
@@ -32,7 +32,7 @@ class RedisSinkConnector:
         self._config.target()
 
     def check(self, deadline: Deadline) -> None:
-        """Ask the server if it is there. ConfigError: it is not, or refuses the user."""
+        """Ask the server if it is there. Raise ConfigError if it is not, or if it refuses the user."""
         del deadline
         target = self._config.target()
         server = RedisServer(target)
@@ -44,7 +44,7 @@ class RedisSinkConnector:
             server.close()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return the same settings for all tasks, as Kafka shares out the partitions."""
+        """Return the same settings for all tasks, as Kafka assigns the partitions."""
         return [dict(self._config.originals)] * max_tasks
 
     def task(self, config: Mapping[str, str]) -> SinkTask:
@@ -64,7 +64,7 @@ class RedisSinkTask(WriteThroughTask):
         """Do nothing: the task connects with the first rows."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Write the rows. RetriableError: the server is away; the same batch comes again as a whole."""
+        """Write the rows. Raise RetriableError if the server is away; then the whole batch comes again."""
         commands, bad = commands_of(self._target, batch) if len(batch) else ([], {})
         for start in range(0, len(commands), _COMMANDS_OF_A_REQUEST):
             part = commands[start : start + _COMMANDS_OF_A_REQUEST]

@@ -1,4 +1,4 @@
-"""Ask a server, or the first of several that answers. It tries each once; whoever calls decides what is tried again."""
+"""Sends a request to the first of several servers that answers. It tries each once; the caller may try again."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from connect.lib.secrets import masked_setting
 
 ANSWER_BYTES: Final = 64 << 20
 TOO_BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Holds the statuses that say nothing against a request: the same one may be taken later."""
+"""With these HTTP statuses a server may accept the same request later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Tells whom to ask and how. urls: without a slash at the end. headers: of every request; may hold secrets."""
+    """Tells which servers are asked and how. `urls` have no slash at the end. `headers` may hold secrets."""
 
     urls: Sequence[str]
     timeout_s: float
@@ -41,7 +41,7 @@ def basic_authorization(user: str, password: SecretStr | None) -> str:
 
 
 def proxy_url(host: str, port: int, user: str = "", password: SecretStr | None = None) -> str | None:
-    """Return the address of a proxy; None where no host is given."""
+    """Return the address of a proxy with its login; None if no host is given."""
     if not host:
         return None
     secret = quote(password.get_secret_value(), safe="") if password is not None else ""
@@ -73,7 +73,7 @@ class Caller:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Return an answer, whatever its status. RetriableError: nobody answers, or no time is left."""
+        """Send a request, and return the answer with any status. Raise RetriableError if nobody answers in time."""
         reasons = []
         for _ in self._peer.urls:
             if deadline.expired:

@@ -37,7 +37,7 @@ def _ssl_file(name: str, doc: str) -> str | None:
 
 
 class SearchSinkConfig(ConnectorConfig):
-    """The settings that both have."""
+    """Declares the settings that the sinks for Elasticsearch and for OpenSearch share."""
 
     connection_url: Annotated[Urls, non_empty] = key(
         "connection.url", importance="high", group=CONNECTOR,
@@ -172,7 +172,7 @@ class SearchSinkConfig(ConnectorConfig):
     )  # fmt: skip
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield what cannot work."""
+        """Yield a problem for each setting that cannot work."""
         if self.on_null.lower() == "delete" and self.key_ignore:
             yield ConfigProblem(
                 "behavior.on.null.values", "delete needs key.ignore=false: a document is deleted by its key."
@@ -192,19 +192,19 @@ class SearchSinkConfig(ConnectorConfig):
 
     @property
     def is_stream(self) -> bool:
-        """Return True where documents go to data streams."""
+        """Return True if documents go to data streams."""
         return self.stream_type.lower() != "none"
 
     def ignores_key(self, topic: str) -> bool:
-        """Tell if a topic's keys are no ids."""
+        """Return True if the keys of a topic are not the ids of documents."""
         return self.key_ignore or topic in self.topic_key_ignore
 
     def ignores_schema(self, topic: str) -> bool:
-        """Tell if a topic's schema makes no mapping."""
+        """Return True if no mapping is made from the schema of a topic."""
         return self.schema_ignore or topic in self.topic_schema_ignore
 
     def peer(self) -> Peer:
-        """Return whom to ask. ConfigError: a TLS file cannot be used."""
+        """Return the servers and how they are asked. Raise ConfigError if a TLS file cannot be used."""
         given: Mapping[str, str] = self.with_prefix(_SSL) if self.security == "SSL" else {}
         login = {"Authorization": basic_authorization(self.connection_username, self.connection_password)}
         return Peer(
@@ -219,7 +219,7 @@ class SearchSinkConfig(ConnectorConfig):
 
 
 class OpenSearchSinkConfig(SearchSinkConfig):
-    """The settings as Aiven's connectors have them: a tombstone is left out unless they say more."""
+    """Declares the settings as Aiven's connectors have them: by default a tombstone is ignored."""
 
     on_null: Annotated[String, one_of("ignore", "delete", "fail", ignore_case=True)] = key(
         "behavior.on.null.values", "ignore", group=CONVERSION, importance="low",

@@ -1,4 +1,4 @@
-"""Make bulk actions of records: id, version and source of a document, as Confluent's sink makes them. Pure."""
+"""Makes bulk actions from records: id, version and source of a document, as Confluent's sink makes them. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _TIMESTAMP: Final = "@timestamp"
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Holds what a bulk request says of one record. row: its index in the batch. lines: with a line end each.
+    """Holds the part of a bulk request that writes one record.
 
-    kind: index, create, update or delete. document_id: as the server will tell it.
+    `row` is the record's index in the batch. `lines` are the lines of the request, each with a line end. `kind` is
+    index, create, update or delete. `document_id` is the id in the form in which the server returns it.
     """
 
     row: int
@@ -40,13 +41,13 @@ class Documents:
         self._forms = JsonForms(numeric_decimals=True, named_pairs=True, compact_maps=config.compact_map_entries)
 
     def index_of(self, topic: str) -> str:
-        """Return the index, alias or data stream of a topic. SchemaError: its name can be none."""
+        """Return the index, alias or data stream of a topic. Raise SchemaError if the topic's name can be none."""
         if topic not in self._names:
             self._names[topic] = self._resources.get(topic) or self._made_name(topic)
         return self._names[topic]
 
     def actions(self, batch: Batch) -> tuple[list[Action], dict[int, Exception]]:
-        """Return the actions of a batch in order, and the records that can have none, with the reason."""
+        """Return the actions of a batch in order, and the errors of records that no action can write, by their rows."""
         assert batch.consumed is not None
         texts, bad = self._texts(batch.values)
         offsets = batch.consumed.offsets.to_pylist()
@@ -85,7 +86,7 @@ class Documents:
         return name
 
     def _texts(self, values: Column) -> tuple[Sequence[bytes | None], dict[int, Exception]]:
-        """Return the values as JSON; where one has no such form each is looked at alone."""
+        """Return the values as JSON, and the errors of those that have no such form, by their rows."""
         try:
             return json_texts(values, self._forms).to_pylist(), {}
         except SchemaError:
@@ -100,7 +101,7 @@ class Documents:
             return texts, bad
 
     def _deletes(self, key: Any) -> bool:
-        """Tell if a record without a value deletes a document; SchemaError: it is a bad one."""
+        """Return True if a record without a value deletes a document. Raise SchemaError if it is a bad record."""
         if self._config.on_null.lower() == "fail":
             raise SchemaError(
                 "The record has no value.", key="behavior.on.null.values", fix="Set it to delete or ignore."
@@ -160,7 +161,7 @@ class Documents:
         stamp = next(found, time_ms)
         if _TIMESTAMP in document:
             return orjson.dumps({**document, _TIMESTAMP: stamp})
-        # The text stays as it is: numbers with more digits than Python's float has keep them.
+        # The text is not parsed, so that numbers keep more digits than Python's float has.
         return b'{"%b":%b%b%b' % (
             _TIMESTAMP.encode(),
             orjson.dumps(stamp),

@@ -1,4 +1,4 @@
-"""Make the mapping of an index of the schema of a topic's values, with Confluent's types. Pure."""
+"""Makes the mapping of an index from the schema of a topic's values, with Confluent's types. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOGICAL: Final = MappingProxyType({s.DATE: "date", s.TIME: "date", s.TIMESTAMP:
 
 
 def mapping_of(schema: s.Schema, *, compact_maps: bool) -> dict[str, Any] | None:
-    """Return the mapping of a struct's fields; None: the value is no struct, so that there is nothing to map."""
+    """Return the mapping of a struct's fields; None if the value is no struct."""
     return _mapped(schema, compact_maps=compact_maps) if schema.type is s.Type.STRUCT else None
 
 

@@ -1,4 +1,4 @@
-"""Speak to Elasticsearch or OpenSearch: the bulk API, indices, and what refusals mean.
+"""Sends requests to Elasticsearch or OpenSearch: the bulk API and indices. It knows what refusals mean.
 
 No client library is used: Elasticsearch's refuses OpenSearch and servers of another major version, and OpenSearch's the
 newer Elasticsearch, while these few requests are the same to all of them from version 7 on.
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Refusal(NamedTuple):
-    """Tells why the server took no document of a row. is_for_now: it may take the same one later."""
+    """Tells why the server refused the document of a row. With `is_for_now` it may take the same one later."""
 
     row: int
     reason: str
@@ -68,7 +68,7 @@ _MAPPINGS: Final = TypeAdapter(dict[str, dict[str, Any]])
 class SearchServer:
     """Sends requests by a caller. Owned by the task thread.
 
-    Errors of all calls: RetriableError: the server is away or too busy. ConnectError: it refuses for good.
+    All calls raise RetriableError if the server is away or too busy, and ConnectError if it refuses for good.
     """
 
     def __init__(self, caller: Caller) -> None:
@@ -79,7 +79,7 @@ class SearchServer:
         return self._ask(_HELLO, "GET", "/", deadline).version.number
 
     def bulk(self, actions: Sequence[Action], deadline: Deadline) -> list[Refusal]:
-        """Carry actions out, and return those that were refused. Actions that were carried out before do nothing."""
+        """Carry actions out, and return the refusals. An action that was carried out before does nothing again."""
         answer = self._caller.ask(
             "POST", "/_bulk", deadline, body=b"".join(action.lines for action in actions), headers=_LINES
         )
@@ -101,7 +101,7 @@ class SearchServer:
         return [_refusal(action, item) for action, kind, item in told if not _is_done(kind, item)]
 
     def require_index(self, name: str, mapping: Mapping[str, Any] | None, deadline: Deadline) -> None:
-        """Make an index if there is none; one without any fields gets the mapping."""
+        """Create an index with the mapping if there is none. An index without any fields gets the mapping, too."""
         path = f"/{quote(name, safe='')}"
         answer = self._caller.ask("GET", f"{path}/_mapping", deadline)
         if answer.status == 404:
@@ -114,7 +114,7 @@ class SearchServer:
             )
 
     def require_stream(self, name: str, deadline: Deadline) -> None:
-        """Make a data stream if there is none. The server has to have an index template for it."""
+        """Create a data stream if there is none. The server needs an index template for it."""
         path = f"/_data_stream/{quote(name, safe='')}"
         if self._caller.ask("GET", path, deadline).status == 404:
             self._make(path, None, deadline)
@@ -137,7 +137,7 @@ class SearchServer:
             raise self._no_search_server(answer, wrong["msg"]) from None
 
     def _expect(self, answer: Answer) -> None:
-        """Raise the error of an answer that is none of success."""
+        """Raise the error that an answer stands for, unless it is a success."""
         if answer.status < 300:
             return
         text = answer.data[:_SHOWN_CHARS].decode(errors="replace")
@@ -161,7 +161,7 @@ class SearchServer:
 
 
 def _is_done(kind: str, item: _Item) -> bool:
-    """Tell if there is nothing left to do: it is done, a later record was there, or what is deleted was not there."""
+    """Return True if nothing is left to do: it was done, a later record is there, or nothing was there to delete."""
     gone = kind == "delete" and item.status == 404 and item.error is None
     return item.status < 300 or gone or (item.status == _CONFLICT and kind != "update")
 

@@ -1,7 +1,7 @@
-"""Write records as documents, each of them once.
+"""Puts records into an index as documents, each of them once.
 
-Documents have ids that follow from their records and, where those are keys, the records' offsets as versions: written
-again after a crash they are there once, and a late write of an older record changes nothing.
+The id of a document follows from its record. If the ids are keys, the records' offsets are the versions. So a document
+that is written again after a crash is there once, and a late write of an older record changes nothing.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _TYPED: Final = ("5.", "6.")
 
 
 class SearchSinkConnector:
-    """The connector that plans the tasks of one sink. It connects only in `check`."""
+    """Gives the tasks of one sink their settings. It connects only in `check`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, SearchSinkConfig)
         self._config = config
 
     def check(self, deadline: Deadline) -> None:
-        """Ask the server who it is. ConfigError: it is none, too old, or refuses the user."""
+        """Ask the server for its version. Raise ConfigError if it is no such server, too old, or refuses the user."""
         caller = Caller(self._config.peer())
         try:
             version = SearchServer(caller).version(deadline)
@@ -40,7 +40,7 @@ class SearchSinkConnector:
             raise ConfigError(error.message, key="connection.url", fix="Check the address, and that it runs.") from None
         finally:
             caller.close()
-        # OpenSearch counts from 1, and speaks as Elasticsearch 7 does.
+        # OpenSearch's versions begin at 1, and its API is that of Elasticsearch 7.
         if version.startswith(_TYPED):
             raise ConfigError(
                 f"The server is Elasticsearch {version}, whose indices have types; version 7 or later is needed.",
@@ -48,7 +48,7 @@ class SearchSinkConnector:
             )
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return the same settings for all tasks, as Kafka shares out the partitions."""
+        """Return the same settings for all tasks, as Kafka assigns the partitions."""
         return [dict(self._config.originals)] * max_tasks
 
     def task(self, config: Mapping[str, str]) -> SearchSinkTask:
@@ -69,12 +69,12 @@ class SearchSinkTask(WriteThroughTask):
         self._left_out = 0
 
     def open(self, ctx: SinkContext) -> None:
-        """Read the TLS files; the task connects with the first rows. ConfigError: a file cannot be used."""
+        """Read the TLS files; the task connects with the first rows. Raise ConfigError if a file cannot be used."""
         self._ctx = ctx
         self._caller = Caller(self._config.peer())
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Write the rows. RetriableError: the server is away or too busy; the same batch once more changes nothing."""
+        """Write the rows. Raise RetriableError if the server is away or busy; a batch may be written again."""
         self._done(batch, self._written(batch, deadline) if len(batch) else {})
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class SearchSinkTask(WriteThroughTask):
             self._caller.close()
 
     def _written(self, batch: Batch, deadline: Deadline) -> dict[int, Exception]:
-        """Write the rows, and return those that cannot be: no record of them, or refused by the server."""
+        """Write the rows. Return the errors of those that cannot be documents, or that the server refused."""
         assert self._caller is not None
         server = SearchServer(self._caller)
         self._require_target(server, batch, deadline)
@@ -106,7 +106,7 @@ class SearchSinkTask(WriteThroughTask):
         return bad | errors
 
     def _parts(self, actions: Sequence[Action]) -> Iterator[Sequence[Action]]:
-        """Yield the actions of one request after the other."""
+        """Yield the actions for each request, as batch.size and bulk.size.bytes allow."""
         start, size = 0, 0
         for i, action in enumerate(actions):
             if i > start and (
