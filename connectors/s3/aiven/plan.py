@@ -1,4 +1,4 @@
-"""What a task of Aiven's sink works by: its names and forms are Aiven's, all else is as this sink has it."""
+"""Holds the plan of Aiven's sink: object names and record forms are Aiven's, and all else is as in the S3 sink."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from connectors.s3.sink.build import ConfluentPlan, WritesAvro, extractor_of, fo
 
 
 class AivenPlan:
-    """Files end when offsets are committed, or have file.max.records."""
+    """Ends files when offsets are committed, or when they have file.max.records rows."""
 
     def __init__(self, config: AivenFileConfig) -> None:
         self._config = config
@@ -32,7 +32,7 @@ class AivenPlan:
 
     @property
     def probe_prefix(self) -> str:
-        """Return nothing, as names have no common folder that is surely there."""
+        """Return an empty prefix, as the names of objects need not have a common folder."""
         return ""
 
     @property

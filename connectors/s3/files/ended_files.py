@@ -1,4 +1,4 @@
-"""Files that have ended and wait to become objects. No I/O, no clock."""
+"""Holds files that have ended and wait to become objects. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EndedFile:
         return Extent(self.partition, first, last, self.end_offset, len(self.offsets), start_ms, self.topic_id)
 
     def rows_before(self, offset: int) -> int:
-        """Return how many rows have lower offsets."""
+        """Return how many rows of the file have offsets below this one."""
         return bisect_left(self.offsets, offset)
 
     def behind(self, offset: int) -> EndedFile | None:

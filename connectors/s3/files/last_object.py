@@ -1,4 +1,4 @@
-"""How far the objects of a path reach, asked of the bucket before the first row of the path is taken.
+"""Asks the bucket how far the objects of a path reach, before the first row of the path is taken.
 
 So rows that are read again are not written again, wherever reading began: at a commit in the midst of objects, at a
 head that retention or compaction moved, or after offsets were reset.

@@ -1,4 +1,4 @@
-"""The open files of one topic partition: what is counted of each, and which have ended. No rows, no I/O, no clock."""
+"""Keeps the open files of one topic partition: the counts of each, and which have ended. No rows, no I/O, no clock."""
 
 from __future__ import annotations
 

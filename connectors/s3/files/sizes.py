@@ -1,4 +1,4 @@
-"""Uncompressed bytes per row, the same however the rows were cut into batches: a null counts nothing. Pure."""
+"""Computes the uncompressed bytes of each row, whatever batches the rows come in. A null counts nothing. Pure."""
 
 from __future__ import annotations
 

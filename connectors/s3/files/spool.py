@@ -63,7 +63,7 @@ class SpooledRows(NamedTuple):
         )
 
     def picked(self, places: Any) -> SpooledRows:
-        """Copies of the rows at these places."""
+        """Return copies of the rows at these places."""
         import pyarrow as pa
 
         return SpooledRows(self.rows.take(pa.array(places)), self.offsets[places], self.timestamps_ms[places])
@@ -169,7 +169,7 @@ class Spool:
 
     @property
     def is_due(self) -> bool:
-        """So much waits that it is worth while to sort it."""
+        """Return True if so many rows wait that it is worth while to sort them by file."""
         return self._staged_bytes >= _SORT_BYTES or self._staged_rows >= _SORT_ROWS_PER_FILE * len(self._files)
 
     def holds(self, prepared: Prepared) -> bool:

@@ -1,4 +1,4 @@
-"""Ended files on their way to become objects, over as many calls as they need. Owned by the task thread."""
+"""Creates the objects of ended files, over as many calls as that takes. Owned by the task thread."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Uploads:
 
     @property
     def under_way(self) -> int:
-        """Objects that were begun, of which nothing is known yet."""
+        """Return how many objects were begun whose outcome is not known yet."""
         return len(self._under_way)
 
     def advance(self, files: Mapping[TopicPartition, PartitionFiles], deadline: Deadline) -> RetriableError | None:
@@ -87,7 +87,7 @@ class Uploads:
         raise worst
 
     def give_up(self, partitions: Collection[TopicPartition]) -> None:
-        """End what is under way for these."""
+        """End the uploads that are under way for these partitions."""
         gone = [at for at in self._under_way if at[0] in partitions]
         self._bucket.give_up([self._under_way.pop(at).started for at in gone])
 
