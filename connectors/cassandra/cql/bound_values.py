@@ -1,7 +1,7 @@
-"""Values of rows -> what the driver binds to a column. Pure.
+"""Converts values of rows into those that the driver binds to a column. Pure.
 
-The forms are those that the source gives (see `schemas`), and those of other sources for the same: numbers of Connect's
-and Debezium's types of times, Decimals, texts.
+A value may have the form that the Cassandra source gives it (see `schemas`). It may also have a form that other sources
+use: a number of one of Connect's or Debezium's time types, a Decimal, or a text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from connectors.cassandra.cql.cql_types import CqlType
 Bind = Callable[[Any], Any]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NS_PER_DAY: Final = 86_400_000_000_000
-# Nanoseconds of one of each type's units.
+# Nanoseconds in one unit of each type.
 _UNITS: Final = {
     "io.debezium.time.Timestamp": 1_000_000, "io.debezium.time.MicroTimestamp": 1000,
     "io.debezium.time.NanoTimestamp": 1, "io.debezium.time.Time": 1_000_000, "io.debezium.time.MicroTime": 1000,
@@ -32,9 +32,11 @@ _INTEGERS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "coun
 
 
 def bind_of(cql: CqlType, field: str, logical: str | None = None) -> Bind:
-    """Return what makes a column's values of a row's. `logical`: the name of the row's own schema.
+    """Return the function that converts a row's values into those to bind to a column of this type.
 
-    What it returns raises SchemaError, naming the field, for a value that has no lossless form.
+    `field` names the column in errors. `logical` is the name of the schema that the row's field has, such as
+    io.debezium.time.Timestamp. The function returns None for None, and raises SchemaError for a value that has no
+    lossless form.
     """
     bind = _bind(cql, logical)
 

@@ -1,4 +1,4 @@
-"""The settings by which a cluster is reached. No driver, no I/O."""
+"""Declares the settings by which a cluster is reached. It imports no driver and does no I/O."""
 
 from __future__ import annotations
 

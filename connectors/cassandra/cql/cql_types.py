@@ -1,4 +1,4 @@
-"""CQL's types, read from the text that `system_schema` holds of them. Pure.
+"""Parses CQL's types from the texts in which `system_schema` stores them. Pure.
 
 Source: the serialisations of org.apache.cassandra.db.marshal, Cassandra 5.0.
 """
@@ -16,7 +16,10 @@ FIXED_SIZES: Final[Mapping[str, int]] = {
     "boolean": 1, "int": 4, "float": 4, "bigint": 8, "double": 8, "timestamp": 8, "uuid": 16, "timeuuid": 16,
     "empty": 0,
 }  # fmt: skip
-"""Bytes of a value whose length is not written before it. tinyint, smallint, date, time and counter have one."""
+"""Maps each type whose values have one fixed size to this size in bytes; no length is written before such a value.
+
+Values of tinyint, smallint, date, time and counter do have their length written before them.
+"""
 _SIMPLE: Final = frozenset(FIXED_SIZES) | {
     "ascii", "blob", "counter", "date", "decimal", "duration", "inet", "smallint", "text", "time", "tinyint", "varchar",
     "varint",
@@ -31,8 +34,9 @@ class CqlType:
 
     `name` is CQL's word, `udt` for a user-defined type, `custom` for a Java class without a CQL name.
 
-    `parameters`: of a list or set the element, of a map key and value, of a tuple or user-defined type its fields, of a
-    vector the element. `fields`: names of a user-defined type's fields. `title`: its name, or the Java class.
+    `parameters` holds the element type of a list, set or vector, the key and value types of a map, and the field types
+    of a tuple or user-defined type. `fields` holds the names of a user-defined type's fields. `title` is the name of a
+    user-defined type, or the Java class. `dimension` is the number of a vector's elements.
     """
 
     name: str
@@ -44,12 +48,12 @@ class CqlType:
 
     @property
     def is_multicell(self) -> bool:
-        """Return True if each of its elements is a cell of its own, with its own writetime."""
+        """Return True if each element or field is stored as a separate cell with its own writetime."""
         return not self.frozen and self.name in {"list", "set", "map", "udt"}
 
     @property
     def fixed_size(self) -> int | None:
-        """Return the size in bytes of every value; None where each value tells its length."""
+        """Return the size in bytes that every value has; None if each value has its length written before it."""
         if self.name == "vector":
             size = self.parameters[0].fixed_size
             return None if size is None else size * self.dimension
@@ -57,7 +61,7 @@ class CqlType:
 
 
 UserTypes = Mapping[str, CqlType]
-"""This mapping holds the user-defined types of a keyspace by name."""
+"""Maps the names of a keyspace's user-defined types to the types."""
 
 
 def parse_type(text: str, user_types: UserTypes) -> CqlType:
@@ -73,16 +77,15 @@ def parse_type(text: str, user_types: UserTypes) -> CqlType:
 
 
 def user_types_of(keyspace: str, definitions: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]) -> UserTypes:
-    """Return the types of a keyspace by name, from the names and type texts of their fields, whichever holds which
-    others.
+    """Return the user-defined types of a keyspace by name; a type may hold others that are defined before or after it.
 
-    SchemaError: a field is of a type that is not known.
+    `definitions` gives the field names and the type texts of each type. SchemaError: a field's type is not known.
     """
     made: dict[str, CqlType] = {}
 
     def add(name: str) -> None:
         fields, texts = definitions[name]
-        # Types cannot hold themselves, so this ends.
+        # No type can hold itself, so this recursion ends.
         for other in definitions:
             if other not in made and any(other in _TOKEN.findall(text.replace('"', " ")) for text in texts):
                 add(other)

@@ -1,4 +1,4 @@
-"""Reads big-endian numbers and lengths from bytes, one behind the other.
+"""Reads big-endian numbers and byte strings one after the other.
 
 Variable-length integers are those of org.apache.cassandra.utils.vint.VIntCoding: the leading one bits of the first byte
 count the bytes that follow.
@@ -14,7 +14,7 @@ class TruncatedError(ConnectError):
 
 
 class Cursor:
-    """Reads values from bytes, one after the other. `at` is the next byte to read."""
+    """Reads values from bytes, one after the other. `at` is the index of the next byte to read."""
 
     __slots__ = ("at", "data")
 
@@ -63,6 +63,6 @@ class Cursor:
 
 
 def signed(value: int, bits: int) -> int:
-    """Return the low `bits` of a value as two's complement: deltas wrap around as Java's integers do."""
+    """Return the low `bits` bits of a value as a signed number, as sums of deltas wrap around like Java's integers."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value

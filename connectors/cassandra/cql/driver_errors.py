@@ -32,7 +32,7 @@ _TOO_MANY_TOMBSTONES: Final = 1
 
 
 def grant_of(message: str) -> str:
-    """Return the GRANT that would allow what the server refused, from its message; empty where that names no right.
+    """Return the GRANT that allows what the server refused with this message; empty if the message names no right.
 
     Pure.
     """
@@ -53,7 +53,7 @@ def _login_refused(doing: str) -> ConfigError:
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Raise the driver's errors as ours. `doing` names the step and what it is about."""
+    """Translate errors that the driver raises inside of the block. `doing` says in the messages what was attempted."""
     try:
         yield
     except NoHostAvailable as error:

@@ -1,4 +1,4 @@
-"""Errors of reads that a caller does something about."""
+"""Defines the errors of reads that callers handle."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from connect.api.errors import ConnectError, RetriableError
 
 
 class TableGoneError(ConnectError):
-    """The server refuses a statement about a table, which is gone or has changed."""
+    """Says that the server refused a statement because its table is gone or has changed."""
 
 
 class TombstonesError(RetriableError):
-    """The replicas gave up a read, as they met more deleted rows than they may on one page."""
+    """Says that the replicas gave up a read because one page met more deleted rows than they allow."""
 
 
 class MissingRightError(ConnectError):
-    """The user lacks a right. `grant` is the statement that gives it; empty where the server names no right."""
+    """Says that the user lacks a right. `grant` is the statement that gives it; empty if the server names no right."""
 
     def __init__(self, message: str, grant: str) -> None:
         super().__init__(message, key="username", fix=grant or "Grant the user SELECT on it.")

@@ -1,4 +1,4 @@
-"""What a person reads of a keyspace without tables. Pure."""
+"""Words the error for a keyspace that has no tables. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN: Final = 10
 
 
 def no_tables_in(keyspace: str, schemas: Schemas) -> ConfigError:
-    """Return the error of a keyspace without tables, with the keyspaces that may be meant, the nearest first."""
+    """Return the error for a keyspace without tables. Its fix lists other keyspaces, the most similar name first."""
     named = {table.keyspace for table in schemas.tables.values()}
     others = sorted(name for name in named if name != "system" and not name.startswith("system_"))
     near = nearest(keyspace, others)

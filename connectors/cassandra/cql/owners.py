@@ -1,4 +1,4 @@
-"""Finds the nodes that have all rows of a range of tokens, as these can answer alone. Pure."""
+"""Cuts a range of tokens into parts that some node owns whole, as such a node can answer alone. Pure."""
 
 from __future__ import annotations
 
@@ -7,23 +7,28 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_PARTS: Final = 16
-"""Into more parts a range is not cut: where nodes have many small ranges, each part would cost more than it spares."""
+"""A range is cut into at most so many parts.
+
+Where nodes own many small ranges, each further part would cost more than it saves.
+"""
 Nodes = frozenset[object]
 NO_NODES: Final[Nodes] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedPart:
-    """Holds the tokens up to `upto`, from the part before on. `owners` are nodes with all of them; empty if unknown."""
+    """Describes the tokens from the end of the part before up to `upto`. `owners` have all of them; empty: unknown."""
 
     upto: int
     owners: Nodes
 
 
 def owned_parts(after: int, upto: int, ring: Iterable[int], owners_of: Callable[[int], Nodes]) -> Sequence[OwnedPart]:
-    """Return a range in parts that some node has whole, as few as there can be from its begin on.
+    """Return a range of tokens as parts, each of which some node owns whole; parts reach as far as one node owns them.
 
-    `ring`: the tokens at which the nodes' ranges end, in order. `owners_of`: the nodes that have a token.
+    The range begins behind `after` and ends at `upto`. `ring` holds the tokens at which the nodes' ranges end, in
+    order. `owners_of` returns the nodes that own a token. If there were more than MOST_PARTS parts, one part without
+    owners is returned.
     """
     parts: list[OwnedPart] = []
     for end in (*(token for token in ring if after < token < upto), upto):

@@ -1,18 +1,18 @@
-"""Decides how many rows the next page may have: what fits into its bytes, fewer while servers are slow. Pure."""
+"""Decides how many rows to ask for in the next page: as many as fit its bytes, fewer while servers are slow. Pure."""
 
 from __future__ import annotations
 
 from typing import Final
 
 FIRST_ROWS: Final = 100
-"""The rows of the first page of a table, as nobody knows how large its rows are."""
+"""The first page of a table has so many rows, as nobody knows yet how large its rows are."""
 
 
 class PageSize:
     """Decides how many rows the pages of one table have. Owned by the task thread."""
 
     def __init__(self, most_rows: int, size_bytes: int) -> None:
-        """`size_bytes` is how large pages should be. A larger row is a page of its own."""
+        """Allow `most_rows` rows and aim at `size_bytes` bytes in each page. A row that is larger gets its own page."""
         self._most_rows = most_rows
         self._size_bytes = size_bytes
         self._slow_rows = most_rows
@@ -26,7 +26,7 @@ class PageSize:
             self.rows = min(fitting, self._slow_rows, self.rows * 8, self._most_rows)
 
     def failed(self, rows: int) -> None:
-        """Take note that a page of so many rows did not come in time: the next try is for half of it.
+        """Reduce the next try to half of `rows`, as a page of so many rows did not come in time.
 
         Several pages of one size that fail together halve it once.
         """

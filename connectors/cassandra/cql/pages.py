@@ -1,4 +1,4 @@
-"""Turns a page of rows, as the server sends it, into Arrow columns. Values of common types become no Python object."""
+"""Turns a page of rows, as the server sends it, into Arrow columns; common types need no Python object per value."""
 
 from __future__ import annotations
 
@@ -22,25 +22,28 @@ _SIZE: Final = struct.Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Holds rows of a result (CQL protocol, 4.2.5.2): a cell is a 4-byte length, negative for null, and bytes."""
+    """Holds the rows of a result as in CQL protocol 4.2.5.2: each cell is a 4-byte length and its bytes.
+
+    A negative length stands for null.
+    """
 
     data: bytes
     rows: int
     columns: int
     next: bytes | None = None
-    """The server's paging state, from which the next page begins; None behind the last page."""
+    """Holds the server's paging state, by which the next page is asked for; None if this is the last page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of one column of a page: the place of each in `data`, and its size, which is negative for null."""
+    """Locates the cells of one column of a page: where each begins in `data`, and its size; below 0 for null."""
 
     data: bytes
     starts: np.ndarray[Any, np.dtype[np.int64]]
     sizes: np.ndarray[Any, np.dtype[np.int64]]
 
     def row(self, row: int) -> Cells:
-        """Return the cells of one row."""
+        """Return the cells of one row only."""
         return Cells(self.data, self.starts[row : row + 1], self.sizes[row : row + 1])
 
     def take(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> Cells:
@@ -69,7 +72,8 @@ def split_columns_slowly(page: Page) -> list[Cells]:
     data, unpack, at = page.data, _SIZE.unpack_from, 0
     count = page.rows * page.columns
     starts, sizes = [0] * count, [0] * count
-    # A Python loop over cells, as each begins where the one before ends: a fifth of a microsecond each.
+    # A Python loop is needed, as each cell begins where the one before ends. It takes a fifth of a microsecond per
+    # cell.
     for i in range(count):
         (size,) = unpack(data, at)
         at += 4
@@ -113,12 +117,12 @@ def _fixed(form: str, target: pa.DataType) -> Callable[[Cells], pa.Array | None]
 
 
 def _numbers(cells: Cells, stored: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """Return the numbers of a column of fixed size, zero for null; None where a value has another size."""
+    """Return the numbers of a column of fixed size, with zero for each null; None if a value has another size."""
     valid = cells.sizes >= 0
     if not ((cells.sizes == stored.itemsize) | ~valid).all():
         return None
     raw = np.frombuffer(cells.data, np.uint8)
-    # Nulls take their bytes from the first cell that has some.
+    # Each null reads the bytes of the first cell that has some; the caller masks them.
     starts = np.where(valid, cells.starts, cells.starts[valid][:1].sum())
     if not valid.any():
         return np.zeros(len(valid), stored.newbyteorder("="))
@@ -143,7 +147,8 @@ def _bytes(target: pa.DataType) -> Callable[[Cells], pa.Array | None]:
     def make(cells: Cells) -> pa.Array | None:
         valid = cells.sizes >= 0
         ends = cells.starts + np.maximum(cells.sizes, 0)
-        # Values and the bytes between them, in turns, are an Arrow array over the page as it is; every other is taken.
+        # The bounds make one Arrow array over the page's own bytes, in which values and the bytes between them
+        # alternate. Every second element of it is a value.
         bounds = np.empty(2 * len(valid) + 1, np.int32)
         bounds[0:-1:2], bounds[1::2], bounds[-1] = cells.starts, ends, len(cells.data)
         if not len(valid):
@@ -161,13 +166,13 @@ def _bytes(target: pa.DataType) -> Callable[[Cells], pa.Array | None]:
 
 
 NO_MOMENT: Final = -(2**63)
-"""The number that stands for null among moments."""
+"""This number stands for null in the results of `moments_ms`."""
 _UUID_EPOCH_MS: Final = 12_219_292_800_000
-"""The milliseconds from 15 October 1582, from which the times of UUIDs are counted, to 1970."""
+"""So many milliseconds lie between 15 October 1582, from which the times of UUIDs are counted, and 1970."""
 
 
 def moments_ms(cells: Cells, cql: CqlType) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Milliseconds since 1970 of a column of timestamps or timeuuids; NO_MOMENT where there is none."""
+    """Return the milliseconds since 1970 of a column of timestamps or timeuuids, with NO_MOMENT for each null."""
     if cql.name == "timestamp":
         numbers = _numbers(cells, np.dtype(">i8"))
         if numbers is None:  # empty values, of old tables
@@ -179,7 +184,8 @@ def moments_ms(cells: Cells, cql: CqlType) -> np.ndarray[Any, np.dtype[np.int64]
         return np.full(len(valid), NO_MOMENT, np.int64)
     raw = np.frombuffer(cells.data, np.uint8)
     starts = np.where(valid, cells.starts, cells.starts[valid][0])
-    # RFC 9562: 32 low, 16 middle and 12 high bits of a number of 100 ns, the highest behind four bits of version.
+    # In RFC 9562 a number of 100 ns is stored as its 32 low, 16 middle and 12 high bits; the version's four bits are
+    # above.
     fields = raw[starts[:, None] + np.array([6, 7, 4, 5, 0, 1, 2, 3])]
     ticks = np.ascontiguousarray(fields).view(">u8").reshape(-1).astype(np.int64) & 0x0FFF_FFFF_FFFF_FFFF
     return np.where(valid, ticks // 10_000 - _UUID_EPOCH_MS, NO_MOMENT)
@@ -225,9 +231,12 @@ _WHOLE: Final[Mapping[str, Callable[[Cells], pa.Array | None]]] = {
     "blob": _bytes(pa.binary()), "custom": _bytes(pa.binary()), "uuid": _uuid, "timeuuid": _uuid,
     "decimal": _number_text(has_scale=True), "varint": _number_text(has_scale=False),
 }  # fmt: skip
-"""Types whose whole column is made at once; None from one of these: a value needs a look of its own."""
+"""Maps each type of which a whole column is converted at once to the function that does it.
+
+The function returns None when a value needs to be looked at alone; then the column is decoded value by value.
+"""
 
 
 def struct_of(arrays: Sequence[pa.Array], fields: Sequence[pa.Field]) -> pa.StructArray:
-    """Join columns into one array of rows."""
+    """Join columns into one struct array, an element per row."""
     return pa.StructArray.from_arrays(list(arrays), fields=list(fields))

@@ -1,4 +1,4 @@
-"""Declare the interface by which small answers of a cluster are read."""
+"""Declares the interface for queries with small answers."""
 
 from __future__ import annotations
 

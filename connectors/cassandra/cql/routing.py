@@ -1,4 +1,4 @@
-"""Sends statements to nodes that have the rows themselves."""
+"""Sends statements to nodes that own the rows which are read."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from connectors.cassandra.cql.owners import NO_NODES, Nodes
 
 
 class OwnedStatement(BoundStatement):  # type: ignore[misc]  # the driver has no types
-    """A read whose rows are all on the nodes that own them."""
+    """Holds a bound read statement and the nodes that own all of its rows."""
 
     def __init__(self, prepared: PreparedStatement, values: Sequence[bytes], owners: Nodes) -> None:
-        """`values` are the parameters as Cassandra stores them."""
+        """Bind a prepared statement. `values` are the parameters as Cassandra stores them; `owners` are asked first."""
         super().__init__(prepared)
         self.values = list(values)
         self.owners = owners
 
 
 class OwnersFirst(WrapperPolicy):  # type: ignore[misc]  # the driver has no types
-    """Asks the nodes of another policy in its order, but the owners of the rows first."""
+    """Asks the nodes in the order of another policy, except that the owners of the rows come first."""
 
     def __init__(self, policy: LoadBalancingPolicy) -> None:
         super().__init__(policy)

@@ -19,17 +19,17 @@ _COLUMNS = (
     "SELECT keyspace_name, table_name, column_name, kind, position, type, clustering_order FROM system_schema.columns"
 )
 _TYPES = "SELECT keyspace_name, type_name, field_names, field_types FROM system_schema.types"
-# As a number: the time can be beyond what the driver's datetime holds, which fails the page.
+# The time is read as a number: it can be beyond what the driver's datetime holds, which fails the whole page.
 _DROPPED = (
     "SELECT keyspace_name, table_name, column_name, type, toUnixTimestamp(dropped_time) "
     "FROM system_schema.dropped_columns"
 )
 Dropped = Sequence[tuple[str, str, int]]
-"""Columns that were dropped: name, type and time in milliseconds."""
+"""Holds the name, the type's text and the time in milliseconds of each column that was dropped."""
 
 
 class Schemas:
-    """The tables whose schema could be read, by id, and what is wrong with the others. `views`: materialized views."""
+    """Holds the tables and materialized views whose schema could be read, by id, and what is wrong with the others."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class Schemas:
         self.views = {view.id: view for view in views}
         self.broken_ids = frozenset(broken_ids)
         self.broken = dict(broken)
-        """`keyspace.table` -> why its schema cannot be read."""
+        """Maps the `keyspace.table` of each other table or view to the reason why its schema cannot be read."""
 
     def of_keyspace(self, keyspace: str) -> dict[str, Table]:
-        """Return the tables of a keyspace by name."""
+        """Return the tables of a keyspace by name, without views."""
         return {table.name: table for table in self.tables.values() if table.keyspace == keyspace}
 
 
@@ -53,21 +53,21 @@ _TRIES: Final = 5
 
 
 def read_schemas(database: Queries) -> Schemas:
-    """Return all tables of the cluster.
+    """Return the tables and views of the whole cluster.
 
-    Raise RetriableError when no node answers, or when the tables change again and again meanwhile.
+    Raise RetriableError when no node answers, or when tables are made or dropped during each of several tries.
     """
     for _ in range(_TRIES):
         before = _listed(database)
         schemas = _read(database, before)
-        # A table that took the place, and the name, of another one meanwhile would have the columns of that.
+        # If another table took over a name meanwhile, the columns that were read would be those of the wrong table.
         if _listed(database) == before:
             return schemas
     raise RetriableError("Tables are made and dropped while the schema is read.")
 
 
 def _listed(database: Queries) -> list[tuple[Any, ...]]:
-    """Keyspace, name, id, cdc and its writetime of every table, and whether it is a view."""
+    """Return keyspace, name, id, cdc, the writetime of cdc, and True for a view, of every table and view."""
     doing = "reading system_schema"
     tables = [(*row, False) for row in database.rows(_TABLES, doing=doing)]
     return [*tables, *((*row, False, None, True) for row in database.rows(_VIEWS, doing=doing))]
@@ -101,7 +101,7 @@ def _read(database: Queries, listed: Sequence[tuple[Any, ...]]) -> Schemas:
 
 
 def _filled(bare: Table, columns: list[tuple[Any, ...]], dropped: Dropped, user_types: UserTypes) -> Table:
-    """Return the table with its columns: name, kind, position, type and order of each."""
+    """Return the table with its columns; each of `columns` is its name, kind, position, type text and order."""
     of_kind: dict[str, list[tuple[int, TableColumn]]] = defaultdict(list)
     for column, kind, position, text, order in columns:
         made = TableColumn(column, parse_type(text, user_types), descending=order.lower() == "desc")

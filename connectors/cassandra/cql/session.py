@@ -1,4 +1,4 @@
-"""The connection to a cluster: reads pages of bytes and small answers, writes rows."""
+"""Keeps the connection to a cluster: reads pages of bytes and small answers, and writes rows."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ from connectors.cassandra.cql.statements import Query
 
 log = logging.getLogger(__name__)
 _KEYS: Final = 1000
-"""At most so many keys of one token are read."""
+"""At most so many partition keys that share one token are read."""
 _PAGES: Final = "pages"
 """This is the name of the driver's execution profile for pages."""
 _SECOND_NODE: Final = 0.1
-"""The part of a page's time after which another node is asked for it too, and the answer that comes first counts.
+"""After this part of a page's time-out another node is asked for the page too, and the first answer counts.
 
-A node that lives waits for a replica that has died until it hears of that death, which takes up to 20 s.
+A node that lives can wait for a dead replica until it learns of the death, which takes up to 20 s.
 """
 _AGREEMENT_S: Final = 1.0
 _RECONNECT_S: Final = 0.5
 _RECONNECT_MOST_S: Final = 10.0
-"""The longest wait before a node is tried again. The driver itself would wait for up to ten minutes."""
+"""A lost node is tried again after at most so many seconds. The driver itself would wait for up to ten minutes."""
 
 
 class _Answer(ResultMessage):  # type: ignore[misc]  # the driver has no types
-    """Holds a result.
+    """Parses a result, and leaves the rows of a prepared statement in the bytes that the server sent.
 
-    The rows of a prepared statement are left as the server sent them, others are the driver's tuples.
+    The rows of other statements become the driver's tuples.
     """
 
     def recv_results_rows(
@@ -72,25 +72,26 @@ class _Answer(ResultMessage):  # type: ignore[misc]  # the driver has no types
         self.column_names = [column[2] for column in metadata]
         self.column_types = [column[3] for column in metadata]
         (rows,) = struct.unpack(">i", f.read(4))
-        # Its state goes with it: two nodes may answer, and the driver keeps the last state that came.
+        # The page keeps its own paging state: two nodes may answer, and the driver keeps the state of the last answer.
         self.parsed_rows = [Page(f.read(), rows, len(metadata), self.paging_state)]
 
 
 class _Answers(ProtocolHandler):  # type: ignore[misc]  # the driver has no types
-    """Gives pages of bytes instead of rows of Python values, which cannot hold every value of Cassandra's."""
+    """Makes the driver return pages of bytes: its Python values cannot hold every value that Cassandra can."""
 
     message_types_by_opcode = {**ProtocolHandler.message_types_by_opcode, _Answer.opcode: _Answer}  # noqa: RUF012 - the driver declares it as a plain attribute of the class
 
 
 class Database:
-    """Keeps a connection to each node of one cluster, opened by the first call. Owned by one thread.
+    """Keeps the connections to the nodes of one cluster; the first call opens them. Owned by one thread.
 
-    All goes through one session of the driver. With two, a connection of one that breaks is not made again while the
-    other's is open: the driver then takes the node for up, and the pool of the first stays closed.
+    All statements go through one session of the driver. With two sessions, a connection of one that breaks is not
+    opened again while the other's is open: the driver takes the node for up, and the pool of the first session stays
+    closed.
     """
 
     def __init__(self, config: ConnectionKeys, *, only_contact_points: bool = False) -> None:
-        """Connect later; with `only_contact_points` no other node of the cluster is asked."""
+        """Remember the settings without connecting. With `only_contact_points` no other node is asked."""
         self._config = config
         self._only_contact_points = only_contact_points
         self._session: Session | None = None
@@ -98,45 +99,46 @@ class Database:
         self._statements: dict[str, PreparedStatement] = {}
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
-        """Run a query with a small answer; its rows, in the driver's Python types."""
+        """Return the rows that answer a query, in the driver's Python types. The answer must be small."""
         with translated(doing):
             return list(self._connected().execute(query, tuple(parameters)))
 
     def ask(self, query: Query, rows: int, state: bytes | None = None) -> PageAnswer:
-        """Begin to read a page; `state` is the paging state of the page before."""
+        """Begin to read a page of at most `rows` rows; `state` is the paging state of the page before."""
         doing = f"reading by {query.text}"
         with translated(doing):
             session = self._connected()
-            # Parameters are bytes already, as Cassandra stores them: what was read is asked for again as it was.
+            # The parameters are the bytes that Cassandra stores, so a key that was read is asked for again exactly as
+            # it was.
             bound = OwnedStatement(self._prepared(query.text), query.parameters, query.owners)
             bound.fetch_size = rows
             bound.is_idempotent = True
             return PageAnswer(session.execute_async(bound, execution_profile=_PAGES, paging_state=state), doing)
 
     def stored(self, text: str, values: Sequence[object]) -> list[bytes]:
-        """Serialize the parameters of a query, given in the driver's Python types, as Cassandra stores them."""
+        """Return the parameters of a query, given in the driver's Python types, as the bytes that Cassandra stores."""
         with translated(f"preparing {text}"):
             return list(self._prepared(text).bind(tuple(values)).values)
 
     def begin_write(self, text: str, values: Sequence[object], done: threading.Semaphore) -> PendingWrite:
-        """Begin to write a row, in the driver's Python types; `done` is released once it is known how it ended."""
+        """Begin to write a row, given in the driver's Python types; `done` is released when the write ends or fails."""
         doing = f"writing by {text}"
         with translated(doing):
             bound = self._prepared(text).bind(tuple(values))
-            # The writetime is a part of it, so that it may be sent twice.
+            # The statement holds its writetime, so sending it twice changes nothing.
             bound.is_idempotent = True
             future = self._connected().execute_async(bound)
         future.add_callbacks(lambda _: done.release(), lambda _: done.release())
         return PendingWrite(future, doing)
 
     def keys(self, query: Query) -> list[tuple[bytes, ...]]:
-        """Read the partition keys that a query gives behind their tokens."""
+        """Return the partition keys that a query selects; its first column is the token, which is left out."""
         page = self.ask(query, _KEYS).page()
         _, *columns = split_columns(page)
         return [tuple(column.value(row) or b"" for column in columns) for row in range(page.rows)]
 
     def owned_parts(self, keyspace: str, after: int, upto: int) -> Sequence[OwnedPart]:
-        """Cut a range of tokens into parts by the nodes that own them, as far as these are known and asked."""
+        """Cut a range of tokens into parts by the nodes that own them, as far as these are known and may be asked."""
         with translated(f"asking which nodes have the rows of keyspace {keyspace}"):
             cluster = self._connected().cluster
             if keyspace not in cluster.metadata.keyspaces:
@@ -177,7 +179,7 @@ class Database:
             try:
                 session = cluster.connect()
             except BaseException:
-                # The driver's object is of no use after that.
+                # The driver's cluster object cannot be used after a failure.
                 cluster.shutdown()
                 raise
             session.client_protocol_handler = _Answers
@@ -214,7 +216,8 @@ class Database:
             connect_timeout=config.connect_timeout_ms / 1000,
             control_connection_timeout=config.connect_timeout_ms / 1000,
             reconnection_policy=ExponentialReconnectionPolicy(_RECONNECT_S, _RECONNECT_MOST_S, max_attempts=None),
-            # Types and tables are read from system_schema as they are; the driver's view of them is not used.
+            # The schema is read from system_schema by our own code; the driver's metadata of types and tables is not
+            # used.
             schema_metadata_enabled=False,
             protocol_version=config.protocol_version,
             ssl_context=_ssl_context(config),
@@ -236,18 +239,18 @@ def _ssl_context(config: ConnectionKeys) -> ssl.SSLContext | None:
 
 
 class PageAnswer:
-    """A page that was asked for."""
+    """Waits for a page that was asked for."""
 
     def __init__(self, future: ResponseFuture, doing: str) -> None:
         self._future = future
         self._doing = doing
 
     def when_done(self, ring: Callable[[], None]) -> None:
-        """Call this from the driver's thread once the page has come, or failed."""
+        """Have `ring` called on the driver's thread once the page has come or failed."""
         self._future.add_callbacks(lambda _: ring(), lambda _: ring())
 
     def page(self) -> Page:
-        """Wait for the page."""
+        """Wait for the page and return it; raise the translated error if it failed."""
         with translated(self._doing):
             result = self._future.result()
         (page,) = result.current_rows
@@ -256,13 +259,13 @@ class PageAnswer:
 
 
 class PendingWrite:
-    """A row that is on its way."""
+    """Waits for a row that is being written."""
 
     def __init__(self, future: ResponseFuture, doing: str) -> None:
         self._future = future
         self._doing = doing
 
     def result(self) -> None:
-        """Wait for it. RetriableError: it may be there or not."""
+        """Wait for the write to end. RetriableError: the row may be written or not."""
         with translated(self._doing):
             self._future.result()

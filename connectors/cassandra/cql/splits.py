@@ -1,4 +1,4 @@
-"""A table's token ring cut into ranges, and where each stands. Pure.
+"""Cuts a table's token ring into ranges, and describes how far each range is read. Pure.
 
 Murmur3 tokens run from -2^63 + 1 to 2^63 - 1; -2^63 is the ring's own least value, which no key has.
 """
@@ -26,7 +26,7 @@ PROTOCOL: Final = "1"
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The partitions of a table with tokens above `after` and up to `upto`."""
+    """Holds a range of a table's partitions: those whose tokens are above `after` and at most `upto`."""
 
     table: Table
     after: int
@@ -34,7 +34,7 @@ class Split:
 
     @property
     def partition(self) -> Mapping[str, object]:
-        """Return the source partition of the split."""
+        """Return the source partition that stands for this split in stored offsets."""
         return {
             "protocol": PROTOCOL, "keyspace": self.table.keyspace, "table": self.table.name,
             "table_id": str(self.table.id), "after": self.after, "upto": self.upto,
@@ -43,10 +43,11 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class SplitProgress:
-    """Holds a place in a split, which is behind all rows of tokens below `token`.
+    """Describes a place in a split: everything before it is read, so all rows with tokens below `token` are.
 
-    `partition_key` None: and behind those of this token, too. Else behind the partitions of this token up to this key,
-    where `clustering` is None, or behind one of its rows. Values are as Cassandra stores them.
+    If `partition_key` is None, all rows of `token` itself are read too. If it is given and `clustering` is None, the
+    partitions of this token are read up to and including that one. If both are given, the partition is read up to and
+    including the row of `clustering`. Values are as Cassandra stores them.
     """
 
     token: int
@@ -66,13 +67,13 @@ class SplitProgress:
 
 
 def cut(table: Table, count: int) -> list[Split]:
-    """Cut the ring into `count` ranges of one size, as keys are spread evenly over it."""
+    """Cut the ring into `count` ranges of equal size; keys are spread evenly over the ring."""
     bounds = [_bound(i, count) for i in range(count + 1)]
     return [Split(table, after, upto) for after, upto in pairwise(bounds)]
 
 
 def count_in(stored: Iterable[SourcePosition]) -> int | None:
-    """Return how many ranges most tables with stored offsets were cut into; None without stored offsets."""
+    """Return the number of ranges that most of the stored offsets belong to; None if no offsets are stored."""
     found = Counter(_count_of(position.partition) for position in stored if position.offset is not None)
     del found[None]
     return found.most_common(1)[0][0] if found else None
@@ -92,7 +93,7 @@ def _count_of(partition: Mapping[str, object]) -> int | None:
 
 
 def share_of(splits: Sequence[Split], share: int, shares: int) -> list[Split]:
-    """Return every `shares`-th split.
+    """Return every `shares`-th split, beginning with number `share`.
 
     Neighbours go to different tasks, so that all tasks end at about the same time.
     """
@@ -100,7 +101,10 @@ def share_of(splits: Sequence[Split], share: int, shares: int) -> list[Split]:
 
 
 def progress_of(split: Split, stored: Mapping[str, object] | None) -> SplitProgress:
-    """Return the stored place to go on from. Raise ConnectError when what is stored is no place in this split."""
+    """Return the place from which to go on reading a split; the split's begin if `stored` is None.
+
+    Raise ConnectError when the stored offset is no place in this split.
+    """
     if stored is None:
         return SplitProgress(split.after)
     token, finished = stored.get("token"), stored.get("finished", False)
@@ -112,7 +116,7 @@ def progress_of(split: Split, stored: Mapping[str, object] | None) -> SplitProgr
 
 
 def broken_place(partition: Mapping[str, object], offset: Mapping[str, object]) -> dict[str, str]:
-    """Return what keeps an offset that a person gives from being a place in its split, as ends of sentences."""
+    """Return what is wrong with an offset that a person gives for a split: member -> end of a sentence or ""."""
     after, upto = partition.get("after"), partition.get("upto")
     if whole_number(after, LEAST_TOKEN) or whole_number(upto, LEAST_TOKEN):
         return {PARTITION: 'has no whole numbers "after" and "upto", the tokens that bound its range'}
@@ -131,7 +135,7 @@ def _broken_key(value: object) -> str:
 
 
 def stored_key(table: Table, values: Sequence[bytes]) -> bytes:
-    """Return a partition key in the form by whose bytes partitions of one token are ordered."""
+    """Return a partition key as the bytes by which the partitions of one token are ordered."""
     if len(table.partition_key) == 1:
         return values[0]
     return b"".join(len(value).to_bytes(2, "big") + value + b"\x00" for value in values)
@@ -151,7 +155,7 @@ def _values(split: Split, stored: Mapping[str, object], name: str, count: int) -
 
 
 def _decoded(text: object) -> tuple[bytes, ...]:
-    """Return the values of a key as it is stored. ValueError: they are not in base64."""
+    """Return the key values that a stored offset holds as text. ValueError: the text is not base64."""
     return tuple(base64.b64decode(part, validate=True) for part in str(text).split(","))
 
 

@@ -1,8 +1,8 @@
-"""The CQL that reads tables, with parameters in the bytes that Cassandra stores. Pure.
+"""Builds the CQL that reads tables, with parameters in the bytes that Cassandra stores. Pure.
 
-A row's place in a table is its partition's token, its partition key and its clustering columns, in this order. What
-follows a place is read by at most one statement per clustering column inside of its partition, then by the partitions
-behind. Rejected: a comparison of tuples, which CQL has not where some columns run backwards.
+A row's place in a table is given by its partition's token, its partition key and its clustering columns, in this order.
+The rows behind a place in its partition are read by at most one statement per clustering column. Then the partitions
+behind are read. A comparison of tuples was rejected, as CQL has none where some columns run backwards.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from connectors.cassandra.cql.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Holds a statement and its parameters, each as Cassandra stores it. Its rows have the token before their columns.
+    """Holds a statement and its parameters, each as Cassandra stores it. Its result has the token before the columns.
 
-    owners: nodes that have all of its rows, as the session knows them; empty: none are known.
+    `owners` are nodes that have all of its rows, as far as the session knows; empty if none are known.
     """
 
     text: str
@@ -28,9 +28,9 @@ class Query:
 
 
 def range_query(split: Split, after: int, more: str = "") -> Query:
-    """Return the query for the rows of a split whose tokens are above one.
+    """Return the query for the rows of a split whose tokens are above `after`.
 
-    `more`: what is selected behind the columns.
+    `more` is CQL text that is selected behind the table's columns.
     """
     token = _token(split.table)
     text = f"{_select(split.table, more)} WHERE {token} > ? AND {token} <= ?"
@@ -38,16 +38,19 @@ def range_query(split: Split, after: int, more: str = "") -> Query:
 
 
 def count_query(split: Split) -> Query:
-    """Return the query for the tokens of the rows of a split: as many rows as `range_query` gives, and little else."""
+    """Return a query that selects little but the tokens of a split's rows: as many rows as `range_query` selects."""
     token = _token(split.table)
-    # Partitions that have static values alone are left out where none of these is asked for.
+    # Without a static column in the selection the server leaves out partitions that have static values alone.
     static = f", {quoted(split.table.static[0].name)}" if split.table.static else ""
     text = f"SELECT {token}{static} FROM {_name(split.table)} WHERE {token} > ? AND {token} <= ?"  # noqa: S608 - it joins quoted names, no values of rows
     return Query(text, [as_long(split.after), as_long(split.upto)])
 
 
 def rest_of_partition(table: Table, progress: SplitProgress, more: str = "") -> list[Query]:
-    """Return queries for the rows behind a row in its partition, first those that share most clustering columns."""
+    """Return queries for the rows behind a row in its partition; the first share most clustering columns with it.
+
+    `more` is CQL text that is selected behind the table's columns.
+    """
     if progress.partition_key is None or progress.clustering is None:
         return []
     keys = [f"{quoted(column.name)} = ?" for column in table.partition_key]
@@ -69,17 +72,17 @@ def keys_of_token(table: Table, token: int) -> Query:
 
 
 def partition_query(table: Table, key: Sequence[bytes], more: str = "") -> Query:
-    """Return the query for the rows of a partition."""
+    """Return the query for the rows of a partition. `more` is CQL text that is selected behind the table's columns."""
     return Query(row_text(table, [column.name for column in table.partition_key], more), list(key))
 
 
 def row_text(table: Table, names: Sequence[str], more: str = "") -> str:
-    """Return the query for the rows that have given values in these columns of their primary key."""
+    """Return the CQL that selects the rows with given values, as parameters, in the columns of `names`."""
     return f"{_select(table, more)} WHERE {' AND '.join(f'{quoted(name)} = ?' for name in names)}"
 
 
 def quoted(name: str) -> str:
-    """Return an identifier, quoted for CQL."""
+    """Return an identifier in CQL's double quotes."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -12,7 +12,7 @@ from connectors.cassandra.cql.cql_types import CqlType
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """Describes a column. `descending` is the order of a clustering column."""
+    """Describes a column. `descending` tells the order in which a clustering column is stored."""
 
     name: str
     type: CqlType
@@ -21,11 +21,12 @@ class TableColumn:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table as it is now. Its id tells it from an earlier one of the same name.
+    """Describes a table as it is now. Its id tells it from an earlier table of the same name.
 
-    `dropped`: types of columns that were dropped, by name; the commit log may still hold values of them. `dropped_us`:
-    of those that were added again, until when what was written to them is gone, in microseconds since 1970. `cdc_us`:
-    since when, at the latest, `cdc` is as it is, by the clock of those who changed the table; None: not told.
+    `dropped` holds the types of dropped columns by name, as the commit log may still have values of them. `dropped_us`
+    concerns columns that were added again after a drop: values written until then are gone (microseconds since 1970).
+    `cdc` has had its value since `cdc_us` at the latest, in microseconds by the clock of the client that changed the
+    table; None if this is not known.
     """
 
     id: UUID
@@ -47,7 +48,7 @@ class Table:
 
     @property
     def primary_key(self) -> Sequence[TableColumn]:
-        """Partition key, then clustering columns."""
+        """Return the partition key columns, then the clustering columns."""
         return (*self.partition_key, *self.clustering)
 
     @property
@@ -59,5 +60,5 @@ class Table:
 
     @cached_property
     def value_types(self) -> Mapping[str, CqlType]:
-        """Return the types of all columns that have cells, those that were dropped included."""
+        """Return the types of all columns that have cells, by name: static, regular and dropped ones."""
         return {**self.dropped, **{column.name: column.type for column in (*self.static, *self.regular)}}

@@ -1,4 +1,4 @@
-"""One value as Cassandra stores and sends it -> the Python form of its Connect schema. Pure.
+"""Decodes one value, as Cassandra stores and sends it, to the Python form of its Connect schema. Pure.
 
 The driver's own types cannot hold every value (timestamps beyond the year 9999 fail their whole page), and the commit
 log has the same bytes. Source: the serialisers of Cassandra 5.0; CQL binary protocol v5, section 6.
@@ -20,18 +20,18 @@ from connectors.cassandra.cql.cursor import Cursor
 
 Decode = Callable[[bytes], Any]
 DATE_EPOCH: Final = 2**31
-"""The number of 1970-01-01 among dates, which are counted without a sign."""
+"""Dates are stored as unsigned day counts; 1970-01-01 has this number."""
 _INT: Final = struct.Struct(">i")
 
 
 class UnknownFieldError(SchemaError):
-    """A value has more fields than its type had when the schema was read: one was added since."""
+    """Says that a value has more fields than its type had when the schema was read, so one was added since."""
 
 
 def decoder(cql: CqlType) -> Decode:
-    """Return the function that makes Python values of a type's bytes.
+    """Return the function that decodes the bytes of a type's values to Python values.
 
-    It raises ValueError where they are not of this type.
+    It raises ValueError for bytes that are no value of the type.
     """
     match cql.name:
         case "list" | "set":
@@ -51,7 +51,7 @@ def _number(form: str) -> Decode:
     layout = struct.Struct(form)
 
     def decode(data: bytes) -> Any:
-        # Empty bytes are a value of their own in old tables, "empty", which no other system has.
+        # Old tables may hold empty bytes as a value "empty", which no other system has; it is read as null.
         if not data:
             return None
         try:
@@ -76,7 +76,7 @@ def _decimal(data: bytes) -> str | None:
     (scale,) = _INT.unpack_from(data)
     unscaled = int.from_bytes(data[4:], "big", signed=True)
     digits = tuple(map(int, str(abs(unscaled))))
-    # As java.math.BigDecimal writes it: exact, the scale included, with an exponent where there are many zeros.
+    # The text is java.math.BigDecimal's: exact, with its scale, and with an exponent where there are many zeros.
     return str(Decimal((int(unscaled < 0), digits, -scale)))
 
 
@@ -105,7 +105,7 @@ def _zigzag(value: int) -> int:
 
 
 def parts(data: bytes, at: int = 0) -> list[bytes | None]:
-    """Read values that have their length before them, up to the end; a negative length is null."""
+    """Return values that each have a 4-byte length before them, up to the data's end; a negative length is null."""
     found: list[bytes | None] = []
     while at < len(data):
         (size,) = _INT.unpack_from(data, at)
@@ -126,14 +126,14 @@ def _map(key: Decode, value: Decode) -> Decode:
     def decode(data: bytes) -> dict[Any, Any]:
         found = parts(data, 4)
         pairs = zip(found[::2], found[1::2], strict=True)
-        # A key of a collection or type has no hash in its Python form.
+        # A key that is a collection or user-defined type has no hash in its Python form, so _map_key refuses it.
         return {_map_key(key(k or b"")): None if v is None else value(v) for k, v in pairs}
 
     return decode
 
 
 class _NegativeZero(float):
-    """-0.0 as a map's key: to Cassandra, as to Java, it is another one than 0.0, which to Python it equals."""
+    """Stands for -0.0 as a map's key: Cassandra and Java tell it from 0.0, but Python holds both for equal."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _NegativeZero)
@@ -160,7 +160,7 @@ def _fields(names: Sequence[str], types: Sequence[CqlType]) -> Decode:
     decoders = [decoder(cql) for cql in types]
 
     def decode(data: bytes) -> Mapping[str, Any]:
-        # A value written before a field was added ends before it.
+        # A value that was written before fields were added to its type ends early; the missing fields are null.
         found = parts(data)
         if len(found) > len(decoders):
             raise UnknownFieldError(f"A value has {len(found)} fields, its type has {len(decoders)}.")
