@@ -1,1 +1,1 @@
-"""The source that reads tables."""
+"""Holds the source that reads tables of Cassandra."""

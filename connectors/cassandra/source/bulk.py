@@ -1,4 +1,4 @@
-"""Reads tables in bulk: token ranges are the splits, which any engine reads as the source reads its own."""
+"""Reads tables for backfills: ranges of tokens are the splits, and any engine reads them as the source does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from connectors.cassandra.source.table_choice import chosen_tables
 _MOST_SPLITS: Final = 100_000
 _COUNT_ROWS: Final = 5000
 _READ_S: Final = 600.0
-"""How long one page may take. After that the framework tries the chunk again."""
+"""One page may take so many seconds. After that the framework tries the chunk again."""
 CHANGING: Final = (
     "Rows that change while their range is read may be there as they were before or after. Each change is in the "
     "commit log: run `connect agent cassandra` from before the backfill begins, and take the newer writetime."
@@ -36,7 +36,10 @@ CHANGING: Final = (
 
 
 def plan_tables(config: CassandraSourceConfig, size: SplitSize) -> BulkPlan:
-    """Plan all tables of the configuration as ranges of tokens. ConnectError: there is no table, or no end."""
+    """Plan the reading of all chosen tables as ranges of tokens.
+
+    ConnectError: the configuration chooses no table, or a mode that reads tables again and again.
+    """
     if config.mode != "snapshot":
         raise ConnectError(
             f"mode={config.mode} reads tables again and again, which has no end that a bulk read could reach.",
@@ -75,13 +78,16 @@ class CassandraBulkReader:
     """Reads splits of tables. Owned by one thread."""
 
     def __init__(self, config: CassandraSourceConfig) -> None:
-        """Connects to nothing."""
+        """Remember the settings without connecting."""
         self._config = config
         self._database = Database(config)
         self._schemas: Schemas | None = None
 
     def read(self, split: BulkSplit, after: Mapping[str, object] | None) -> Iterator[Batch]:
-        """Read the pages of a split as batches, each with the position behind it; the last batch may have no rows."""
+        """Yield the pages of a split as batches, each with the position behind it; the last batch may have no rows.
+
+        `after` is the offset from which to go on; None to begin with the first row.
+        """
         wanted = self._of(split)
         rows = page_rows([wanted.table], self._config, self._database)[wanted.table]
         size = PageSize(self._config.batch_max_rows, self._config.fetch_max_bytes)
@@ -95,9 +101,9 @@ class CassandraBulkReader:
                 yield batch
 
     def count(self, split: BulkSplit) -> int:
-        """Count the rows of a split page by page, as the server's own COUNT runs into its time limit."""
+        """Return the number of rows of a split, counted page by page: the server's COUNT meets its time limit."""
         if self._config.output != "rows" or self._config.written_since:
-            # A row is several events, or none.
+            # A row becomes several events, or none, so the batches themselves are counted.
             return sum(map(len, self.read(split, None)))
         wanted, rows, state = self._of(split), 0, None
         query = count_query(wanted)
@@ -109,11 +115,14 @@ class CassandraBulkReader:
 
     @property
     def stamps_rows(self) -> bool:
-        """Tell if rows hold the time of reading: as events, which may stand at it, or with TTLs, which count down."""
+        """Return True if rows differ when they are read later though nothing was written.
+
+        Events may stand at the time of reading, and TTLs count down.
+        """
         return self._config.output == "events" or self._config.write_times
 
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
-        """Read rows by their primary keys; a batch for each row that exists. See `KeyedReader`."""
+        """Read rows by their primary keys; yield a batch for each row that exists. See `KeyedReader`."""
         return RowsByKey(self._database, self._config, self._known).find(topic, keys)
 
     def close(self) -> None:

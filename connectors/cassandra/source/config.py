@@ -1,4 +1,4 @@
-"""Declare the settings of the Cassandra source. No driver, no I/O."""
+"""Declares the settings of the Cassandra source. It imports no driver and does no I/O."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _check_moment_or_none(value: str) -> str:
 
 
 class CassandraSourceConfig(ConnectionKeys):
-    """The settings that say how tables are read."""
+    """Declares the settings that say how tables are read."""
 
     keyspace: Annotated[String, non_empty] = key(
         "keyspace", importance="high", group=READ, doc="The keyspace whose tables are read."
@@ -108,11 +108,11 @@ class CassandraSourceConfig(ConnectionKeys):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """Return the typed settings. Those of stream-reactor's connector count where ours are not given."""
+        """Return the typed settings. Settings of stream-reactor's connector count where ours are not given."""
         return super().parse(translated(properties))
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield what is wrong between keys: names that no topic can have, and modes without their column."""
+        """Yield problems that concern several keys: names that no topic can have, and modes that lack their column."""
         for name in (self.topic_prefix, *self.topics.values()):
             if len(name) > 249 or not all(c.isascii() and (c.isalnum() or c in "._-") for c in name):
                 given = "topic.prefix" if name == self.topic_prefix else "table.topics"
@@ -134,21 +134,21 @@ class CassandraSourceConfig(ConnectionKeys):
 
     @property
     def is_incremental(self) -> bool:
-        """Return True if new rows are found by a column with a time."""
+        """Return True if a column with a time tells which rows are new."""
         return self.mode in {"timestamp", "timeuuid"}
 
     @property
     def topics(self) -> Mapping[str, str]:
-        """Return the topics of `table.topics`: table name -> topic."""
+        """Return the topics that `table.topics` names, by table name."""
         return dict(value.partition(":")[::2] for value in self.table_topics)
 
     def topic_of(self, table: Table) -> str:
-        """Return the topic of a table."""
+        """Return the name of the topic that the rows of a table go to."""
         return self.topics.get(table.name, f"{self.topic_prefix}{table.title}")
 
     @property
     def sweep_mode(self) -> Mode:
-        """Return the mode of reading: once, again and again, or by windows of time."""
+        """Return the mode in which tables are read: once, again and again, or by windows of time."""
         match self.mode:
             case "snapshot":
                 return Once()
@@ -157,7 +157,7 @@ class CassandraSourceConfig(ConnectionKeys):
         return Windows(moment_ms(self.initial_offset), self.settle_time_ms)
 
     def columns_of(self, table: Table) -> list[TableColumn]:
-        """Return the columns of the value. ConfigError: the table lacks one that is named."""
+        """Return the table's columns that a row's value has. ConfigError: the table lacks a column that is named."""
         wanted = dict(value.partition(":")[::2] for value in self.table_columns).get(table.name)
         return (
             list(table.columns)
@@ -167,13 +167,13 @@ class CassandraSourceConfig(ConnectionKeys):
 
     @property
     def written_since_us(self) -> int | None:
-        """Return the epoch microseconds since which a row must have been written; None where all rows count."""
+        """Return the microseconds since 1970 since which a row must have been written; None if all rows count."""
         return moment_ms(self.written_since) * 1000 if self.written_since else None
 
     def time_column_of(self, table: Table) -> TableColumn | None:
-        """Return the column with the time of a row; None where every row counts.
+        """Return the column that holds the time of a row; None if every row counts.
 
-        ConfigError: the table has no such column.
+        ConfigError: the table has no such column, or it is of another type than the mode.
         """
         if not self.is_incremental:
             return None
@@ -199,7 +199,7 @@ class CassandraSourceConfig(ConnectionKeys):
 
 
 class CassandraTaskConfig(CassandraSourceConfig):
-    """The settings of a task: it reads every `share.of`-th split of each table, from number `share` on."""
+    """Declares the settings of a task, which reads every `share.of`-th split of each table, from number `share` on."""
 
     share: Annotated[Int, between(0, 2**31 - 1)] = key("share", doc="The task's share.", internal=True)
     share_of: Annotated[Int, between(1, 2**31 - 1)] = key("share.of", doc="The number of shares.", internal=True)

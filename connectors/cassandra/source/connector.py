@@ -1,4 +1,4 @@
-"""The Cassandra source connector: checks what there is to read, and shares out token ranges among tasks."""
+"""Checks a Cassandra source against the cluster, and shares out the token ranges of its tables among tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class CassandraSourceConnector:
-    """The connector that plans the tasks of one source.
+    """Makes the plan of the tasks of one source.
 
     It connects only to check, to examine and to plan a bulk read.
     """
@@ -39,7 +39,7 @@ class CassandraSourceConnector:
         self._splits = config.table_splits
 
     def resume(self, stored: Sequence[SourcePosition]) -> None:
-        """Cut the tables as they were cut when these offsets were stored, as no offset is known of other ranges."""
+        """Cut the tables into as many ranges as when these offsets were stored, as they fit no other ranges."""
         self._splits = count_in(stored) or self._config.table_splits
         if self._splits != self._config.table_splits:
             log.warning(
@@ -50,12 +50,12 @@ class CassandraSourceConnector:
             )
 
     def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
-        """Refuse offsets that are no places in ranges of tokens. All offsets are the framework's."""
+        """Refuse offsets that are no places in ranges of tokens; return False, as the framework keeps all offsets."""
         require_usable(positions, lambda partition, at: broken_place(partition, at) | broken_window(at))
         return False
 
     def check(self, deadline: Deadline) -> Sequence[str]:
-        """Connect, find the named tables, and ask for the right to read them; notes on those that may not be read.
+        """Connect, find the named tables, and ask for the right to read them; return notes on those that are refused.
 
         ConfigError: a table is missing, there is none, or the user may read none.
         """
@@ -65,30 +65,30 @@ class CassandraSourceConnector:
         return require_some_right(tables, refused)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return the settings of at most a task for each split of a table. Each task reads its share of every table."""
+        """Return the settings of at most one task per split of a table. Each task reads its share of every table."""
         shares = min(max_tasks, self._splits)
         common = {**self._config.originals, "table.splits": str(self._splits)}
         return [{**common, "share": str(share), "share.of": str(shares)} for share in range(shares)]
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Plan all tables as ranges of tokens. The tasks then have nothing left to read."""
+        """Plan the reading of all tables as ranges of tokens. No row is then left for the connector's tasks to read."""
         del deadline
         return plan_tables(self._config, size)
 
     def bulk_reader(self) -> CassandraBulkReader:
-        """Return a reader of those ranges."""
+        """Return a reader of the ranges that `plan_bulk` made."""
         return CassandraBulkReader(self._config)
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """Yield the tables that the user may not read, each with its GRANT."""
+        """Yield a finding for each table that the user may not read, with the GRANT that allows it."""
         with closing(Database(self._config)) as database:
             for error in missing_read_rights(database, chosen_tables(read_schemas(database), self._config), deadline):
                 yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
 
     def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:
-        """Yield what Cassandra's schema calls the columns' types, and what of their values the rows keep."""
+        """Yield the types of columns as Cassandra's schema names them, and how much of their values the rows keep."""
         return origin_columns(self._config, deadline)
 
     def task(self, config: Mapping[str, str]) -> CassandraSourceTask:
-        """Return a task, which is not connected yet."""
+        """Return a task that is not connected yet."""
         return CassandraSourceTask(CassandraTaskConfig.parse(config))

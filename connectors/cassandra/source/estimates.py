@@ -1,7 +1,7 @@
-"""Estimates how large a table is, from what the nodes say of themselves.
+"""Estimates how large a table is from the figures that the nodes keep of themselves.
 
-Source: `system.size_estimates` of Cassandra 3.0 to 5.0. Each node counts the partitions of its own ranges, every five
-minutes and from what was flushed to disk, so a table that was filled a moment ago is not in it.
+Source: `system.size_estimates` of Cassandra 3.0 to 5.0. Each node counts the partitions of its own ranges every five
+minutes, from what was flushed to disk. So a table that was filled a moment ago is not in it.
 """
 
 from __future__ import annotations
@@ -22,23 +22,26 @@ _QUERY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The size that a whole table is estimated to have."""
+    """Holds the estimated size of a whole table."""
 
     partitions: int
     size_bytes: int
 
 
 def estimate_of(database: Queries, table: Table) -> Estimate | None:
-    """Estimate a table by the ranges of the node that answers; None where the node has no estimate."""
+    """Estimate the size of a table from the ranges of the node that answers; None if this node has no estimate."""
     found = database.rows(_QUERY, (table.keyspace, table.name), doing=f"asking how large {table.title} is")
     return extrapolated((int(start), int(end), count, size) for start, end, count, size in found)
 
 
 def extrapolated(ranges: Iterable[tuple[int, int, int, int]]) -> Estimate | None:
-    """Estimate the whole ring from some of its ranges: start, end, partitions and mean size in bytes of each."""
+    """Estimate a whole table from some of its ranges: start, end, partitions and mean partition bytes of each.
+
+    Return None if the ranges hold no partition.
+    """
     covered = partitions = size_bytes = 0
     for start, end, count, mean_bytes in ranges:
-        # The range over the ring's end has its start behind its end.
+        # The range that passes the end of the ring has a start greater than its end.
         covered += (end - start) % _RING
         partitions += count
         size_bytes += count * mean_bytes

@@ -1,6 +1,7 @@
-"""Translates the settings of stream-reactor's Cassandra source, whose KCQL names tables and topics, into ours. Pure.
+"""Translates the settings of stream-reactor's Cassandra source into ours. Pure.
 
-Source: the documentation and CassandraConfigSource of lensesio/stream-reactor 9.
+A KCQL text there names the tables and topics. Source: the documentation and CassandraConfigSource of
+lensesio/stream-reactor 9.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from connect.api.errors import ConfigError
 
 PREFIX: Final = "connect.cassandra."
 KCQL: Final = f"{PREFIX}kcql"
-# fetch.size is the former name of batch.max.rows, and so counts less than either of ours.
+# fetch.size is the former name of our batch.max.rows, so it counts only if batch.max.rows is not given.
 _NAMES: Final[Mapping[str, str]] = {
     "contact.points": "contact.points", "port": "port", "key.space": "keyspace", "username": "username",
     "password": "password", "consistency.level": "consistency.level", "fetch.size": "fetch.size",
@@ -22,7 +23,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "import.poll.interval": "poll.interval.ms", "slice.delay.ms": "settle.time.ms", "initial.offset": "initial.offset",
 }  # fmt: skip
 _DEFAULTS: Final[Mapping[str, str]] = {"poll.interval.ms": "1000", "consistency.level": "LOCAL_ONE"}
-"""The defaults of stream-reactor that differ from ours."""
+"""Holds those defaults of stream-reactor that differ from ours."""
 _MODES: Final[Mapping[str, str]] = {
     "": "bulk", "NONE": "bulk", "TIMESTAMP": "timestamp", "TIMEUUID": "timeuuid", "TOKEN": "snapshot",
 }  # fmt: skip
@@ -37,9 +38,10 @@ _FORM: Final = "INSERT INTO topic SELECT columns FROM table [PK column] [INCREME
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A KCQL statement that was parsed.
+    """Holds a KCQL statement that was parsed.
 
-    `columns` is empty for all columns; `column` is the one by which new rows are found.
+    `columns` is empty if all columns are selected. `mode` is the mode in our words. `column` is the column by which new
+    rows are found, or empty.
     """
 
     table: str
@@ -50,9 +52,9 @@ class Route:
 
 
 def translated(given: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return the settings with stream-reactor's translated into ours; what is given in our names wins.
+    """Return the settings with stream-reactor's translated into ours; a setting that is given by our name wins.
 
-    ConfigError: the KCQL cannot be parsed, or asks for what is not supported here.
+    ConfigError: the KCQL cannot be parsed, or asks for something that is not supported here.
     """
     if not any(name.startswith(PREFIX) for name in given):
         return dict(given)
@@ -68,7 +70,7 @@ def translated(given: Mapping[str, str | None]) -> dict[str, str | None]:
 
 
 def parse(kcql: str) -> list[Route]:
-    """Parse the statements of a KCQL text, which semicolons separate. ConfigError: one is not supported."""
+    """Return the statements of a KCQL text, which semicolons separate. ConfigError: one of them is not supported."""
     routes = []
     for text in filter(None, (part.strip() for part in kcql.split(";"))):
         found = _STATEMENT.fullmatch(text)

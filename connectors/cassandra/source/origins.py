@@ -1,4 +1,4 @@
-"""What the tables' columns are by Cassandra's own schema, and what of their values the rows keep."""
+"""Tells the types that Cassandra's schema gives the tables' columns, and how much of their values the rows keep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from connectors.cassandra.source.table_choice import chosen_tables
 
 _COLUMNS: Final = "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s"
 _SAYS_LESS: Final = frozenset({"decimal", "varint", "uuid", "timeuuid", "inet", "set", "vector", "custom"})
-"""What becomes text, an array of any length, or bytes."""
+"""Values of these types become text, an array of any length, or bytes, so their Connect type does not name theirs."""
 
 
 def origin_columns(config: CassandraSourceConfig, deadline: Deadline) -> Iterator[OriginColumn]:
@@ -35,7 +35,7 @@ def origin_columns(config: CassandraSourceConfig, deadline: Deadline) -> Iterato
 
 
 def says_less(kind: CqlType) -> bool:
-    """Return True if the Connect type of a value, or of one inside of it, does not tell which CQL type it was. Pure."""
+    """Return True if the Connect type of a value, or of a value in it, does not tell which CQL type it had. Pure."""
     return kind.name in _SAYS_LESS or any(map(says_less, kind.parameters))
 
 

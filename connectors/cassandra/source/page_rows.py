@@ -1,4 +1,4 @@
-"""Chooses what the pages of each table become: rows or events."""
+"""Chooses whether the pages of each table become rows or events."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from connectors.cassandra.source.written_since import WrittenSince
 
 
 def page_rows(tables: Sequence[Table], config: CassandraSourceConfig, database: Queries) -> dict[Table, PageRows]:
-    """Return what makes batches of pages, by table. ConfigError: a named column is missing. RetriableError: no node."""
+    """Return the maker of batches for each table.
+
+    ConfigError: a named column is missing. RetriableError: no node answers.
+    """
     since_us = config.written_since_us
     if config.output == "rows" and since_us is None and not config.write_times:
         return {table: TableRows(table, config) for table in tables}
-    # The fence: what is written from here on is in the commit log, whatever is read from here on. It lies before now:
-    # where a node's clock is behind ours a change that comes later must be the newer one all the same.
+    # The fence is a time: everything written from here on is in the commit log, whatever is read. It lies before now,
+    # so that a later change has the newer time even if its node's clock is behind ours.
     fence_us = time.time_ns() // 1000 - config.settle_time_ms * 1000
     ((cluster, datacenter, release),) = database.rows(
         "SELECT cluster_name, data_center, release_version FROM system.local", doing="asking for the cluster's name"

@@ -14,7 +14,7 @@ from connectors.cassandra.cql.tables import Table
 
 
 def missing_read_rights(database: Queries, tables: Sequence[Table], deadline: Deadline) -> Iterator[MissingRightError]:
-    """Yield an error for each table that the user may not read, as far as the deadline allows to ask.
+    """Yield an error for each table that the user may not read. It stops at the deadline.
 
     No row is read.
     """
@@ -24,7 +24,7 @@ def missing_read_rights(database: Queries, tables: Sequence[Table], deadline: De
         keys = ", ".join(quoted(column.name) for column in table.partition_key)
         name = f"{quoted(table.keyspace)}.{quoted(table.name)}"
         query = f"SELECT {keys} FROM {name} WHERE token({keys}) = 0 LIMIT 1"  # noqa: S608 - quoted
-        # The server looks at rights before it asks replicas: one that is down says nothing of rights.
+        # The server checks rights before it asks replicas, so a replica that is down does not matter here.
         with suppress(RetriableError, TableGoneError):
             try:
                 database.rows(query, doing=f"asking for the right to read table {table.title}")
@@ -33,7 +33,7 @@ def missing_read_rights(database: Queries, tables: Sequence[Table], deadline: De
 
 
 def require_some_right(tables: Sequence[Table], refused: Sequence[MissingRightError]) -> list[str]:
-    """Notes on the tables that the user may not read. ConfigError: there are tables, and the user may read none."""
+    """Return a note on each table that the user may not read. ConfigError: the user may read none of the tables."""
     if refused and len(refused) == len(tables):
         raise ConfigError([ConfigProblem("username", str(error)) for error in refused])
     return [f"{error} The other tables are read." for error in refused]

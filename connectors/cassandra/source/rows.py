@@ -1,4 +1,4 @@
-"""Makes batches of pages: key and value columns, and the position behind the page. Pure."""
+"""Turns pages into batches: key and value columns, and the position behind the page. Pure."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ _TOKEN: Final = CqlType("bigint")
 
 
 class PageRows(Protocol):
-    """Makes batches of the pages of a table. Their first column is the token."""
+    """Turns the pages of a table into batches. The first column of each page is the token."""
 
     more: str
-    """These expressions are selected behind the table's columns."""
+    """Is CQL text that is selected behind the table's columns."""
 
     def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
-        """Return the batch of a page.
+        """Return the batch of a page; `is_last` says that the split ends with it.
 
-        It has no position where the page tells no place. SchemaError: a value has no form.
+        The batch has no position if the page has no rows and is not the last. SchemaError: a value has no form in
+        Connect.
         """
 
 
 class TableRows:
-    """Makes rows as `SELECT *` gives them."""
+    """Makes rows as `SELECT *` gives them, of pages."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class TableRows:
         since: WrittenSince | None = None,
         times: WriteTimes | None = None,
     ) -> None:
-        """Make rows of any writetime if `since` is None; `times` says which fields rows have beside their own.
+        """Keep rows that were written `since`; all if it is None. `times` adds the fields that tell times of writing.
 
         ConfigError: a column that is wanted is not there.
         """
@@ -66,7 +67,7 @@ class TableRows:
         self._time_place = None if self._time is None else places[self._time.name]
 
     def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
-        """Return the rows that count, and how far the split is behind them; a page that tells no place has no position.
+        """Return the rows of a page that count, and the position behind it, if the page has rows or is the last.
 
         SchemaError names a column whose value has no form.
         """
@@ -98,14 +99,17 @@ class TableRows:
 
 
 def behind(table: Table, token: Cells, cells: Sequence[Cells], rows: int) -> SplitProgress | None:
-    """Return the place behind the last row of a page; None for a page without rows."""
+    """Return the place behind the last row of a page; None for a page without rows.
+
+    `cells` are the columns of the page behind the token.
+    """
     if not rows:
         return None
     (last,) = decode_column(token.row(rows - 1), _TOKEN, "token").to_pylist()
     values = [found.value(rows - 1) for found in cells[: len(table.primary_key)]]
     key = tuple(value for value in values[: len(table.partition_key)] if value is not None)
     clustering = tuple(value for value in values[len(key) :] if value is not None)
-    # A row with static values alone is its partition's only one, and has no clustering columns.
+    # A row that only has static values is the only one of its partition, and its clustering columns are null.
     whole = len(clustering) < len(table.clustering) or not clustering
     return SplitProgress(last, key, None if whole else clustering)
 

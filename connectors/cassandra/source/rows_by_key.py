@@ -1,4 +1,4 @@
-"""Reads rows by the primary keys in the keys of records."""
+"""Reads rows by the primary keys that keys of records hold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AT_ONCE: Final = 64
 
 
 class RowsByKey:
-    """Reads rows of tables by key. Owned by the thread of its connection."""
+    """Reads rows of tables by their primary keys. Owned by the thread that owns the connection."""
 
     def __init__(self, database: Database, config: CassandraSourceConfig, schemas: Schemas) -> None:
         self._database = database
@@ -31,7 +31,7 @@ class RowsByKey:
         self._schemas = schemas
 
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
-        """Yield the rows that exist, a batch for each.
+        """Yield a batch for each row that exists among those with these keys.
 
         SchemaError: no table has this topic, or a key is not the table's.
         """
@@ -53,7 +53,7 @@ class RowsByKey:
         if missing:
             raise SchemaError(f"A key of table {table.title} lacks {', '.join(missing)}.")
         values = {c.name: bind_of(c.type, c.name)(key[c.name]) for c in table.primary_key}
-        # A partition of nothing but static values has one row, whose clustering columns are null.
+        # A partition that only has static values has one row, whose clustering columns are null.
         there = {name: value for name, value in values.items() if value is not None}
         text = row_text(table, list(there), more)
         return Query(text, self._database.stored(text, list(there.values())))

@@ -1,7 +1,7 @@
-"""Make events like the agent's of a table's pages, so that a table that was read and its changes since merge. Pure.
+"""Turns a table's pages into events like the agent's, so that the table and its later changes merge. Pure.
 
-Each value has the writetime that the server tells, so it does not matter which of both comes first: the newest wins.
-What the server does not tell stands at `fence_us`, when the reading began; every later change is in the commit log.
+Each value has the writetime that the server tells, so the newest wins, in whatever order events come. Where the server
+tells no time, `fence_us` is used, the time when the reading began. Every later change is in the commit log.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from connectors.cassandra.source.sweeps import Sweep
 
 SNAPSHOT: Final = "snapshot"
 Times = tuple[int, int | None, int | None]
-"""The times that a value has: writetime_us, ttl_s, local_deletion_s."""
+"""Holds the times of a value: writetime_us, ttl_s, local_deletion_s."""
 
 
 class SnapshotEvents:
-    """Makes batches of events of the pages of a table. Owned by the task thread."""
+    """Turns the pages of a table into batches of events. Owned by the task thread."""
 
     def __init__(
         self,
@@ -44,8 +44,11 @@ class SnapshotEvents:
         now_s: Callable[[], int],
         since_us: int | None = None,
     ) -> None:
-        """`element_times`: the server tells the times of elements, as Cassandra 5.0 does and 4.x does not. `since_us`:
-        only what has a newer writetime counts.
+        """Take a table, its topic, and the settings of its events.
+
+        `element_times` says that the server tells the times of elements, as Cassandra 5.0 does and 4.x does not.
+        `fence_us` is the writetime of values whose time the server does not tell. `now_s` returns seconds since 1970.
+        Only rows with a writetime of `since_us` or later become events; None: all rows do.
         """
         self._since_us = since_us
         self._table = table
@@ -53,7 +56,7 @@ class SnapshotEvents:
         self._node = node
         self._fence_us = fence_us
         self._list_fence_us = max(fence_us, table.cdc_us or fence_us) if table.cdc else None
-        """Until when what was written to lists may be in no log; None: the table's changes are in none."""
+        """Until this time elements may have been written to lists that no log has; None: no change is logged at all."""
         self._lists = {c.name for c in table.columns if c.type.is_multicell and c.type.name == "list"}
         self._now_s = now_s
         self._shape = EventShape(table, partition_key_schema(table), event_schema(table))
@@ -64,7 +67,7 @@ class SnapshotEvents:
         self._last_key: bytes | None = None
 
     def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
-        """Return the events of a page's rows, with the position behind them."""
+        """Return the events of a page's rows, with the position behind the page."""
         token, *cells = split_columns(page)
         columns = self._table.columns
         by_name = {column.name: found for column, found in zip(columns, cells, strict=False)}
@@ -81,7 +84,7 @@ class SnapshotEvents:
         return Batch(self._topic, values, keys=keys, position=position)
 
     def _written(self, update: PartitionUpdate) -> PartitionUpdate:
-        """Return the update without rows that are too old."""
+        """Return the update without rows that are older than `since_us`."""
         since_us = self._since_us
         if since_us is None:
             return update
@@ -90,7 +93,7 @@ class SnapshotEvents:
         return replace(update, static=static, rows=rows)
 
     def _fenced(self, update: PartitionUpdate) -> PartitionUpdate:
-        """Return the update with lists that merge with what the log has of them."""
+        """Return the update with lists changed so that they merge with the changes of lists in the commit log."""
         static = None if update.static is None else self._with_lists(update.static)
         rows = [self._with_lists(row) for row in update.rows if isinstance(row, Row)]
         return replace(update, static=static, rows=rows)
@@ -136,9 +139,7 @@ class SnapshotEvents:
         return PartitionUpdate(table, key, None, static if static is not None and static.columns else None, rows)
 
     def _alive(self, row: Row) -> Row:
-        """Return the row with the mark of an INSERT, which the server does not tell: as old as the row's newest
-        value.
-        """
+        """Return the row with an INSERT's mark, which the server does not tell; it gets the newest value's times."""
         newest: Liveness | None = None
         for change in row.columns.values():
             for cell in (change,) if isinstance(change, Cell) else change.cells:
@@ -148,14 +149,14 @@ class SnapshotEvents:
 
 
 def _times(written: bytes | None, left: bytes | None, fence_us: int, now_s: int) -> Times:
-    """Return the times of a value. The server tells how long it has left, not for how long it was written."""
+    """Return the times of a value. The server tells how many seconds it has left, not for how many it was written."""
     writetime_us = fence_us if written is None else int.from_bytes(written, "big", signed=True)
     ttl_s = None if left is None else int.from_bytes(left, "big", signed=True)
     return writetime_us, ttl_s, None if ttl_s is None else now_s + ttl_s
 
 
 def _element_times(written: bytes | None, left: bytes | None, fence_us: int, now_s: int) -> list[Times] | Times:
-    """Return the times of each element; the same for all where the server does not tell them."""
+    """Return the times of each element, or one set of times for all of them if the server does not tell them."""
     if written is None:
         return fence_us, None, None
     writetimes = parts(written, 4)
@@ -164,7 +165,7 @@ def _element_times(written: bytes | None, left: bytes | None, fence_us: int, now
 
 
 def _elements(cql: CqlType, data: bytes, times: list[Times] | Times) -> list[Cell]:
-    """Return the cells of a collection, or of the fields of a type."""
+    """Return the cells of a collection's elements, or of the fields of a user-defined type."""
     if cql.name == "udt":
         places = [i for i, value in enumerate(parts(data)) if value is not None]
         pairs: list[tuple[bytes | None, bytes | None]] = [(i.to_bytes(2, "big"), parts(data)[i]) for i in places]
@@ -178,7 +179,7 @@ def _elements(cql: CqlType, data: bytes, times: list[Times] | Times) -> list[Cel
 
 
 def _pairs(cql: CqlType, values: Sequence[bytes | None]) -> list[tuple[bytes | None, bytes | None]]:
-    """Return path and value of each element; a list's positions are not told."""
+    """Return the path and value of each element of a collection; the path of a list's elements is None."""
     match cql.name:
         case "map":
             return list(zip(values[::2], values[1::2], strict=True))

@@ -1,11 +1,11 @@
-"""Lists that were read, made to merge with what the commit log has of the same lists. Pure.
+"""Makes lists that were read merge with the changes of these lists in the commit log. Pure.
 
-The server tells values and writetimes of a list's elements, not their positions, by which the log tells them. So what
-was read takes the place of all that was written until a fence: the list is cleared there, and the elements stand just
-behind it. What was written later is in the log, and is left to it.
+The server tells values and writetimes of a list's elements, but not their positions, by which the log names elements.
+So the list that was read replaces everything that was written until a fence: the list is cleared at the fence, and its
+elements are written just behind it. Elements that were written later are in the log, and are left out here.
 
-Positions are times: of an appended element when it was appended; of a prepended one a moment before 2010, as long
-before as the prepending was after it, so that the one prepended last comes first.
+Positions are times. An appended element has the time of its appending. A prepended one has a time before 2010, as long
+before as it was prepended after 2010, so that the element prepended last comes first.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from connectors.cassandra.log.events.mutation import ComplexColumn, Deletion
 _UUID_EPOCH: Final = 0x01B21DD213814000
 """So many intervals of 100 ns have passed from 15 October 1582 to 1970."""
 _MIRROR_US: Final = 1_262_304_000_000_000
-"""1 January 2010, at which Cassandra mirrors the times of prepended elements (Lists.Prepender)."""
+"""Is 1 January 2010, at which Cassandra mirrors the times of prepended elements (Lists.Prepender)."""
 
 _AHEAD_US: Final = 60_000_000
-"""So far the clocks of those who write may be ahead of ours."""
+"""The clocks of those who write may be ahead of ours by so much."""
 
 
 def fenced(read: ComplexColumn, fence_us: int | None, now_us: int, fence_s: int) -> ComplexColumn:
-    """Return a list's change: cleared at the fence, the elements until then behind it, later ones left out.
+    """Return the change of a list: cleared at the fence, with the elements until then behind it, and no later ones.
 
-    `fence_us` None: the table's changes are in no log, so that every element counts as it was written. A time that is
-    far from having come, which a client gave, tells nothing: such an element stays.
+    If `fence_us` is None, the table's changes are in no log, and every element counts with its own writetime. An
+    element with a time far in the future, which a client must have given, is kept, as it is not known to be in the log.
+    `now_us` is the present time, `fence_s` the local time of the clearing.
     """
     elements = list(zip(_positions([cell.writetime_us for cell in read.cells], fence_us), read.cells, strict=True))
     if fence_us is None:
@@ -41,18 +42,18 @@ def fenced(read: ComplexColumn, fence_us: int | None, now_us: int, fence_s: int)
 
 
 def _positions(writetimes_us: Sequence[int], fence_us: int | None) -> list[bytes]:
-    """Return the positions of a list's elements, in its order: behind those prepended later, before the appended."""
+    """Return the positions of a list's elements, in order: first elements prepended, then elements appended."""
     first_appended = max(0, len(writetimes_us) - 1)
     while first_appended and writetimes_us[first_appended - 1] <= writetimes_us[first_appended]:
         first_appended -= 1
     if fence_us is None:
         latest_us = max([_MIRROR_US, *writetimes_us])
     else:
-        # Cassandra makes positions by its own clocks, to the millisecond: those of the log are all beyond these.
+        # Cassandra makes positions by its own clocks, to the millisecond. Positions in the log all lie beyond these.
         latest_us = max(_MIRROR_US, fence_us - _AHEAD_US - len(writetimes_us))
     found: list[int] = []
     for number, writetime_us in enumerate(writetimes_us):
-        # Times that a client gave may lie anywhere; no position does.
+        # A client may give any time as a writetime; positions do not depend on that, so the time is bounded.
         us = min(max(writetime_us, _MIRROR_US), latest_us)
         ticks = 10 * (us if number >= first_appended else 2 * _MIRROR_US - us)
         found.append(ticks if not found else max(ticks, found[-1] + 1))

@@ -1,4 +1,4 @@
-"""Reads one split page by page, from a place on. The next page is on its way while one is looked at."""
+"""Reads one split page by page from a given place. The next page is asked for while one is looked at."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from connectors.cassandra.cql.statements import Query, keys_of_token, partition_
 
 log = logging.getLogger(__name__)
 _LOOK_S: Final = 0.05
-"""How long a wait for a page lasts at most before a stop is seen."""
+"""A wait for a page looks at least this often if the task is to stop."""
 
 
 class Answer(Protocol):
-    """A page that was asked for, and may have come."""
+    """Is the pending answer to a request for a page."""
 
     def when_done(self, ring: Callable[[], None]) -> None:
         """Set the function to call, on any thread, once the page has come or failed."""
@@ -35,20 +35,20 @@ class Answer(Protocol):
 
 
 class Server(Protocol):
-    """What a split asks of the cluster."""
+    """Is the part of the connection that a split reader uses."""
 
     def ask(self, query: Query, rows: int, state: bytes | None) -> Answer:
-        """Ask for a page of so many rows; `state` is `next` of the page before."""
+        """Ask for a page of at most `rows` rows; `state` is `next` of the page before, or None."""
 
     def keys(self, query: Query) -> Sequence[tuple[bytes, ...]]:
-        """Return the partition keys that a query gives."""
+        """Return the partition keys that a query selects."""
 
     def owned_parts(self, keyspace: str, after: int, upto: int) -> Sequence[OwnedPart]:
         """Cut a range of tokens into parts by the nodes that own them."""
 
 
 class SplitReader:
-    """Reads one split. Owned by the task thread; the driver's threads call `ring` only."""
+    """Reads one split. Owned by the task thread; threads of the driver only call `ring`."""
 
     def __init__(
         self,
@@ -60,7 +60,10 @@ class SplitReader:
         more: str = "",
         ring: Callable[[], None] = lambda: None,
     ) -> None:
-        """`more` is selected behind the table's columns. `ring` is called, on any thread, when a page has come."""
+        """Read on from `progress`. `more` is CQL that is selected behind the table's columns.
+
+        `ring` is called, on any thread, when a page has come or failed.
+        """
         self.split = split
         self._more = more
         self._ring = ring
@@ -75,7 +78,7 @@ class SplitReader:
         self._waiting_since_s: float | None = None
 
     def next(self, deadline: Deadline) -> Page | None:
-        """Return the next page; None: not by the deadline.
+        """Return the next page; None if it has not come by the deadline.
 
         RetriableError: call again; the same page is asked for anew, with half of its rows.
         """
@@ -105,28 +108,28 @@ class SplitReader:
             try:
                 self._ask()
             except ConnectError as error:
-                # This page counts. The next call asks again, and tells its caller of what is wrong then.
+                # The page at hand is fine. The next call asks again, and raises if it fails again.
                 log.warning("The next page could not be asked for yet: %s", error)
         return page
 
     @property
     def finished(self) -> bool:
-        """Return True if all pages were given."""
+        """Return True if all pages have been returned."""
         return self._queries is not None and not self._queries
 
     @property
     def waits(self) -> bool:
-        """Return True if a page was asked for that has neither come nor failed."""
+        """Return True if a page is asked for that has neither come nor failed."""
         return self._answer is not None and not self._arrived.is_set()
 
     @property
     def late_s(self) -> float:
-        """Return how long the next page has been waited for, with all tries, in seconds; 0 once it is here."""
+        """Return for how many seconds the next page has been waited for, over all tries; 0 when it is here."""
         since_s, is_here = self._waiting_since_s, self._answer is not None and not self.waits
         return 0.0 if since_s is None or is_here else time.monotonic() - since_s
 
     def _arrival(self, deadline: Deadline) -> Answer | None:
-        """Return the answer, once it has come or failed; None where it has not by the deadline."""
+        """Return the answer once it has come or failed; None if it has not by the deadline."""
         while not self._arrived.is_set():
             if deadline.expired:
                 return None
@@ -134,7 +137,7 @@ class SplitReader:
         return self._answer
 
     def _ask_for_less(self, error: TombstonesError) -> None:
-        """Ask for fewer rows: nodes count the deleted ones of a page. ConnectError: it was of one row already."""
+        """Ask for fewer rows, as nodes count the deleted rows of a page. ConnectError: it was one row already."""
         if self._asked_rows == 1:
             split = self.split
             raise ConnectError(
@@ -149,7 +152,7 @@ class SplitReader:
         assert self._queries
         if self._waiting_since_s is None:
             self._waiting_since_s = time.monotonic()
-        # A bell of its own: the second of two nodes that were asked for a page may ring when it is long there.
+        # Each request has an event of its own: when two nodes were asked for a page, the second may answer much later.
         arrived = self._arrived = threading.Event()
 
         def came() -> None:

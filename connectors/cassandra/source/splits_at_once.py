@@ -1,4 +1,4 @@
-"""Reads several splits at once: each has a page on its way, and the page that comes first is taken next."""
+"""Reads several splits at once: each asks for its next page, and the page that comes first is taken first."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from connectors.cassandra.source.split_reader import SplitReader
 from connectors.cassandra.source.sweeps import Sweep
 
 _LOOK_S: Final = 0.05
-"""How long a wait for pages lasts at most before a stop is seen."""
+"""A wait for pages looks at least this often if the task is to stop."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reading:
-    """A sweep of a split that is being read."""
+    """Holds the reader of a split, and the sweep that it is on."""
 
     reader: SplitReader
     sweep: Sweep
 
     @property
     def table(self) -> Table:
-        """Return the split's table."""
+        """Return the table that the split belongs to."""
         return self.reader.split.table
 
 
 class SplitsAtOnce:
-    """The splits that a task reads now. Owned by the task thread; the driver's threads call `ring` only."""
+    """Holds the splits that a task reads now. Owned by the task thread; threads of the driver only call `ring`."""
 
     def __init__(self, most: int) -> None:
-        """At most `most` splits are read at once. Each keeps one page that nobody has taken yet."""
+        """Read at most `most` splits at once. Each keeps one page that nobody has taken yet."""
         self._most = most
         self._bell = threading.Event()
         self._readings: list[Reading] = []
@@ -46,7 +46,7 @@ class SplitsAtOnce:
         return len(self._readings) >= self._most
 
     def ring(self) -> None:
-        """Say that a page has come or failed."""
+        """Wake up `ready`, as a page has come or failed."""
         self._bell.set()
 
     def add(self, reading: Reading) -> None:
@@ -54,18 +54,17 @@ class SplitsAtOnce:
         self._readings.append(reading)
 
     def remove(self, reading: Reading) -> None:
-        """Remove a split that is read to its end, or given up."""
+        """Remove a split that is read to its end or given up."""
         self._readings.remove(reading)
 
     def remove_table(self, table: Table) -> None:
-        """Remove the splits of a table."""
+        """Remove all splits of a table."""
         self._readings = [reading for reading in self._readings if reading.table is not table]
 
     def ready(self, deadline: Deadline) -> Reading | None:
-        """Return the split whose turn it is: its page has come or failed, or is still to be asked for. None: none in
-        time.
+        """Return the next split whose page has come or failed, or is still to be asked for; None if the time is over.
 
-        Who had a turn waits for the others that are ready.
+        The split goes to the end of the line, so that others that are ready get their turn.
         """
         while True:
             self._bell.clear()
@@ -79,5 +78,5 @@ class SplitsAtOnce:
             self._bell.wait(min(_LOOK_S, deadline.remaining_s))
 
     def late_table(self, late_s: float) -> Table | None:
-        """Return a table whose page has been waited for so long; None where there is none."""
+        """Return a table whose page has been waited for longer than `late_s` seconds; None if there is none."""
         return next((reading.table for reading in self._readings if reading.reader.late_s > late_s), None)

@@ -1,4 +1,4 @@
-"""Up to which time the tables' rows are in Kafka. Pure: the caller brings the times, as epoch seconds."""
+"""Tells up to which time the rows of tables are in Kafka. Pure: the caller passes times, in seconds since 1970."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from connectors.cassandra.source.sweeps import Sweep, sweep_of
 
 @dataclass(slots=True)
 class _Begun:
-    """A sweep, whose rows were all there was at `up_to_s`.
+    """Holds a sweep that has begun; it sees all rows that were there at `up_to_s`.
 
-    `owes`: some of them are not stored. `is_first`: of the split, since the task was opened.
+    `owes` says that some of its rows are not stored yet. `is_first` says that it is the split's first sweep since the
+    task was opened. `is_over` says that its last page was given.
     """
 
     number: int
@@ -26,19 +27,19 @@ class _Begun:
 
 
 class StoredSweeps:
-    """Compares what the sweeps gave with what is stored of it. Owned by the task thread."""
+    """Compares the rows that sweeps have given with the positions that are stored. Owned by the task thread."""
 
     def __init__(self, opened_s: float) -> None:
-        """Begin with no split; each counts from `opened_s` on."""
+        """Begin without a split; a split that is added counts as caught up to `opened_s`."""
         self.opened_s = opened_s
         self._known_s: dict[Split, float] = {}
         self._begun: dict[Split, deque[_Begun]] = {}
         self._splits: dict[frozenset[tuple[str, object]], Split] = {}
 
     def begun(self, split: Split, sweep: Sweep, at_s: float) -> None:
-        """Note that a sweep began at this time; one that goes on after a restart counts from that.
+        """Note that a sweep began at `at_s`; a sweep that goes on after a restart counts from the restart.
 
-        Until the first one is over nobody knows if the split has rows that are not in Kafka.
+        Until the first sweep of a split is over, nobody knows if the split has rows that are not in Kafka.
         """
         self._splits[frozenset(split.partition.items())] = split
         is_first = split not in self._known_s
@@ -46,18 +47,18 @@ class StoredSweeps:
         self._begun.setdefault(split, deque()).append(_Begun(sweep.number, _up_to_s(sweep, at_s), is_first))
 
     def ended(self, split: Split, sweep: Sweep) -> None:
-        """Note that the end of this sweep was stored by an earlier task."""
+        """Note that an earlier task stored the end of this sweep."""
         self._known_s[split] = _up_to_s(sweep, self.opened_s)
 
     def given(self, split: Split, rows: int, *, is_last: bool) -> None:
-        """Note that the sweep that began last gave a page of so many rows."""
+        """Note that the split's latest sweep gave a page of `rows` rows; `is_last` tells that the sweep is over."""
         last = self._begun[split][-1]
         last.is_over = is_last
         last.owes = last.owes or rows > 0
         self._know(split)
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Note the sweeps whose ends are stored now."""
+        """Note the sweeps whose ends are among the positions that are stored now."""
         for position in positions:
             split, sweep = self._splits.get(frozenset(position.partition.items())), sweep_of(position.offset)
             if split is not None and sweep is not None and progress_of(split, position.offset).finished:
@@ -67,12 +68,12 @@ class StoredSweeps:
 
     @property
     def is_behind(self) -> bool:
-        """Return True while rows are known of that are not stored, or a sweep has given rows and is not over."""
+        """Return True while some given rows are not stored, or the first sweep of a split is not over."""
         return any(one.owes or (one.is_first and not one.is_over) for sweeps in self._begun.values() for one in sweeps)
 
     @property
     def caught_up_s(self) -> float:
-        """Return the time up to which everything is stored, of the split that is furthest behind."""
+        """Return the time up to which everything is stored of the split that is furthest behind, in epoch seconds."""
         return min(self._known_s.values(), default=self.opened_s)
 
     def _know(self, split: Split) -> None:

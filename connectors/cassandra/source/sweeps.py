@@ -1,7 +1,7 @@
-"""Decide how often a table is read, and which of its rows count each time. Pure.
+"""Decides how often a table is read, and which of its rows count each time. Pure.
 
-A sweep is one reading of a split from its first token to its last. Its window, where there is one, is a time behind
-which nothing is late any more; rows of the next moments are the next sweep's.
+A sweep is one reading of a split from its first token to its last. A sweep by time has a window. The window ends so
+long ago that no row can still come late; later rows belong to the next sweep.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MODES: Final = ("snapshot", "bulk", "timestamp", "timeuuid")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The rows that have a time after `after_ms` and up to `upto_ms`, in milliseconds since 1970."""
+    """Selects the rows whose time is after `after_ms` and at most `upto_ms`, in milliseconds since 1970."""
 
     after_ms: int
     upto_ms: int
@@ -28,14 +28,14 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """One reading of a split: its number from 0, and the window of the rows that count, None where all do."""
+    """Describes one reading of a split: its number, from 0, and the window of its rows; None: all rows count."""
 
     number: int = 0
     window: Window | None = None
 
     @property
     def offset(self) -> Mapping[str, object]:
-        """Return the members of the source offset that tell the sweep."""
+        """Return the members of a source offset that describe this sweep."""
         window = {} if self.window is None else {"after_ms": self.window.after_ms, "upto_ms": self.window.upto_ms}
         return {"sweep": self.number, **window}
 
@@ -47,7 +47,7 @@ class Mode(Protocol):
         """Return the first sweep of a split."""
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
-        """Return the sweep after one; None where there is no further one."""
+        """Return the sweep that follows `done`; None if there is none."""
 
 
 class Once:
@@ -79,18 +79,18 @@ class Repeated:
 
 
 class Windows:
-    """Reads rows by a time of theirs once it is `settle_ms` ago, as clocks differ and a write takes time."""
+    """Reads rows by their time once it is `settle_ms` ago, as clocks differ and a write takes time."""
 
     def __init__(self, initial_ms: int, settle_ms: int) -> None:
         self._initial_ms = initial_ms
         self._settle_ms = settle_ms
 
     def first(self, now_ms: int) -> Sweep:
-        """Return a sweep of the rows up to now, but for those that may still be late."""
+        """Return a sweep of the rows up to now, except for the last `settle_ms`, whose rows may still come."""
         return Sweep(0, self._window(self._initial_ms, now_ms))
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
-        """Return the sweep of the rows that have come since."""
+        """Return the sweep of the rows behind the last window."""
         assert done.window is not None
         return Sweep(done.number + 1, self._window(done.window.upto_ms, now_ms))
 
@@ -99,7 +99,7 @@ class Windows:
 
 
 def sweep_of(stored: Mapping[str, object] | None) -> Sweep | None:
-    """Return the sweep of a stored offset; None where it has none. ConnectError: its members are no window."""
+    """Return the sweep that a stored offset describes; None without an offset. ConnectError: its window is broken."""
     if stored is None:
         return None
     number, after_ms, upto_ms = (stored.get(name) for name in ("sweep", "after_ms", "upto_ms"))
@@ -115,16 +115,16 @@ def sweep_of(stored: Mapping[str, object] | None) -> Sweep | None:
 
 
 def broken_window(offset: Mapping[str, object]) -> dict[str, str]:
-    """Return what keeps an offset that a person gives from telling its sweep, as ends of sentences."""
+    """Return what is wrong with the sweep in an offset that a person gives: member -> end of a sentence or ""."""
     is_window = any(offset.get(name) is not None for name in _WINDOW)
     given = ["sweep", *_WINDOW] if is_window else ["sweep"]
     return {name: whole_number(offset.get(name, 0 if name == "sweep" else None), -(2**63)) for name in given}
 
 
 def moment_ms(text: str) -> int:
-    """Return the milliseconds since 1970 of a text such as 2024-05-01 00:00:00Z; UTC without a zone.
+    """Return a time such as 2024-05-01 00:00:00Z in milliseconds since 1970; a text without a zone is in UTC.
 
-    ValueError: it is no time.
+    ValueError: the text is no time.
     """
     moment = datetime.fromisoformat(text)
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

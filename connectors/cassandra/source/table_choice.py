@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table]:
-    """Return the tables to read, in the order of their names.
+    """Return the tables to read, ordered by name. Wanted tables whose schema cannot be read are logged and left out.
 
     ConfigError: a named table is missing, or there is no table.
     """
@@ -35,7 +35,7 @@ def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table
 
 
 def unreadable(schemas: Schemas, config: CassandraSourceConfig) -> Mapping[str, str]:
-    """Return the wanted tables whose schema cannot be read: `keyspace.table` -> why."""
+    """Return the wanted tables whose schema cannot be read: `keyspace.table` -> reason."""
     return {
         title: why
         for title, why in schemas.broken.items()

@@ -1,4 +1,4 @@
-"""The source task: reads its splits, some of them at once, each from behind its last row on."""
+"""Reads a task's splits, several of them at once, each from behind the last row that was stored."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from connectors.cassandra.source.table_choice import chosen_tables, unreadable
 log = logging.getLogger(__name__)
 IDLE_S: Final = 1.0
 LATE_S: Final = 4.0
-"""The task's status tells of a page that takes longer."""
+"""If a page takes longer, the task's status says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A split that is to be read from a place on, from `due_s` (monotonic clock) on.
+    """Holds a split that is to be read from a place on, once the monotonic clock is at `due_s`.
 
-    `sweep`: which reading of the split it is. None: the one that follows `done`, whose window of time is known only
-    once it begins.
+    `sweep` is the reading of the split that this is. If it is None, it is the sweep that follows `done`; its window of
+    time is known only when it begins.
     """
 
     split: Split
@@ -63,15 +63,15 @@ class CassandraSourceTask:
         self._context: SourceContext | None = None
         self._stored = StoredSweeps(time.time())
         self._paced_s = 0.0
-        """The time (monotonic clock) before which no more rows are asked for."""
+        """Until this time of the monotonic clock no more rows are asked for."""
         self._aside: dict[str, str] = {}
         self._late: Table | None = None
-        """The table whose page takes long; None where none does."""
+        """Holds the table whose page takes long; None if none does."""
         self._doubted: set[Split] = set()
-        """The splits that a node refused, after which all nodes agreed on the schema; the next refusal counts."""
+        """Holds the splits that one node refused although all nodes agree on the schema. A second refusal counts."""
 
     def open(self, ctx: SourceContext) -> None:
-        """Connect, and find where each split stands."""
+        """Connect, and find the place from which each split is read on."""
         self._context = ctx
         schemas = read_schemas(self._database)
         tables = chosen_tables(schemas, self._config)
@@ -94,9 +94,9 @@ class CassandraSourceTask:
         self._tell_lag()
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Return the rows of one page. A batch without rows says that a split has ended.
+        """Return the rows of one page; None if no page came by the deadline.
 
-        None: no page came by the deadline.
+        A batch without rows says that a split has ended.
         """
         while not deadline.expired:
             self._begin_splits()
@@ -112,7 +112,10 @@ class CassandraSourceTask:
         return None
 
     def _batch(self, reading: Reading) -> Batch | None:
-        """Return a split's next page; None where it was only asked for, tells no place, or the split is given up."""
+        """Return a split's next page as a batch.
+
+        Return None if the page has not come yet, if it has no position, or if the split is given up.
+        """
         reader = reading.reader
         try:
             page = reader.next(Deadline.after(0.0))
@@ -137,7 +140,7 @@ class CassandraSourceTask:
         return batch if batch.position is not None else None
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Take note of what is stored, for the lag. Tables are not pruned."""
+        """Note the stored positions, by which the lag is measured. No rows are deleted from the tables."""
         self._stored.stored(positions)
         self._tell_lag()
 
@@ -150,7 +153,7 @@ class CassandraSourceTask:
         return self._config.poll_interval_ms / 1000
 
     def _begin_splits(self) -> None:
-        """Begin the splits whose time has come, as far as there is room."""
+        """Begin to read splits that are due, as long as fewer than `concurrent.reads` are being read."""
         while not self._readings.is_full and self._waiting and self._waiting[0].due_s <= time.monotonic():
             work = self._waiting.popleft()
             sweep = work.sweep
@@ -166,7 +169,7 @@ class CassandraSourceTask:
             )  # fmt: skip
             self._readings.add(Reading(reader, sweep))
         assert self._context is not None
-        # A split that rests until its next sweep has nothing left of this one.
+        # A split that waits for its next sweep has no row left to read, so it does not count.
         due = sum(work.due_s <= time.monotonic() for work in self._waiting)
         self._context.gauge("splits_left", due + len(self._readings))
 
@@ -174,11 +177,11 @@ class CassandraSourceTask:
         assert self._context is not None
         is_behind = self._stored.is_behind or bool(self._aside)
         self._context.caught_up(self._stored.caught_up_s, behind=is_behind)
-        # How many rows a sweep has still to read nobody can tell without reading them.
+        # Nobody can tell how many rows a sweep still has to read without reading them.
         self._context.gauge("source_lag_rows", None if is_behind else 0)
 
     def _rest(self, split: Split, done: Sweep, pause_s: float) -> None:
-        """Plan the next sweep of a split, if there is one."""
+        """Plan the next sweep of a split, `pause_s` seconds from now, if there is one."""
         if self._mode.next(done, _now_ms()) is not None:
             self._waiting.append(_Work(split, SplitProgress(split.after), time.monotonic() + pause_s, done=done))
 
@@ -190,20 +193,20 @@ class CassandraSourceTask:
         return min(IDLE_S, max(0.0, self._waiting[0].due_s - time.monotonic())) if self._waiting else IDLE_S
 
     def _refused_by_a_node(self, reading: Reading, error: TableGoneError) -> None:
-        """Leave a table aside once all nodes refuse it: one that was down may not have heard of the table yet.
+        """Give up a table when all nodes refuse it; a node that was down may not know of the table yet.
 
-        RetriableError: the nodes do not agree for now.
+        RetriableError: the nodes do not agree on the schema for now.
         """
         if reading.reader.split in self._doubted:
             self._leave_aside(reading.table, error)
         elif self._database.nodes_agree():
-            # What was refused before they agreed is asked for once more.
+            # The refusal may be from before the nodes agreed, so the page is asked for once more.
             self._doubted.add(reading.reader.split)
         else:
             raise RetriableError(f"The nodes do not agree on the tables there are: {error}") from error
 
     def _leave_aside(self, table: Table, error: ConnectError) -> None:
-        """Leave out a table that is gone or may not be read, so that the others are read on."""
+        """Give up a table that is gone or may not be read, and go on with the others."""
         log.error("Table %s is left aside from here on: %s", table.title, error)
         self._aside[table.title] = str(error)
         self._readings.remove_table(table)

@@ -1,7 +1,8 @@
-"""Tell when each value of a row was written and how long it still lives, as fields beside the row's own. Pure.
+"""Tells when each value of a row was written and how long it lives, in fields beside the row's own. Pure.
 
-The names are those that CQL gives them: `writetime(column)` in microseconds since 1970, `ttl(column)` in seconds, null
-for ever. A collection or type of many cells has one of each: its newest write, and the longest that an element lives.
+The fields are named as in CQL: `writetime(column)` in microseconds since 1970, and `ttl(column)` in seconds, null if
+the value lives for ever. A collection or type of many cells has one of each: the time of its newest write, and the time
+to live of the element that lives longest.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ class WriteTimes:
     """Makes the fields of write times for the pages of one table."""
 
     def __init__(self, table: Table, columns: Collection[TableColumn], fence_us: int, *, element_times: bool) -> None:
-        """`columns`: those whose times are wanted. `element_times`: the server tells when the elements of a collection
-        were written, as it does from Cassandra 5.0 on. `fence_us`: the writetime of values whose own it does not tell.
+        """Take the columns whose times are wanted.
+
+        `element_times` says that the server tells when the elements of a collection were written, as it does from
+        Cassandra 5.0 on. `fence_us` is used as the writetime of values whose own the server does not tell.
         """
         self._fence_us = fence_us
         places = {column.name: place for place, column in enumerate(table.columns)}
@@ -40,11 +43,11 @@ class WriteTimes:
         self._told = [c for c, _ in self._columns if element_times or not c.type.is_multicell]
         names = [quoted(column.name) for column in self._told]
         self.more = "".join(f", writetime({name}), ttl({name})" for name in names)
-        """These expressions are selected behind the table's columns."""
+        """Is CQL text that is selected behind the table's columns."""
 
     @property
     def fields(self) -> list[s.Field]:
-        """Return the fields that a row gets beside its own."""
+        """Return the fields that a row gets beside its own columns."""
         made: list[s.Field] = []
         for column, _ in self._columns:
             made.append(s.Field(f"writetime({column.name})", s.INT64.as_optional()))
@@ -52,7 +55,7 @@ class WriteTimes:
         return made
 
     def arrays(self, values: Sequence[Cells], times: Sequence[Cells]) -> list[pa.Array]:
-        """Return the values of these fields. `values` are the table's columns, `times` those of `more`."""
+        """Return the arrays of these fields. `values` are the table's columns, `times` are the columns of `more`."""
         told = {column.name: times[2 * i : 2 * i + 2] for i, column in enumerate(self._told)}
         made: list[pa.Array] = []
         for column, place in self._columns:
@@ -73,10 +76,10 @@ class WriteTimes:
 
 
 def _of_elements(written: bytes | None, left: bytes | None) -> tuple[int | None, int | None]:
-    """Return the newest writetime of a value's elements, and their longest time to live; None: one lives for ever."""
+    """Return the newest writetime of a value's elements and their longest time to live; None if one lives for ever."""
     times = _numbers(written)
     ttls = _numbers(left) or [None] * len(times)
-    # A field of a type that was never written has no time.
+    # A field of a user-defined type that was never written has no time.
     there = [(time_us, ttl_s) for time_us, ttl_s in zip(times, ttls, strict=True) if time_us is not None]
     if not there:
         return None, None
@@ -85,18 +88,18 @@ def _of_elements(written: bytes | None, left: bytes | None) -> tuple[int | None,
 
 
 def _numbers(data: bytes | None) -> list[int | None]:
-    """Return a list of numbers as Cassandra sends it."""
+    """Return the numbers of a list of bigints or ints as Cassandra sends it."""
     found = [] if data is None else parts(data, 4)
     return [None if number is None else int.from_bytes(number, "big", signed=True) for number in found]
 
 
 FOR_EVER_S: Final = 0
-"""The time to live of a value that lives for ever, as CQL writes it."""
+"""In CQL this time to live stands for a value that lives for ever."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A write that values had. `writetime_us` is None for now."""
+    """Holds the time of a write and its time to live. `writetime_us` None stands for the moment of sending."""
 
     writetime_us: int | None
     ttl_s: int
@@ -104,16 +107,16 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class TimedFields:
-    """A row's own fields, and when each was written as far as the row tells it."""
+    """Holds the values of a row's own fields, and when each was written, as far as the row tells it."""
 
     values: Mapping[str, Any]
     told: Mapping[str, Written]
 
 
 def told_times(row: Mapping[str, Any], columns: Collection[str]) -> TimedFields | None:
-    """Return what a row tells of its writes; None: nothing, by its fields. `columns`: names that are the table's own.
+    """Return the row without its fields of write times, and these times; None if it has no such fields.
 
-    SchemaError: a time is no whole number.
+    `columns` are the names of the table's own columns, which count as values. SchemaError: a time is no whole number.
     """
     fields = {name: found for name in row if name not in columns and (found := _FIELD.fullmatch(name))}
     if not fields:

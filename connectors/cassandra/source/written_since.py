@@ -1,6 +1,6 @@
-"""Find which rows of a page were written since a moment, by the writetimes that the server tells. Pure.
+"""Finds which rows of a page were written since a moment, by the writetimes that the server tells. Pure.
 
-CQL finds no rows by writetime: the whole table is read all the same. Deleted rows are told by nothing here.
+CQL cannot select rows by writetime, so the whole table is read all the same. Deleted rows are not seen here.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ _NEVER_US: Final = -(2**63)
 
 
 class WrittenSince:
-    """A filter that keeps the rows of one table which were written since a moment.
+    """Selects those rows of one table that were written since a moment.
 
-    A row counts as new where the server does not tell all of its times: collections before Cassandra 5.0, and rows that
-    are nothing but their key.
+    A row counts as new if the server does not tell all of its times. This concerns collections before Cassandra 5.0,
+    and rows that have nothing but their key.
     """
 
     def __init__(self, table: Table, since_us: int, *, element_times: bool) -> None:
-        """Keep rows written since `since_us`, microseconds since 1970.
+        """Select rows written at or after `since_us`, in microseconds since 1970.
 
-        `element_times`: the server tells the times of collections' elements, as Cassandra 5.0 does.
+        `element_times` says that the server tells the times of collections' elements, as Cassandra 5.0 does.
         """
         others = [c for c in table.columns if c not in table.primary_key]
         self._since_us = since_us
         self._timed = [c for c in others if element_times or not c.type.is_multicell]
         self._tells_all = len(self._timed) == len(others)
         self.more = "".join(f", writetime({quoted(column.name)})" for column in self._timed)
-        """These expressions are selected behind all other columns."""
+        """Is CQL text that is selected behind all other columns."""
         self.count = len(self._timed)
-        """So many columns are selected by `more`."""
+        """Is the number of columns that `more` selects."""
 
     def rows(self, times: Sequence[Cells], count: int) -> npt.NDArray[np.int64]:
-        """Return the numbers of the rows that count. `times` are the columns of `more`."""
+        """Return the numbers of those of `count` rows that count as new. `times` are the columns of `more`."""
         if not self._tells_all:
             return np.arange(count)
         newest = np.full(count, _NEVER_US, np.int64)
