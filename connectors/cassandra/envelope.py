@@ -34,7 +34,7 @@ _EVENT_MEMBERS: Final = ("op", "key", "columns", "range", "source", "writetime_u
 
 
 class DebeziumEnvelope:
-    """Turns events of the agent, the source and the deduplicating connector into Debezium's form."""
+    """Turns events of the agent, the source or the deduplicating connector into Debezium's form."""
 
     def __init__(self, config: Config) -> None:
         assert isinstance(config, EnvelopeConfig)
@@ -147,16 +147,16 @@ class DebeziumEnvelope:
 
 
 def _told(topic: str, event: str) -> dict[str, str]:
-    """Return the members of `source` that come from the topic's name and the kind of the event."""
+    """Return the members of `source` that the topic's name tells, and those that the kind of event tells, if given."""
     *_, keyspace, table = ("", "", *topic.split("."))
     told = {"connector": "cassandra", "keyspace": keyspace, "table": table}
     return {**told, "snapshot": str(event == "snapshot").lower(), "event": event} if event else told
 
 
 def _fields(array: pa.Array, schema: s.Schema, name: str) -> dict[str, tuple[s.Schema, pa.Array]]:
-    """Return the fields of a struct in the value: name -> schema and array.
+    """Return the schema and the array of each field of a member of the value, by the field's name.
 
-    Where the struct is null, its fields are.
+    Where the member is null, its fields are null.
     """
     inner = schema.field(name)
     assert inner is not None

@@ -1,6 +1,6 @@
 """Declares the settings of the transform to Debezium's form.
 
-Imports no Arrow, as it is read wherever plug-ins are listed.
+It imports no Arrow, as it is read wherever plug-ins are listed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ CELLS: Final = "cells"
 
 
 class EnvelopeConfig(Config):
-    """Declares the setting for the form of columns."""
+    """Declares the setting that chooses the form of columns."""
 
     columns: Annotated[String, one_of(CELLS, "values")] = key(
         "columns", CELLS, doc="cells: value, deletion_ts and set of each column; values: the value alone."

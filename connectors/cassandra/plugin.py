@@ -1,4 +1,4 @@
-"""Declares the Cassandra connectors. Cheap: names the code that needs a driver, imports none of it."""
+"""Declares the Cassandra connectors. It names the code that needs a driver, and imports none of it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Makes one event of the copies of a change that the agents of the replicas send."""
+"""Reads the copies of a change that the agents of all replicas send, and sends one event for them."""

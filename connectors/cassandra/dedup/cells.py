@@ -1,9 +1,10 @@
-"""Find what of an event is newer than all that was sent before, cell by cell. Pure.
+"""Finds out which parts of an event are newer than everything sent before, cell by cell. Pure.
 
-Of two writes of a cell the later one wins; at the same time a removal wins over a value, and one that expires over one
-that stays (Cassandra: Cells.resolveRegular). Two values of one time are both passed on, as which one is greater is told
-by bytes that an event does not have. What a deletion of the row or partition covers is not passed on. Ranges are
-compared as a whole, never with the cells in them: a value in a topic's format may be in another order than Cassandra's.
+The later one of two writes of a cell wins. At the same time a removal wins over a value, and a value that expires over
+one that stays (Cassandra: Cells.resolveRegular). Two values of the same time are both passed on: their bytes decide
+which is greater, and an event does not have these. A cell that a deletion of its row or partition covers is not passed
+on. Range deletions are compared as a whole, never with the cells in them: a value in a topic's format may be in another
+order than Cassandra's.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Event = Mapping[str, Any]
 NEVER_US: Final = -(2**63)
 _PLAIN, _EXPIRING, _REMOVED = 0, 1, 2
 _TIMED_CELL: Final = 5
-"""How many members a removed cell has, its time included."""
+"""A removed cell that is stored with the time of its removal has so many members."""
 _SAME_MOST: Final = 8
 """At most so many values of one cell with the same time are remembered."""
 
@@ -30,15 +31,15 @@ class Memory(Protocol):
     """Keeps bytes by key."""
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the bytes of a key; None where there are none."""
+        """Return the bytes that are stored for a key; None if there are none."""
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Keep the bytes of a key."""
+        """Store the bytes for a key in place of earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The order of the writes of a cell: the larger one is newer."""
+    """Orders the writes of a cell: the one that compares as larger is newer."""
 
     writetime_us: int
     rank: int
@@ -50,17 +51,17 @@ class _Order:
 
 
 class CellMerge:
-    """Finds in events what is newer than all before, for a partition of a topic. Owned by the task thread."""
+    """Finds the parts of events that are newer than all before, for one topic partition. Owned by the task thread."""
 
     def __init__(self, memory: Memory, name: Sequence[object], now_s: Callable[[], float]) -> None:
-        """`name` tells this topic and partition from others that share the memory."""
+        """Take the memory to use; `name` tells this topic and partition from others that share it."""
         self._memory = memory
         self._name = list(name)
         self._now_s = now_s
         self._partition_columns: Sequence[str] = ()
 
     def newer(self, partition_key: object, event: Event) -> Event | None:
-        """Return the event with only what is newer than all before; None where nothing is."""
+        """Return the event with only those parts that are newer than all before; None if no part is."""
         partition = self._state("partition", partition_key)
         self._partition_columns = list(partition_key) if isinstance(partition_key, Mapping) else ()
         match event["op"]:
@@ -75,9 +76,9 @@ class CellMerge:
         return made
 
     def still_needed(self, key: bytes, value: bytes, before_s: float) -> bytes | None:
-        """Return an entry without what no copy older than `before_s` can touch any more; None where nothing is left.
+        """Return an entry of the memory without the parts that no copy can concern any more; None if no part is left.
 
-        `before_s` counts seconds since 1970.
+        No copy is older than `before_s`, which counts seconds since 1970.
         """
         *_, kind, of = json.loads(key)
         deleted_us = NEVER_US
@@ -110,7 +111,7 @@ class CellMerge:
 
 
 class _State:
-    """The memory of a row, or of a partition as a whole, which holds times and values of its cells."""
+    """Holds the times and values of the cells of one row, or the deletions of one partition, as the memory has them."""
 
     def __init__(self, memory: Memory, key: bytes, now_s: Callable[[], float]) -> None:
         self._memory = memory
@@ -126,7 +127,7 @@ class _State:
         return int(self._kept.get("deleted", NEVER_US))
 
     def delete(self, deletion: Mapping[str, int]) -> bool:
-        """Note that all before a time is deleted; False where that was known."""
+        """Remember that everything up to a time is deleted; return False if that was known already."""
         writetime_us = deletion["writetime_us"]
         if writetime_us <= self.deleted_us:
             return False
@@ -139,7 +140,7 @@ class _State:
         return True
 
     def delete_range(self, bounds: object, deletion: Mapping[str, int]) -> bool:
-        """Note that a range is deleted; False where that was known."""
+        """Remember that a range is deleted; return False if that was known already."""
         writetime_us = deletion["writetime_us"]
         name = blake2b(_text(bounds), digest_size=16).hexdigest()
         ranges = self._cells("ranges")
@@ -150,7 +151,7 @@ class _State:
         return True
 
     def write(self, name: str, order: _Order, value: object) -> bool:
-        """Note that a cell was written; False where this write, or a newer one, was known."""
+        """Remember that a cell was written; return False if this write, or a newer one, was known already."""
         cells = self._cells("cells")
         before, digest = cells.get(name), blake2b(_text(value), digest_size=6).hexdigest()
         digests = [digest]
@@ -168,7 +169,7 @@ class _State:
         return True
 
     def clear(self, name: str, writetime_us: int) -> bool:
-        """Note that a collection was replaced; False where that was known."""
+        """Remember that a collection was replaced at a time; return False if that was known already."""
         cleared = self._cells("cleared")
         if writetime_us <= _mark_us(cleared, name):
             return False
@@ -181,7 +182,7 @@ class _State:
         return True
 
     def cleared_us(self, name: str) -> int:
-        """Return the time before which all elements of a collection are gone."""
+        """Return the writetime up to which all elements of a collection are gone, in microseconds since 1970."""
         return _mark_us(self._cells("cleared"), name)
 
     def save(self) -> None:
@@ -199,9 +200,10 @@ class _State:
 
 
 def without_old(kept: Mapping[str, Any], before_s: float, deleted_us: int) -> dict[str, Any]:
-    """Return what is remembered of a row or partition, without what no copy can be older than any more.
+    """Return what is remembered of a row or partition, without the parts that no copy can be older than any more.
 
-    That is what was deleted until `deleted_us`, and removals, expired values and marks from before `before_s`.
+    Left out are cells and marks up to `deleted_us`, as their partition was deleted then, and removals, expired values
+    and marks from before `before_s`.
     """
     left = dict(kept)
     if left.get("deleted_s", before_s) < before_s:
@@ -218,7 +220,7 @@ def without_old(kept: Mapping[str, Any], before_s: float, deleted_us: int) -> di
 
 
 def with_times(kept: dict[str, Any], now_s: float) -> dict[str, Any]:
-    """Give removals and marks that version 0.1.0 stored without a time the one of now, so that none goes too early."""
+    """Add the time of now to removals and marks that version 0.1.0 stored without one, so that none goes too early."""
     since = int(now_s)
     for cell in kept.get("cells", {}).values():
         if cell[1] == _REMOVED and len(cell) < _TIMED_CELL:
@@ -231,7 +233,7 @@ def with_times(kept: dict[str, Any], now_s: float) -> dict[str, Any]:
 
 
 def _ends_s(cell: Sequence[Any]) -> float:
-    """Return since when a cell has no value any more, in seconds since 1970."""
+    """Return when a cell ceased, or will cease, to have a value, in seconds since 1970; infinity if it stays."""
     if cell[1] == _REMOVED:
         return float(cell[4])
     return float(cell[2]) if cell[1] == _EXPIRING else math.inf
@@ -243,7 +245,7 @@ def _mark_us(marks: Mapping[str, Sequence[int]], name: str) -> int:
 
 
 def _change(row: _State, deleted_us: int, name: str, change: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the part of a column's change that is newer than all before; None where nothing is."""
+    """Return the part of a column's change that is newer than all before; None if no part is."""
     if "cleared_us" not in change:
         return change if _cell(row, deleted_us, [name], change) else None
     cleared = change["cleared_us"]
@@ -255,7 +257,7 @@ def _change(row: _State, deleted_us: int, name: str, change: Mapping[str, Any]) 
 
 
 def _parts(row: _State, gone_us: int, name: str, change: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield newer elements of a collection or fields of a user-defined type, by their part of the change."""
+    """Yield the newer elements of a collection, or fields of a user-defined type, under their names in the change."""
     if "fields" in change:
         fields = change["fields"] or {}
         yield (
@@ -284,7 +286,7 @@ def _path(element: Mapping[str, Any]) -> object:
 
 
 def _order(cell: Mapping[str, Any], expires: str, *, removed: bool) -> _Order:
-    # When a removal was taken may be stamped anew where data is streamed: it tells nothing.
+    # The time of a removal does not count here, as nodes may stamp it anew when they stream data.
     if removed:
         return _Order(cell["writetime_us"], _REMOVED, 0)
     expires_s = cell.get(expires)
@@ -296,5 +298,5 @@ def _text(value: object) -> bytes:
 
 
 def _encoded(value: object) -> object:
-    """Return a text for values that JSON has no form for."""
+    """Return a value that JSON has no form for as text: bytes in hexadecimal, others by str."""
     return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,4 +1,4 @@
-"""Declares the settings of the deduplicating connector. No driver, no I/O."""
+"""Declares the settings of the deduplicating connector. It imports no driver and does no I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DAY_MS = 86_400_000
 
 
 class CassandraDedupConfig(ConnectorConfig):
-    """The settings for making one event of its copies."""
+    """Declares the settings for sending one event in place of its copies."""
 
     topics: Annotated[ListOf, non_empty] = key(
         "topics", importance="high", group=COPIES, doc="The topics that the agents write."
@@ -75,7 +75,7 @@ class CassandraDedupConfig(ConnectorConfig):
 
 
 class CassandraDedupTaskConfig(CassandraDedupConfig):
-    """The settings of a task: it reads every `share.of`-th partition of each topic, from number `share` on."""
+    """Declares the settings of a task, which reads every `share.of`-th partition of each topic from `share` on."""
 
     share: Annotated[Int, between(0, 2**31 - 1)] = key("share", doc="The task's share.", internal=True)
     share_of: Annotated[Int, between(1, 2**31 - 1)] = key("share.of", doc="The number of shares.", internal=True)

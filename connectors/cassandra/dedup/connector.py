@@ -1,4 +1,4 @@
-"""The deduplicating connector: shares out the partitions of the agents' topics among tasks."""
+"""Plans the deduplicating tasks: each gets a share of the partitions of the agents' topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connectors.cassandra.dedup.task import CassandraDedupTask
 
 
 class CassandraDedupConnector:
-    """A connector that plans the deduplicating tasks. It connects to nothing, as all its data is in Kafka."""
+    """Makes the plan of the deduplicating tasks. It connects to nothing, as all its data is in Kafka."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraDedupConfig)
@@ -23,12 +23,12 @@ class CassandraDedupConnector:
         """Check nothing: there is no system outside of Kafka."""
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return configurations of as many tasks as allowed. A task that gets no partition has nothing to do."""
+        """Return the configurations of `max_tasks` tasks. A task whose share has no partition has nothing to do."""
         common = dict(self._config.originals)
         return [{**common, "share": str(share), "share.of": str(max_tasks)} for share in range(max_tasks)]
 
     def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
-        """Refuse offsets that are no places in a partition of a topic. All offsets are the framework's."""
+        """Refuse offsets that are no positions in a topic's partition; return False: the framework keeps them all."""
         require_usable(positions, lambda _, offset: {"next_offset": whole_number(offset.get("next_offset"))})
         return False
 

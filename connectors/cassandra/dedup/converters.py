@@ -1,4 +1,4 @@
-"""Tells by the records themselves whether the agents wrote them with other converters than they are read with. Pure."""
+"""Recognises records that are read with other converters than the agents wrote them with. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ _ENVELOPE: Final = {"schema", "payload"}
 
 
 def of_other_converters(topic: str, keys: Sequence[Any], values: Sequence[Any]) -> ConfigError | None:
-    """Return what is wrong where all of these keys or values, as they were read, are as another converter would write
-    them; it names the converter's key, on both sides.
+    """Return an error if all keys, or all values, look as if another converter had written them; else None.
+
+    `keys` and `values` are those that this connector's converters made of the records. The error names key.converter or
+    value.converter. Tombstones are not looked at.
     """
     events = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
     for side, found in (("value", [value for _, value in events]), ("key", [key for key, _ in events])):
@@ -30,7 +32,7 @@ def of_other_converters(topic: str, keys: Sequence[Any], values: Sequence[Any]) 
 
 
 def _form(read: object) -> str | None:
-    """Return what the bytes became, where they did not become an event or its key."""
+    """Return in words what a key or value was read as, if it is no event and no event's key; else None."""
     if isinstance(read, Mapping):
         return "an envelope of schema and payload (schemas.enable=true wrote it)" if set(read) == _ENVELOPE else None
     return None if read is None else f"of type {type(read).__name__} and no struct"

@@ -1,4 +1,4 @@
-"""Holds events until enough nodes have sent a copy. Pure: the time is passed in."""
+"""Holds each event until enough nodes have sent a copy of it. Pure: the time is passed in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.api.records import Batch
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event, and the row of a batch that it was read from."""
+    """Holds the id of an event, its row in the batch that it was read from, and its offset in the topic."""
 
     id: bytes
     batch: Batch
@@ -27,10 +27,13 @@ class _Held:
 
 
 class PendingCopies:
-    """The events of one partition that wait for copies from further nodes. Owned by the task thread."""
+    """Holds the events of one partition that wait for copies from further nodes. Owned by the task thread."""
 
     def __init__(self, required: int, wait_s: float, most: int) -> None:
-        """At most `most` events are held; beyond that the oldest are let go as if their time was over."""
+        """Wait for copies from `required` nodes, for `wait_s` seconds.
+
+        At most `most` events are held; if there are more, the oldest are let go as if they had waited long enough.
+        """
         self._required = required
         self._wait_s = wait_s
         self._most = most
@@ -40,7 +43,7 @@ class PendingCopies:
         return len(self._held)
 
     def offer(self, node: str, event: EventRow, now_s: float) -> EventRow | None:
-        """Take a copy from a node; the event once enough nodes have sent a copy, else None."""
+        """Take a copy that a node sent; return the event if enough nodes have sent one now, else None."""
         if self._required <= 1:
             return event
         held = self._held.setdefault(event.id, _Held(event, now_s))
@@ -51,15 +54,15 @@ class PendingCopies:
         return held.event
 
     def overdue(self, now_s: float) -> list[EventRow]:
-        """Let go of the events that have waited too long, the oldest first."""
+        """Return and forget the events that have waited too long, the oldest first."""
         beyond = max(0, len(self._held) - self._most)
         late = sum(1 for _ in self._late(now_s))
         ids = list(islice(self._held, max(beyond, late)))
         return [self._held.pop(event_id).event for event_id in ids]
 
     def oldest_offset(self) -> int | None:
-        """Return the offset from which a restart has to read to see all held events again; None where none is held."""
-        # The first copy's offset, in the order of reading.
+        """Return the offset from which a restart has to read to see all held events again; None if no event is held."""
+        # Events are held in the order of reading, so the first one has the lowest offset.
         return next((held.event.offset for held in self._held.values()), None)
 
     def _late(self, now_s: float) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Remembers the events of one input partition, kept as entries of a partition of the state topic."""
+"""Remembers the events of one input partition, as entries in a partition of the state topic."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from connectors.cassandra.dedup.row_memory import RowMemory
 from connectors.cassandra.dedup.seen import SeenIds
 
 LOOKED_AT_MOST: Final = 2000
-"""So many entries are looked through at a time for what may be forgotten."""
+"""At most so many entries are looked through in one call of `forget`."""
 
 
 class EventMemory:
-    """The ids of events and, where cells are merged, the newest writes. Owned by the task thread."""
+    """Remembers the ids of events and, if cells are merged, their newest writes. Owned by the task thread."""
 
     def __init__(
         self,
@@ -28,7 +28,11 @@ class EventMemory:
         merge_cells: bool,
         now_s: Callable[[], float] = time.time,
     ) -> None:
-        """`place` is the input partition, `state` the partition of its entries, which may hold those of others, too."""
+        """Keep the events of the input partition `place` in the state topic's partition `state`.
+
+        Other input partitions may share `state`. `ids` is how many event ids are remembered. `now_s` returns seconds
+        since 1970.
+        """
         self._state = state
         self._ids_name = f"ids {place.topic} {place.partition} ".encode()
         self._rows_name = f'["rows","{place.topic}",{place.partition},'.encode()
@@ -37,11 +41,11 @@ class EventMemory:
         self.merge = (
             None if self._rows is None else CellMerge(self._rows, ["rows", place.topic, place.partition], now_s)
         )
-        """None where copies are told by their ids alone."""
+        """Finds what of an event is newer than all before; None if copies are recognised by their ids alone."""
         self._looked_at = b""
 
     def load(self, entries: Iterable[StateEntry]) -> None:
-        """Take what the state topic holds."""
+        """Take over the entries that were read from the state topic; those of other input partitions are skipped."""
         ids = []
         for entry in entries:
             if entry.key.startswith(self._ids_name):
@@ -51,7 +55,10 @@ class EventMemory:
         self.seen.load(ids)
 
     def forget(self, before_s: float) -> None:
-        """Look through the next entries for what no copy from before this time (seconds since 1970) needs any more."""
+        """Look through the next entries, and remove what only copies older than `before_s` could need.
+
+        `before_s` counts seconds since 1970.
+        """
         if self._rows is None or self.merge is None:
             return
         found = self._rows.behind(self._looked_at, LOOKED_AT_MOST)
@@ -61,7 +68,7 @@ class EventMemory:
                 self._rows.forget(key)
             elif left != value:
                 self._rows.put(key, left)
-        # Behind the last one the next look begins anew.
+        # The next call begins at the first entry again if this one came to the end.
         self._looked_at = found[-1][0] if len(found) == LOOKED_AT_MOST else b""
 
     def take_changes(self) -> StateEntries:

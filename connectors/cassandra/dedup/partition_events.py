@@ -1,4 +1,4 @@
-"""Decides for one input partition which events are sent on, and from where a restart reads."""
+"""Decides which events of one input partition are sent on, and from where a restart reads."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ UNCONFIRMED: Final = Header("cassandra.unconfirmed", True, s.BOOLEAN)
 
 
 def source_partition(place: TopicPartition) -> dict[str, object]:
-    """Return the source partition whose offset is the position in an input partition."""
+    """Return the source partition under which the position in an input partition is stored."""
     return {"protocol": PROTOCOL, "topic": place.topic, "partition": place.partition}
 
 
 class PartitionEvents:
-    """Handles the events of one input partition. Owned by the task thread."""
+    """Chooses the events of one input partition that are sent on. Owned by the task thread."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class PartitionEvents:
         copies: PendingCopies,
         counts: Counter[str],
     ) -> None:
-        """`output` is the topic that events are sent on to; `counts` are those of the whole task."""
+        """Send events to the topic `output`. `counts` are the counters of the whole task."""
         self.place = place
         self._output = output
         self._seen, self._merge = memory.seen, memory.merge
@@ -47,7 +47,7 @@ class PartitionEvents:
         self._counts = counts
         self._is_checked = False
         self.next_offset: int | None = None
-        """The offset behind the last record that was taken; None before the first one."""
+        """Holds the offset behind the last record that was taken; None before the first one."""
 
     @property
     def held(self) -> int:
@@ -55,7 +55,7 @@ class PartitionEvents:
         return len(self._copies)
 
     def take(self, batch: Batch, now_s: float) -> tuple[list[Batch], dict[int, Exception]]:
-        """Return the batches to send on, the last one with the position, and the rows of the batch that are no events.
+        """Return the batches to send on, the last one with the position, and the error of each row that is no event.
 
         ConfigError: the first rows are events whose keys were written by another converter than they were read by.
         """
@@ -81,7 +81,10 @@ class PartitionEvents:
         return self._made(list(chosen.values())), bad
 
     def _of_other_converters(self, batch: Batch) -> ConfigError | None:
-        """Return what is wrong where the first rows were written by other converters than they were read by."""
+        """Return an error if the first rows were written by other converters than they were read by; None otherwise.
+
+        Only the first batch that has rows is examined.
+        """
         if self._is_checked or not len(batch):
             return None
         self._is_checked = True
@@ -92,7 +95,7 @@ class PartitionEvents:
         return differing
 
     def overdue(self, now_s: float) -> list[Batch]:
-        """Return the events that waited too long for copies, marked as unconfirmed."""
+        """Return the events that have waited too long for copies, each with the header `cassandra.unconfirmed`."""
         late = self._copies.overdue(now_s)
         self._counts["unconfirmed_events_total"] += len(late)
         return [
@@ -101,7 +104,8 @@ class PartitionEvents:
         ]
 
     def _offer(self, mark: EventMark, event: EventRow, now_s: float) -> EventRow | None:
-        # A table's own rows were read at a consistency level of the reader's: no node sends a copy.
+        # An event of a snapshot was read from the table at the reader's consistency level, so no other node sends a
+        # copy.
         return event if mark.is_snapshot else self._copies.offer(mark.node, event, now_s)
 
     def _made(self, events: Sequence[EventRow]) -> list[Batch]:
@@ -110,7 +114,7 @@ class PartitionEvents:
             batch = self._newer(group[0].batch.take([event.row for event in group]))
             for event in group:
                 self._seen.add(event.id)
-            # What is remembered of an event goes with it, as each of these batches may be a transaction.
+            # A batch carries what is remembered of its events, as each of these batches may be a transaction.
             made.append(replace(batch, state=self._memory.take_changes()))
         self._counts["events_total"] += sum(map(len, made))
         made = made or [Batch(self._output, Column.from_rows([], s.STRING), state=self._memory.take_changes())]
@@ -142,5 +146,5 @@ class PartitionEvents:
 
 
 def _runs(events: Sequence[EventRow]) -> Iterable[Iterable[EventRow]]:
-    """Return the events in groups of the same batch."""
+    """Return the events in groups that follow each other in the same batch."""
     return (group for _, group in groupby(events, key=lambda event: id(event.batch)))

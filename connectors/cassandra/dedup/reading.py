@@ -1,4 +1,4 @@
-"""Reads the ids and nodes of events in a batch, from columns as from rows."""
+"""Reads the ids and nodes of the events in a batch, from Arrow columns or from rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connect.api.records import Batch
 
 
 class EventMark(NamedTuple):
-    """The id of an event, the node that sent it, and whether it was read from a table instead of a commit log."""
+    """Holds an event's id, the node that sent it, and whether it was read from a table instead of a commit log."""
 
     id: bytes
     node: str
@@ -21,7 +21,7 @@ class EventMark(NamedTuple):
 
 
 def marks_of(batch: Batch) -> list[EventMark | SchemaError | None]:
-    """Return the mark of each row: None for a tombstone, an error for what is no event of an agent."""
+    """Return the mark of each row; None for a tombstone, a SchemaError for a record that is no event of an agent."""
     return [_mark(*row) for row in zip(*_columns(batch), strict=True)]
 
 

@@ -1,6 +1,7 @@
-"""Keeps the newest writes of all rows in a temporary file, as there may be more rows than fit into RAM.
+"""Keeps the newest writes of all rows in a temporary file, as there may be more rows than fit into memory.
 
-The truth is the state topic. SQLite makes the file, writes to it when its cache of 16 MiB is full, and removes it.
+The state topic is what counts after a restart. SQLite makes the file, writes to it when its cache of 16 MiB is full,
+and removes it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _CACHE_KIB: Final = 16_384
 
 
 class RowMemory:
-    """A `Memory` that may hold more rows than fit into RAM. Owned by the task thread."""
+    """Is a `Memory` for more rows than fit into RAM. Owned by the task thread."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)
@@ -27,29 +28,29 @@ class RowMemory:
         self._changed: dict[bytes, bytes | None] = {}
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the bytes of a key; None where there are none."""
+        """Return the bytes that are stored for a key; None if there are none."""
         found = self._database.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
         return None if found is None else bytes(found[0])
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Keep the bytes of a key; `take_changes` tells of it."""
+        """Store the bytes for a key; `take_changes` returns them as an entry."""
         self.load(StateEntry(key, value))
         self._changed[key] = value
 
     def load(self, entry: StateEntry) -> None:
-        """Take an entry of the state topic; one without a value deletes the key."""
+        """Take over an entry of the state topic; an entry without a value deletes the key."""
         if entry.value is None:
             self._database.execute("DELETE FROM state WHERE key = ?", (entry.key,))
         else:
             self._database.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (entry.key, entry.value))
 
     def forget(self, key: bytes) -> None:
-        """Delete a key; `take_changes` tells of it."""
+        """Delete a key; `take_changes` returns an entry without a value for it."""
         self.load(StateEntry(key, None))
         self._changed[key] = None
 
     def behind(self, key: bytes, most: int) -> list[tuple[bytes, bytes]]:
-        """Return the next entries behind a key, `most` of them at most, in the order of their keys."""
+        """Return up to `most` entries whose keys are greater than `key`, in the order of their keys."""
         query = "SELECT key, value FROM state WHERE key > ? ORDER BY key LIMIT ?"
         return [(bytes(found), bytes(value)) for found, value in self._database.execute(query, (key, most))]
 

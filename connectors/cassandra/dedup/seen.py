@@ -1,7 +1,7 @@
 """Remembers the ids of the events that were sent on, in a ring of slots, each an entry of the state topic. Pure.
 
-A slot is written again as it fills, and written over when the ring comes round, so that compaction bounds what the
-topic holds.
+A slot's entry is written anew each time ids are added to it. When the ring comes round the oldest slot is overwritten,
+so that compaction bounds the size of the topic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SeenIds:
     """Remembers at least the last `most` ids of a partition. Owned by the task thread."""
 
     def __init__(self, name: bytes, most: int) -> None:
-        """`name` is what the keys of its entries begin with."""
+        """Remember at least `most` ids. The keys of the entries begin with `name`."""
         self._name = name
         self._slots_most = -(-most // SLOT_IDS) + 1
         self._slots: deque[tuple[int, list[bytes]]] = deque()
@@ -36,7 +36,7 @@ class SeenIds:
         return len(self._ids)
 
     def load(self, entries: Iterable[StateEntry]) -> None:
-        """Take the entries whose keys begin with the name; of a key the last entry counts."""
+        """Take over the entries whose keys begin with the name; if there are several of a key, the last one counts."""
         newest = {entry.key: entry.value for entry in entries}
         found = []
         for key, value in newest.items():
@@ -47,14 +47,14 @@ class SeenIds:
         found.sort()
         for number, key, ids in found:
             if self._key(number) != key or number <= found[-1][0] - self._slots_most:
-                # The ring had another size.
+                # The entry was written when the ring had another size, so it is deleted.
                 self._forgotten.append(key)
                 continue
             self._slots.append((number, ids))
             self._ids.update(ids)
 
     def add(self, event_id: bytes) -> None:
-        """Remember that this event is sent on."""
+        """Remember that the event with this id is sent on."""
         if not self._slots or len(self._slots[-1][1]) >= SLOT_IDS:
             self._slots.append((self._slots[-1][0] + 1 if self._slots else 0, []))
             if len(self._slots) > self._slots_most:

@@ -1,7 +1,7 @@
-"""The deduplicating task: reads its partitions of the agents' topics, and sends on one event for all its copies.
+"""Reads its partitions of the agents' topics, and sends on one event for all copies of it.
 
 Events, the position in the input and what is remembered are written in one transaction, so that a crash neither loses
-nor repeats an event. What is remembered is in a compacted topic, which is read when the task begins.
+nor repeats an event. What is remembered is kept in a compacted topic, which is read when the task begins.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from connectors.cassandra.dedup.partition_events import PartitionEvents, source_
 
 log = logging.getLogger(__name__)
 LOOK_S = 10.0
-"""How often the task looks for new topics and partitions."""
+"""The task looks for new topics and partitions once in so many seconds."""
 _OPEN_S = 300.0
 _WAIT_S = 0.2
 
@@ -37,7 +37,7 @@ class CassandraDedupTask:
         clock: Callable[[], float] = time.monotonic,
         now_s: Callable[[], float] = time.time,
     ) -> None:
-        """`now_s` tells the time of day, in seconds since 1970."""
+        """Take the task's settings. `clock` returns monotonic seconds, `now_s` returns seconds since 1970."""
         self._config = config
         self._clock = clock
         self._now_s = now_s
@@ -50,13 +50,13 @@ class CassandraDedupTask:
         self._next_look_s = 0.0
 
     def open(self, ctx: SourceContext) -> None:
-        """Find the task's partitions, read what is remembered of them, and go on where each was."""
+        """Find the task's partitions, read what is remembered of their events, and go on from the stored positions."""
         self._context = ctx
         self._topics = ctx.topics()
         self._find(Deadline.after(_OPEN_S))
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Return the next events to send on: those that are new among the next records of a partition."""
+        """Return the next events to send on; None if there are none by the deadline."""
         assert self._topics is not None
         while not self._ready:
             if self._clock() >= self._next_look_s:
@@ -71,7 +71,7 @@ class CassandraDedupTask:
         return self._ready.popleft()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Do nothing: the input topics' own retention prunes them."""
+        """Do nothing: the retention of the input topics deletes their records."""
 
     def close(self) -> None:
         """Remove the temporary files."""
@@ -98,7 +98,7 @@ class CassandraDedupTask:
                 self._ready.extend(part.overdue(self._clock()))
 
     def _find(self, deadline: Deadline) -> None:
-        """Begin to read partitions that are new to this task. The others go on where they are."""
+        """Begin to read partitions that are new to this task. The others go on from where they are."""
         assert self._topics is not None
         self._next_look_s = self._clock() + LOOK_S
         for memory in self._memories:
@@ -134,7 +134,7 @@ class CassandraDedupTask:
         return part
 
     def _forget_before_s(self) -> float:
-        """Return the time before which what was deleted, or expired, is not remembered any more."""
+        """Return the time, in seconds since 1970, before which removals and expired values are forgotten."""
         return self._now_s() - self._config.deletes_retention_ms / 1000
 
     def _state_name(self) -> str:

@@ -1,7 +1,7 @@
-"""Turn the bytes of commit logs and pages into columns in C++, where the install found a compiler.
+"""Turns the bytes of commit logs and pages into columns in C++, if the installation found a compiler.
 
-Each function has a twin in Python that decides what is right: a mutation, or a column, that the native code does not
-know in every detail is "not mine", and left to the twin. `CONNECT_NATIVE=off` leaves the native code out.
+Each function has a twin in Python, which defines the right result. The native code leaves any mutation or column to the
+twin that it does not know in every detail. `CONNECT_NATIVE=off` switches the native code off.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from connect.lib.native_build import load
 
 @cache
 def module() -> ModuleType | None:
-    """Return the compiled module; None where it is switched off or was not built."""
+    """Return the compiled module; None if it is switched off or was not built."""
     sources = Path(__file__).parent / "src"
     name = "connectors.cassandra.native._cassandra"
     return load(name, sources, of="the Cassandra connectors", otherwise="commit logs and tables are read")
@@ -32,5 +32,5 @@ class _Capsules:
 
 
 def array_of(capsules: tuple[object, object]) -> pa.Array:
-    """Return the array that a function of the module made."""
+    """Return the Arrow array that a function of the compiled module made as a pair of capsules."""
     return pa.array(_Capsules(capsules))

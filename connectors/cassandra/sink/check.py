@@ -1,4 +1,4 @@
-"""Checks a configuration against the cluster: reach, the tables of the topics, and the right to write them."""
+"""Checks a configuration against the cluster: the connection, the topics' tables, and the right to write them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from connectors.cassandra.sink.config import CassandraSinkConfig
 
 
 def check(config: CassandraSinkConfig) -> Sequence[str]:
-    """Check keyspace, tables and rights; notes on topics that wait for a table. ConfigError: something is missing."""
+    """Check keyspace, tables and rights, and return notes on topics that have no table yet.
+
+    ConfigError: the keyspace has no tables, or the user may not write some of the topics' tables.
+    """
     with closing(Database(config)) as database:
         schemas = read_schemas(database)
         tables = schemas.of_keyspace(config.keyspace)
@@ -33,7 +36,7 @@ def check(config: CassandraSinkConfig) -> Sequence[str]:
 
 
 def missing_rights(config: CassandraSinkConfig) -> Iterator[MissingRightError]:
-    """Yield an error for each table of the topics that the user may not write. Nothing is written."""
+    """Yield an error for each table of the topics that the user may not write. No row is written."""
     with closing(Database(config)) as database:
         yield from _refused(config, database, read_schemas(database).of_keyspace(config.keyspace))
 
@@ -46,7 +49,7 @@ def _refused(
         keys = ", ".join(quoted(column.name) for column in table.primary_key)
         nulls = ", ".join("null" for _ in table.primary_key)
         text = f"INSERT INTO {quoted(table.keyspace)}.{quoted(name)} ({keys}) VALUES ({nulls})"  # noqa: S608 - quoted
-        # The server looks at rights before values: who may write is refused for the null in the primary key.
+        # The server checks rights before values: a user who may write gets an error for the null in the primary key.
         with suppress(TableGoneError):
             try:
                 database.rows(text, doing=f"asking for the right to write table {table.title}")

@@ -1,4 +1,4 @@
-"""Declare the settings of the sink. No driver, no I/O."""
+"""Declares the settings of the sink. It imports no driver and does no I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WRITE = "Writing"
 
 
 class CassandraSinkConfig(ConnectionKeys):
-    """The settings that say how tables are written."""
+    """Declares the settings that say how tables are written."""
 
     keyspace: Annotated[String, non_empty] = key(
         "keyspace", importance="high", group=WRITE, doc="The keyspace whose tables are written."
@@ -35,6 +35,6 @@ class CassandraSinkConfig(ConnectionKeys):
     )  # fmt: skip
 
     def table_of(self, topic: str) -> str:
-        """Return the table that the rows of a topic go to."""
+        """Return the name of the table that the rows of a topic go to."""
         pairs = dict(pair.rpartition(":")[::2] for pair in self.topic_tables)
         return pairs.get(topic) or topic.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""The sink connector writes rows of topics into tables by their primary keys, and backfills in chunks."""
+"""Writes rows of topics into tables by their primary keys, and writes backfills in chunks."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ from connectors.cassandra.sink.writer import TableWriter, Writetimes
 
 
 class CassandraSinkConnector:
-    """The connector that plans the tasks of one sink. It connects only in `check` and `examine`."""
+    """Makes the plan of the tasks of one sink. It connects only in `check` and `examine`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraSinkConfig)
         self._config = config
 
     def check(self, deadline: Deadline) -> Sequence[str]:
-        """Find the keyspace, the tables of the topics, and the right to write them. ConfigError: one is missing."""
+        """Check the keyspace, the topics' tables and the right to write them; return notes on missing tables.
+
+        ConfigError: the keyspace has no tables, or a right is missing.
+        """
         del deadline
         return check(self._config)
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """Yield the tables that the user may not write, each with its GRANT."""
+        """Yield a finding for each table that the user may not write, with the GRANT that allows it."""
         del deadline
         for error in missing_rights(self._config):
             yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return the same settings for all tasks, as Kafka shares out the partitions."""
+        """Return the same settings for each task, as Kafka assigns the topics' partitions to the tasks."""
         return [dict(self._config.originals)] * max_tasks
 
     def task(self, config: Mapping[str, str]) -> CassandraSinkTask:
@@ -46,16 +49,16 @@ class CassandraSinkConnector:
         return CassandraSinkTask(CassandraSinkConfig.parse(config))
 
     def trial_target(self, name: str) -> TrialKeyspace:
-        """Return a keyspace beside the real one."""
+        """Return a keyspace for a trial, named `name`, beside the real one."""
         return TrialKeyspace(self._config, name)
 
     def bulk_writer(self, ctx: BulkSinkContext) -> CassandraBulkWriter:
-        """Return a writer of chunks of a backfill."""
+        """Return a writer for the chunks of a backfill."""
         return CassandraBulkWriter(self._config, ctx)
 
 
 class CassandraSinkTask(WriteThroughTask):
-    """Writes rows; each is in its table when `put` returns. Owned by the task thread."""
+    """Writes rows; when `put` returns, each row is in its table. Owned by the task thread."""
 
     def __init__(self, config: CassandraSinkConfig) -> None:
         super().__init__()
@@ -66,7 +69,7 @@ class CassandraSinkTask(WriteThroughTask):
         """Do nothing: the task connects with the first rows."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Write the rows; the same batch once more leaves the same rows."""
+        """Write the rows. If the same batch is written again the tables hold the same rows."""
         self._done(batch, self._writer.write(batch, self._writetimes, deadline).bad if len(batch) else {})
 
     def close(self) -> None:
@@ -75,12 +78,13 @@ class CassandraSinkTask(WriteThroughTask):
 
 
 class CassandraBulkWriter:
-    """Rows are there once by their primary keys. A chunk that is written again has later writetimes, so that of two
-    writers of it the later one's rows stay. Owned by one thread.
+    """Writes the chunks of a backfill. A table holds each row once, by its primary key. Owned by one thread.
+
+    A chunk that is written again gets later writetimes, so the rows of its later writer stay.
     """
 
     def __init__(self, config: CassandraSinkConfig, ctx: BulkSinkContext) -> None:
-        """ConfigError: no column tells the chunks, so that nobody could see whether their rows are there."""
+        """Take the settings. ConfigError: `chunk.column` is not set, so nobody could count the rows of a chunk."""
         if not config.chunk_column:
             raise ConfigError(
                 "A backfill counts the rows of its chunks in the tables, by a column that names the chunk.",
@@ -92,7 +96,7 @@ class CassandraBulkWriter:
         self._writer = TableWriter(config)
 
     def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
-        """Write the rows; see `BulkWriter`."""
+        """Write the rows of a chunk, and return how many were written; see `BulkWriter`."""
         writetimes, rows = Writetimes(), 0
         for batch in batches:
             if not len(batch):
@@ -104,7 +108,7 @@ class CassandraBulkWriter:
         return WrittenChunk(rows, 0)
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """Count the rows of chunks in all tables that have the column, page by page."""
+        """Return the number of rows of each chunk, counted page by page in all tables that have the chunk column."""
         del deadline  # each page has its own
         column, marks = self._config.chunk_column, {_mark(chunk): chunk.id for chunk in chunks}
         rows = dict.fromkeys(marks.values(), 0)

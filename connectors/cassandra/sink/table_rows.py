@@ -1,6 +1,6 @@
-"""Make statements of one table of records: a row written, or deleted, by its primary key. Pure.
+"""Turns records into statements that write or delete rows of one table by primary key. Pure.
 
-A row that tells when its values were written (see `write_times`) is one statement for each such time.
+A row with fields that tell when its values were written (see `write_times`) becomes one statement for each such time.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from connectors.cassandra.source.write_times import told_times
 
 
 class TableRows:
-    """Makes the statements of the rows of one table. Owned by the task thread."""
+    """Turns records into the statements for one table. Owned by the task thread."""
 
     def __init__(self, table: Table, *, skip_nulls: bool, chunk_column: str = "") -> None:
-        """Take a table; `chunk_column` gets what `writes` is given as `chunk`, and is empty if there is none.
+        """Take a table. `chunk_column` is the column that gets the chunk's name; empty if there is none.
 
-        ConfigError: the table cannot be written so.
+        ConfigError: the table holds counters, or has no such column of type text.
         """
         if any(column.type.name == "counter" for column in table.regular):
             raise ConfigError(
@@ -48,9 +48,9 @@ class TableRows:
         self._binds: dict[tuple[str, str | None], Bind] = {}
 
     def writes(self, record: Record, chunk: str | None = None) -> list[Write]:
-        """Return the statements of a record, in any order. `chunk`: what the chunk column gets.
+        """Return the statements for a record, which may run in any order. `chunk` is written to the chunk column.
 
-        SchemaError: the row has fields that the table has not, no key, or a value without a form.
+        SchemaError: the row lacks a key, has fields that the table lacks, or has a value that the column cannot hold.
         """
         if record.value is None:
             return [self._delete(record)]
@@ -95,7 +95,7 @@ class TableRows:
         return Write(text, [*found.values()], 0, is_row=False)
 
     def _is_static_alone(self, found: Mapping[str, Any]) -> bool:
-        """Tell if the row is of a partition that has nothing but static values: its clustering columns are null."""
+        """Return True if the row only has static values of its partition: all of its clustering columns are null."""
         clustering = [column.name for column in self._table.clustering]
         statics = [column.name for column in self._table.static]
         return bool(clustering) and all(found[name] is None for name in clustering) and any(
@@ -112,7 +112,7 @@ class TableRows:
         bind = self._binds.get((name, logical))
         if bind is None:
             bind = self._binds[name, logical] = bind_of(self._types[name], name, logical)
-        # A field of the key counts for a column of the primary key alone.
+        # The record's key gives values to columns of the primary key only.
         return bind(inside.get(name)) if name in values or name in self._keys else None
 
     def _members(self, value: object, what: str) -> Mapping[str, Any]:

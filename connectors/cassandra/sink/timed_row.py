@@ -1,7 +1,7 @@
-"""Make a statement for each time at which values of a row were written, so that the copy has these times too. Pure.
+"""Makes a statement for each time at which values of a row were written, so that its copy has the same times. Pure.
 
-Nulls are not written: nothing tells when they were. The mark of an INSERT, of which the server tells nothing, is as old
-as the row's newest value.
+Nulls are not written, as nothing tells when they were. The server does not tell the time of the mark that an INSERT
+leaves either, so the mark gets the time of the row's newest value.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Groups = Mapping[Written, Mapping[str, Any]]
 
 
 class TimedRow:
-    """Makes the statements of one row."""
+    """Makes the statements for one row."""
 
     def __init__(self, table: Table, found: Mapping[str, Any], told: Mapping[str, Written]) -> None:
-        """`found`: what is bound to each column. `told`: when values were written; others are as new as the newest."""
+        """Take the bound value of each column, and the times of writing; other values count as new as the newest."""
         self._table = table
         self._name = f"{quoted(table.keyspace)}.{quoted(table.name)}"
         self._found = found
@@ -35,19 +35,19 @@ class TimedRow:
         self._newest = Written(max(t.writetime_us or 0 for t in times), self._ttl_s) if times else _NOW
 
     def writes(self, chunk: Mapping[str, str]) -> list[Write]:
-        """Return the statements of the row and of the values of its partition.
+        """Return the statements for the row and for its partition's static values.
 
-        `chunk`: the column that names its chunk, with the name, if any.
+        `chunk` maps the chunk column to the chunk's name; it is empty if there is no such column.
         """
         groups = self._groups(self._table.regular) or {self._newest: {}}
         own = [self._insert(values, time, is_row=not i) for i, (time, values) in enumerate(groups.items())]
-        # The copy's own value is as new as the copy, and stays as long as any other does.
+        # The chunk's name is as new as the copy, and lives as long as the longest-lived value.
         mark = Written(None, self._ttl_s)
         marks = [self._update(self._table.primary_key, chunk, mark)] if chunk else []
         return [*own, *self.static_writes(), *marks]
 
     def static_writes(self) -> list[Write]:
-        """Return the statements of the values of its partition, which make no row."""
+        """Return the statements for the static values of the partition, which make no row."""
         groups = self._groups(self._table.static)
         return [self._update(self._table.partition_key, values, time) for time, values in groups.items()]
 

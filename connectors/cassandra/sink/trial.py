@@ -1,4 +1,4 @@
-"""Makes a keyspace for a trial, beside the one that the sink writes to, with tables of the same columns and keys."""
+"""Makes a keyspace for a trial beside the one that the sink writes to, with tables of the same columns and keys."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _SNAPSHOT_OPTION: Final = (
 
 
 class TrialKeyspace:
-    """A keyspace that is named as the trial.
+    """Manages a keyspace that is named after the trial.
 
-    Its maker needs the right to create keyspaces, and then has all rights on it.
+    The user needs the right to create keyspaces. The user who makes a keyspace has all rights on it.
     """
 
     is_once = True
-    """There is one row of each key."""
+    """A table holds one row for each key, however often it is written."""
     merges = True
 
     def __init__(self, config: CassandraSinkConfig, name: str) -> None:
-        """Connects to nothing."""
+        """Remember the settings and the trial's name, without connecting."""
         self._config = config
         self._keyspace = re.sub(r"\W", "_", name)
 
@@ -47,7 +47,11 @@ class TrialKeyspace:
         return {"keyspace": self._keyspace}
 
     def make(self, deadline: Deadline) -> None:
-        """Make the keyspace, its types and tables. ConfigError: a real table may not be written. MissingRightError."""
+        """Make the keyspace, its types and its tables.
+
+        ConfigError: a real table is missing or may not be written. MissingRightError: the user may not create
+        keyspaces.
+        """
         del deadline  # each statement has its own
         check(self._config)
         with closing(Database(self._config)) as database:
@@ -55,7 +59,7 @@ class TrialKeyspace:
                 database.rows(statement, doing=f"making keyspace {self._keyspace} for a trial")
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Yield every row, as the server itself writes it as JSON: Python's types cannot hold every value."""
+        """Yield every row as JSON that the server makes, as Python's types cannot hold every value."""
         del deadline
         with closing(Database(self._config)) as database:
             for table in read_schemas(database).of_keyspace(self._keyspace).values():
@@ -64,7 +68,7 @@ class TrialKeyspace:
                     yield f"{table.name} {row}".encode()
 
     def column_types(self, deadline: Deadline) -> Mapping[str, str]:
-        """Return the types of columns as system_schema tells them."""
+        """Return the type of each `table.column` as system_schema names it."""
         del deadline
         doing = "reading system_schema"
         with closing(Database(self._config)) as database:
@@ -86,15 +90,16 @@ class TrialKeyspace:
         ((replication,),) = database.rows(_REPLICATION, (real,), doing=doing)
         yield f"CREATE KEYSPACE {quoted(self._keyspace)} WITH replication = {_map(replication)}"
         yield from type_creations(self._keyspace, database.rows(_TYPES, (real,), doing=doing))
-        # A dropped table would leave a snapshot on the nodes' disks, which only 5.0 and later can do without.
+        # Dropping a table would leave a snapshot on the nodes' disks; only Cassandra 5.0 and later can switch that off.
         options = " WITH allow_auto_snapshot = false" if database.rows(_SNAPSHOT_OPTION, doing=doing) else ""
         for table in tables:
             types = dict(database.rows(_COLUMNS, (real, table.name), doing=doing))
             yield table_creation(self._keyspace, table, types) + options
 
     def _tables(self, database: Database) -> Sequence[Table]:
-        """Return the tables that rows may go to: of the topics, or of the whole keyspace if transforms may name
-        other topics.
+        """Return the tables that rows may go to: the topics' own, or the whole keyspace's if there are transforms.
+
+        Transforms may give records another topic.
         """
         tables = read_schemas(database).of_keyspace(self._config.keyspace)
         topics = self._config.named_topics
@@ -111,9 +116,9 @@ class TrialKeyspace:
 
 
 def type_creations(keyspace: str, types: Sequence[tuple[str, Sequence[str], Sequence[str]]]) -> Iterator[str]:
-    """Yield statements that make user-defined types: a type before those that hold it. Pure.
+    """Yield statements that create user-defined types; a type comes before those that hold it. Pure.
 
-    They are given as name, names and CQL types of its fields.
+    Each of `types` is a type's name, the names of its fields and the CQL types of its fields.
     """
     fields = {name: dict(zip(names, texts, strict=True)) for name, names, texts in types}
     held = {
@@ -126,7 +131,7 @@ def type_creations(keyspace: str, types: Sequence[tuple[str, Sequence[str], Sequ
 
 
 def table_creation(keyspace: str, real: Table, types: Mapping[str, str]) -> str:
-    """Return the statement that makes a table like another one. `types`: of each column, in CQL. Pure."""
+    """Return the statement that creates a table like `real`. `types` has the CQL type of each column. Pure."""
     columns = [
         f"{quoted(column.name)} {types[column.name]}{' STATIC' if column in real.static else ''}"
         for column in real.columns

@@ -1,4 +1,4 @@
-"""A statement that writes into one table. Values only."""
+"""Describes a statement that writes into one table. It holds values only."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A statement and what is bound to it, but for the writetime, which stands at a place of its own among them.
+    """Holds a statement and its bound values; the writetime is inserted among them at index `writetime_at`.
 
-    writetime_us None: the moment at which it is sent. is_row False: static values of a partition, a row that is
-    deleted, or a part of a row that another statement counts for.
+    If `writetime_us` is None, the writetime is the moment at which the statement is sent. `is_row` is False if no row
+    is to be counted: for static values, for a deletion, and for a part of a row that another statement counts.
     """
 
     text: str
@@ -22,6 +22,6 @@ class Write:
     writetime_us: int | None = None
 
     def bound(self, now_us: int) -> list[Any]:
-        """Return all bound values, in their order."""
+        """Return all bound values in order, with the writetime in its place; `now_us` is the present time."""
         time_us = now_us if self.writetime_us is None else self.writetime_us
         return [*self.values[: self.writetime_at], time_us, *self.values[self.writetime_at :]]

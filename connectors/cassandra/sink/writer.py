@@ -1,4 +1,4 @@
-"""Writes rows side by side, and returns when all of them are there."""
+"""Writes many rows at the same time, and returns when all of them are written."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ _LOOK_S: Final = 0.05
 
 
 class Written(Protocol):
-    """A row that was sent, and may be written."""
+    """Waits for a row that was sent to the cluster."""
 
     def result(self) -> None:
-        """Wait for the row, and raise what went wrong. RetriableError: the row may be written or not."""
+        """Wait for the row to be written, and raise what went wrong. RetriableError: the row may be written or not."""
 
 
 class Outcome(NamedTuple):
-    """What became of a batch: rows that are there, and those of which none could be made, by their number. Static
-    values of a partition without rows, and deleted rows, are neither.
+    """Tells what became of a batch: how many rows were written, and the error of each row that could not be, by number.
+
+    `rows` counts neither static values of partitions without rows nor deleted rows.
     """
 
     rows: int
@@ -36,7 +37,7 @@ class Outcome(NamedTuple):
 
 
 class Writetimes:
-    """Times in microseconds, each later than the one before, so that of two rows of a key the later one wins."""
+    """Gives out times in microseconds, each later than the last, so that the later one of two rows of a key wins."""
 
     def __init__(self) -> None:
         self._last_us = 0
@@ -48,19 +49,19 @@ class Writetimes:
 
 
 class TableWriter:
-    """A writer for the batches of one task, which the task thread owns."""
+    """Brings the batches of one task into their tables. Owned by the task thread."""
 
     def __init__(self, config: CassandraSinkConfig) -> None:
-        """Connects to nothing before the first batch."""
+        """Remember the settings. It connects with the first batch."""
         self._config = config
         self._database = Database(config)
         self._tables: Mapping[str, Table] = {}
         self._rows: dict[str, TableRows] = {}
 
     def write(self, batch: Batch, writetimes: Writetimes, deadline: Deadline, chunk: str | None = None) -> Outcome:
-        """Write all rows of a batch, and wait for them.
+        """Write all rows of a batch, and wait for them. `chunk` is the name for the chunk column, if any.
 
-        RetriableError: not all rows are known to be there. ConfigError: there is no such table.
+        RetriableError: some rows may not be written. ConfigError: the topic has no table.
         """
         rows = self._rows_of(batch.topic, with_chunks=chunk is not None)
         bad: dict[int, Exception] = {}
@@ -83,13 +84,13 @@ class TableWriter:
         return Outcome(written, bad)
 
     def tables(self) -> Sequence[Table]:
-        """Return the tables of the keyspace, as they are now."""
+        """Read the keyspace's tables from the cluster and return them."""
         self._tables = read_schemas(self._database).of_keyspace(self._config.keyspace)
         return list(self._tables.values())
 
     @property
     def database(self) -> Database:
-        """Return the connection that rows are written by."""
+        """Return the connection by which rows are written."""
         return self._database
 
     def close(self) -> None:
@@ -121,7 +122,7 @@ def _wait(room: threading.Semaphore, deadline: Deadline) -> None:
 
 
 def _raise_first(flying: Sequence[Written]) -> None:
-    """Raise one of the errors: first one that another try cannot mend."""
+    """Raise one of the errors, if there are any: preferably one that another try cannot mend."""
     errors: list[ConnectError] = []
     for one in flying:
         try:
