@@ -1,1 +1,1 @@
-"""A job of a backfill as data: its specification, its state in Kafka, its chunks and its pace."""
+"""Describes a backfill job as data: its specification, its state in Kafka, its chunks and its pace."""

@@ -32,26 +32,26 @@ _PAUSE_MAX_S = 15.0
 
 
 class Step(StrEnum):
-    """Where a lane stands; told before the next thing happens."""
+    """Names the steps of a lane; each is told before the next thing happens."""
 
     BEGUN = "begun"
     FENCED = "fenced"
     MARKERS_READ = "markers read"
     CHUNK_READ = "chunk read"
-    """Read and encoded; or, for a sink, written."""
+    """The chunk's rows are read and encoded; for a sink, they are written."""
     ROWS_SENT = "rows sent"
     MARKER_SENT = "marker sent"
     COMMITTED = "committed"
 
 
 class Signal(StrEnum):
-    """What its owner wants of a running job."""
+    """Tells what the owner of a running job wants of it."""
 
     GO_ON = "go on"
     PAUSE = "pause"
     CANCEL = "cancel"
     AGAIN = "again"
-    """More or fewer lanes may run side by side now: all end behind their chunks, and the driver starts them anew."""
+    """More or fewer lanes may run at a time now. All lanes end behind their chunks, and the driver starts them anew."""
     SUPERSEDED = "superseded"
     """Another run has taken the job over."""
 
@@ -60,23 +60,23 @@ class Transactions(Protocol):
     """Writes records under the lane's transactional id, as a `BatchProducer` does."""
 
     def init_transactions(self, deadline: Deadline) -> None:
-        """Fence older producers of the id and end what they have open."""
+        """Fence older producers of the id, and end the transaction that they have open."""
 
     def begin(self) -> None:
         """Open a transaction."""
 
     def send(self, batch: RawBatch, deadline: Deadline) -> None:
-        """Queue rows."""
+        """Queue the records of a batch."""
 
     def commit(self, deadline: Deadline) -> None:
-        """Commit. AbortableError: nothing of it can be read, do the work again."""
+        """Commit the transaction. AbortableError: nothing of it can be read, so the work has to be done again."""
 
     def abort(self, deadline: Deadline) -> None:
-        """Throw away what is open."""
+        """Throw away the open transaction."""
 
 
 class LanePorts(Protocol):
-    """Connects one lane to what is outside of it."""
+    """Connects one lane to Kafka, to its source and to its target."""
 
     @property
     def producer(self) -> Transactions:
@@ -85,28 +85,29 @@ class LanePorts(Protocol):
     def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
         """Yield the parts of what is left of a chunk; the last one is marked as such.
 
-        Raises for a row that is not tolerated.
-
-        `then`: what is asked for next if all goes well. It may be read early; nothing of it may be written.
+        `then` is the chunk that is asked for next if all goes well. It may be read early, but nothing of it may be
+        written. An error is raised for a row that is not tolerated.
         """
 
     def markers(self) -> Iterable[Marker]:
         """Return the markers that are committed in the lane's marker partition now, in order."""
 
     def marker_batch(self, marker: Marker) -> RawBatch:
-        """Return the record of a marker, for that partition."""
+        """Return the record of a marker, for the lane's marker partition."""
 
     def signal(self) -> Signal:
-        """Return what the job's owner wants, once the hours have come in which the job works."""
+        """Return what the job's owner wants. Outside the hours in which the job works, it waits for them first."""
 
     def pace(self, rows: int, size_bytes: int) -> None:
-        """Wait as long as the limits want after so many rows and bytes."""
+        """Wait for as long as the limits demand after `rows` rows and `size_bytes` bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
-    """max_bytes: a transaction of records is committed once it has so many. chunk_timeout_s: the longest one may take.
-    max_retries: how often a chunk is tried again.
+    """Holds the limits of a lane.
+
+    A transaction of records is committed once it has `max_bytes` bytes. It may take at most `chunk_timeout_s` seconds.
+    A chunk is tried again up to `max_retries` times.
     """
 
     max_bytes: int
@@ -116,7 +117,7 @@ class LaneLimits:
 
 @dataclass(frozen=True, slots=True)
 class LaneReport:
-    """How a lane ended: `signal` is GO_ON when all of its chunks are in Kafka. Counts are of this run."""
+    """Tells how a lane ended: `signal` is GO_ON if all of its chunks are in Kafka. The counts are of this run."""
 
     lane: int
     signal: Signal
@@ -124,18 +125,18 @@ class LaneReport:
     rows: int = 0
     skipped: int = 0
     error: str | None = None
-    """Why it cannot go on, where running it again would not help."""
+    """Says why the lane cannot go on, if running it again would not help."""
     is_denied: bool = False
-    """The error is that of a right that the brokers deny: with it, running the lane again helps."""
+    """Tells that the error is a right that the brokers deny. Once it is granted, running the lane again helps."""
 
     @property
     def ends_run(self) -> bool:
-        """Return True if no lane is started any more: by what its owner wants, or for an error."""
+        """Return True if no further lane is to be started: after an error, or because the job's owner wants it."""
         return self.error is not None or self.signal not in {Signal.GO_ON, Signal.AGAIN}
 
 
 def denial_of(reports: Sequence[LaneReport]) -> str | None:
-    """Return the rights that a round lacked, a line each; None where something else, or the owner, ended a lane."""
+    """Return the rights that a round lacked, a line each; None if an owner or any other error ended a lane."""
     ended = [report for report in reports if report.ends_run]
     if not ended or not all(report.is_denied for report in ended):
         return None
@@ -143,12 +144,12 @@ def denial_of(reports: Sequence[LaneReport]) -> str | None:
 
 
 class LaneBrokenError(ConnectError):
-    """This run of a lane does not know what the brokers did, and ends: the next one fences, and then looks."""
+    """Says that this run of a lane cannot know what the brokers did. It ends, and the next run fences and looks."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneWork:
-    """The chunks of one lane of a job, in order."""
+    """Holds the chunks of one lane of a job, in order."""
 
     job: str
     lane: int
@@ -162,7 +163,7 @@ class LaneRun:
     def __init__(
         self, work: LaneWork, ports: LanePorts, on_step: Callable[[Step, str], None] = lambda _step, _chunk: None
     ) -> None:
-        """`on_step`: hears each step with the chunk's id, empty where there is none."""
+        """Take the lane's work and its ports. `on_step` is called for each step with the chunk's id; "" if none."""
         self._work = work
         self._ports = ports
         self._on_step = on_step
@@ -172,7 +173,8 @@ class LaneRun:
     def run(self) -> LaneReport:
         """Write every chunk of the lane that is not written yet, until its end or the owner's signal.
 
-        FencedError: another run owns the lane now. Any other ConnectError: this run cannot go on; run the lane again.
+        FencedError: another run owns the lane now. Any other ConnectError: this run cannot go on, and the lane has to
+        be run again.
         """
         self._on_step(Step.BEGUN, "")
         self._ports.producer.init_transactions(Deadline.after(_OPEN_S))
@@ -209,7 +211,7 @@ class LaneRun:
                 Deadline.after(_PAUSE_MAX_S).wait(min(_PAUSE_S * 2.0**tries, _PAUSE_MAX_S))
 
     def _write_parts(self, chunk: Split, then: RemainingChunk | None) -> None:
-        """Write the chunk from where its state says to its end, part by part."""
+        """Write the rest of the chunk, part by part; its state says where the rest begins."""
         for part in self._ports.parts(self._rest(chunk), then):
             self._commit(chunk, part)
 

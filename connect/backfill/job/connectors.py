@@ -1,4 +1,4 @@
-"""The configurations of a job's connectors: the cluster has them, or they are created stopped from files."""
+"""Finds the configurations of a job's connectors: in the cluster, or in files from which they are created, stopped."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _READ_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """connector: of the one that goes on, the sink of kind sink, else the source. target: of the sink of kind copy.
+    """Holds the configurations of a job's connectors.
 
-    `are_typed`: they are all as files say that somebody named.
+    `connector` is the one that goes on: the sink for kind sink, else the source. `target` is the sink of kind copy.
+    `are_typed` says that all of them are as in files that a person named.
     """
 
     connector: Mapping[str, str]
@@ -35,8 +36,8 @@ def connectors_of(
 ) -> Configurations:
     """Return the configurations of the job's connectors.
 
-    `folder`: which the spec's file names are relative to; None: it may name none. `cluster`: where to create a
-    connector that is not there; None: it is not created. ConfigError: there is none.
+    File names of the spec are relative to `folder`; if it is None, the spec may name no file. A connector that is
+    missing is created in `cluster`, unless that is None. ConfigError: a connector has no configuration.
     """
     known = read_connectors(worker, "connect-backfill-configs", Deadline.after(_READ_S))
     written: list[bool] = []

@@ -1,4 +1,4 @@
-"""How fast a core of this machine is beside one of the machine whose figures an estimate rests on."""
+"""Compares a core of this machine with one of the machine on which the figures of estimates were measured."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from connect.convert.json.converter import JsonConverter
 from connect.convert.plain.config import JsonConfig
 
 BENCH_ROWS_PER_SECOND: Final = 4_300_000
-"""This is what `encoded_rows_per_second` gave in quiet on the machine of the bench, see
-docs/design/backfill-bulk-work.md.
+"""Is the result of `encoded_rows_per_second` on the machine of the bench when it was quiet.
+
+See docs/design/backfill-bulk-work.md.
 """
 _ROWS: Final = 20_000
 _TIMES: Final = 9
@@ -25,13 +26,14 @@ _NOTE: Final = "The parcel came back to the store unopened, and was sent again b
 
 
 def core_speed() -> float:
-    """Return 1 for a core as fast as the bench's, 2 for one twice as fast. Takes a tenth of a second."""
+    """Return 1 for a core as fast as the bench's, 2 for one twice as fast. It takes a tenth of a second."""
     return encoded_rows_per_second() / BENCH_ROWS_PER_SECOND
 
 
 def encoded_rows_per_second() -> float:
-    """Return the rows of about 900 bytes that one thread makes to JSON in a second now: a lane's own work, more than a
-    cache's worth.
+    """Return how many rows of about 900 bytes one thread encodes to JSON in a second now.
+
+    This is the work that a lane does, and the rows are more than a cache holds.
     """
     ids = pa.array(range(_ROWS), pa.int64())
     columns = [ids, ids.cast(pa.float64()), ids.cast(pa.string()), pa.repeat(_NOTE, _ROWS)]

@@ -1,8 +1,8 @@
-"""Chunks that turned out much larger than planned, cut again while their job runs. No I/O.
+"""Cuts chunks again that turned out much larger than planned, while their job runs. No I/O.
 
-Its lane ends such a chunk at the key up to which it was read, and says in the marker which pieces the rest was cut
-into: the marker is in the transaction of the chunk's rows, so the pieces are there exactly when the chunk ends there.
-They are shared out among all lanes in the job's next round. A piece may be cut again.
+The lane ends such a chunk at the key up to which it was read. The marker says into which pieces the rest was cut. It is
+written in the transaction of the chunk's rows, so the pieces exist exactly when the chunk ends there. In the job's next
+round the pieces are shared out among all lanes. A piece may be cut again.
 """
 
 from __future__ import annotations
@@ -14,24 +14,31 @@ from connect.api.optional.bulk import BulkReader, DivisibleReader, Split
 from connect.backfill.job.markers import Marker
 
 STRAND: Final = "strand"
-"""A member of bounds: chunks of one strand, as of a partition whose order counts, are one lane's. It is in the plan,
-as a job that goes on has the lanes that it began with."""
+"""Names the member of a split's bounds that says its strand. All chunks of a strand are written by one lane.
+
+A strand is a partition whose order counts, for instance. It is in the plan, as a resumed job has the same lanes as
+before.
+"""
 PIECES: Final = 16
-"""Most of them are empty where the keys of many rows lie close together, and an empty one costs a query."""
+"""The rest of a chunk is cut into so many pieces.
+
+Where the keys of many rows lie close together most pieces are empty, and an empty one costs a query.
+"""
 _TIMES: Final = 4
-"""How many times its planned rows a chunk has given when it is cut: estimates may be wrong by that."""
+"""A chunk is cut when it has given so many times its planned rows: estimates may be wrong by that."""
 
 
 class PlacedChunk(NamedTuple):
-    """A chunk, and the lane that alone writes it: it finds its markers there."""
+    """Holds a chunk and the only lane that writes it; the chunk's markers are in that lane's partition."""
 
     split: Split
     lane: int
 
 
 def pieces_of(reader: BulkReader, chunk: Split, read: int, offset: Mapping[str, object] | None) -> Sequence[Split]:
-    """Return what to cut a chunk into that has given so many rows and has more behind `offset`: the chunk as it was
-    read, then the pieces of its rest. Empty: go on reading it.
+    """Return the pieces into which to cut a chunk that has given `read` rows and has more behind `offset`.
+
+    The first piece is the chunk as far as it was read; the others are its rest. Empty: go on reading the chunk.
     """
     if not isinstance(reader, DivisibleReader) or offset is None or not 0 < chunk.rows * _TIMES <= read:
         return ()
@@ -40,7 +47,7 @@ def pieces_of(reader: BulkReader, chunk: Split, read: int, offset: Mapping[str, 
 
 
 def lanes_of(planned: Sequence[Split], lanes: int) -> Iterator[int]:
-    """Yield the lane of each split: in turn, but all splits of a strand in one."""
+    """Yield the lane of each split: the lanes take turns, but all splits of a strand get the same lane."""
     strands: dict[object, int] = {}
     for place, split in enumerate(planned):
         strand = split.bounds.get(STRAND)
@@ -50,7 +57,7 @@ def lanes_of(planned: Sequence[Split], lanes: int) -> Iterator[int]:
 def placed_chunks(planned: Sequence[Split], found: Iterable[Marker], lanes: int) -> list[PlacedChunk]:
     """Return the chunks of a job as they are now, each with the bounds in which it was or will be read.
 
-    planned: in the order of the plan. found: of all lanes, those of a lane in order.
+    `planned` has the plan's order. `found` are the markers of all lanes, those of each lane in order.
     """
     cuts = {marker.chunk: marker.pieces for marker in found if marker.pieces}
     begun = (PlacedChunk(split, lane) for split, lane in zip(planned, lanes_of(planned, lanes), strict=True))

@@ -1,4 +1,4 @@
-"""A job as the jobs topic has it: what its driver says of it, and what its owner wants. Values and JSON; no I/O."""
+"""Describes a job as the jobs topic has it: its state by its driver, and the wishes of its owner. No I/O."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from connect.backfill.job.states import JobAction, JobState, JobStateError, requ
 class Job:
     """Holds what the driver writes of a job.
 
-    run: the id of the run that owns the job; error: why it failed, without secrets. worker: the `host:port` of the
-    worker that runs it, which another one takes the place of; empty: a command runs it. group: the `group.id` of the
-    cluster that the job belongs to; empty: a release wrote it that knew no owners, and the next run makes it its own.
+    `run` is the id of the run that owns the job. `error` says why the job failed, without secrets. `worker` is the
+    `host:port` of the worker that runs it, whose place another worker takes if it dies; it is empty if a command runs
+    the job. `group` is the `group.id` of the cluster that the job belongs to. It is empty if a release wrote the record
+    that knew no owners; the next run then makes the job its own.
     """
 
     spec: Mapping[str, Any]
@@ -43,7 +44,7 @@ class Job:
     group: str = ""
 
     def require_owner(self, group: str) -> None:
-        """Raise JobStateError if the job belongs to another cluster than that of this `group.id`."""
+        """Raise JobStateError if the job belongs to another cluster than the one with this `group.id`."""
         if self.group not in {"", group}:
             raise JobStateError(
                 f"Backfill {self.name} belongs to the cluster with group.id={self.group}, and this is the one with "
@@ -54,30 +55,30 @@ class Job:
 
     @property
     def is_running(self) -> bool:
-        """Return True if somebody runs it, or did until he died."""
+        """Return True if somebody runs the job, or did until that run died."""
         return self.state.is_running
 
     def require_allowed(self, action: JobAction) -> None:
-        """Raise JobStateError where the job stands in a way that does not allow the action."""
+        """Raise JobStateError if the job's state does not allow the action."""
         require_allowed(action, self.name, self.state)
 
     @property
     def name(self) -> str:
-        """Return the job's name."""
+        """Return the job's name, as its spec has it."""
         return str(self.spec["name"])
 
     @property
     def settings(self) -> BackfillSpec:
-        """Return the job's spec."""
+        """Return the job's spec, validated."""
         return BackfillSpec.model_validate(self.spec)
 
     @property
     def positions(self) -> list[SourcePosition]:
-        """Return the positions at which the connector goes on."""
+        """Return the positions from which the connector goes on."""
         return [SourcePosition(one["partition"], one["offset"]) for one in self.following]
 
     def now(self, state: JobState, at_ms: int, error: str | None = None) -> Job:
-        """Return the same job in another state."""
+        """Return the same job in another state, changed at `at_ms`."""
         return replace(self, state=state, updated_ms=at_ms, error=error)
 
     @property
@@ -88,7 +89,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobSignal:
-    """Holds what the owner of a job said last."""
+    """Holds the last signal that the owner of a job gave."""
 
     job: str
     signal: Signal
@@ -101,7 +102,7 @@ class JobSignal:
 
 @dataclass(frozen=True, slots=True)
 class JobPace:
-    """How fast the owner of a job lets it go, from now on."""
+    """Holds the last limits that the owner of a job gave; they count from then on."""
 
     job: str
     pace: Pace
@@ -114,7 +115,7 @@ class JobPace:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Holds why this version can read no record of a job. group: the cluster that it names as its owner, or empty."""
+    """Says why this version can read no record of a job. `group` is the cluster that the record names, or empty."""
 
     job: str
     why: str
@@ -122,7 +123,7 @@ class Unreadable:
 
 
 class Jobs:
-    """Holds the newest of each job, signal and pace, as read from the topic."""
+    """Holds the newest record of each job, signal and pace in the jobs topic."""
 
     def __init__(self, records: Iterable[tuple[bytes, bytes | None]] = ()) -> None:
         self.jobs: dict[str, Job] = {}
@@ -133,7 +134,7 @@ class Jobs:
             self.apply(key, value)
 
     def apply(self, key: bytes, value: bytes | None, partition: int = 0) -> None:
-        """Take one record. One whose key no backfill writes tells nothing, as anybody may have written it."""
+        """Take one record of the topic. One whose key no backfill writes is ignored, as anybody may have written it."""
         del partition
         name = _named(key)
         if name is None:
@@ -160,19 +161,18 @@ class Jobs:
 
     @property
     def unreadable(self) -> Mapping[str, str]:
-        """Return the jobs of which a record tells this version nothing, as a newer one or somebody else wrote it, and
-        why.
+        """Return the jobs with a record that this version cannot read, each with the reason.
 
-        They keep no other job from going on.
+        A newer version wrote such a record, or somebody else did. These jobs keep no other job from going on.
         """
         return {one.job: one.why for one in self._unreadable.values()}
 
     def unreadable_to(self, group: str) -> Mapping[str, str]:
-        """Return those of `unreadable` that name no other cluster than that of this `group.id` as their owner."""
+        """Return the jobs of `unreadable` that name this cluster, by its `group.id`, as their owner, or name none."""
         return {one.job: one.why for one in self._unreadable.values() if one.group in {"", group}}
 
     def known(self, name: str) -> Job | None:
-        """Return a job; None: there is none of that name. JobStateError: nobody can read its record."""
+        """Return a job; None if there is none of that name. JobStateError: this version cannot read its record."""
         if name in self.unreadable:
             raise JobStateError(
                 f"Backfill {name}: {self.unreadable[name]}",
@@ -189,7 +189,7 @@ class Jobs:
         return job.settings.model_copy(update={"limits": limits})
 
     def signal(self, job: str, run: str) -> Signal:
-        """Return what a lane of this run has to do."""
+        """Return the signal for a lane of this run: the owner's, or SUPERSEDED if another run owns the job."""
         found = self.jobs.get(job)
         if job in self.unreadable or (found is not None and found.run != run):
             return Signal.SUPERSEDED
@@ -198,12 +198,12 @@ class Jobs:
 
 _JOB: Final = TypeAdapter(Job)
 _PACE: Final = TypeAdapter(Pace)
-# Members that a newer release may have written beside these are left out.
+# A key has exactly these members; newer releases may add members to values, and those are ignored.
 _KINDS: Final = {frozenset({"job"}): "job", frozenset({"job", "wish"}): "wish", frozenset({"job", "pace"}): "pace"}
 
 
 def _named(key: bytes) -> tuple[str, str] | None:
-    """Return the kind of a record and the job that its key names; None: no backfill writes such a key."""
+    """Return the kind of a record and the job's name from its key; None if no backfill writes such a key."""
     try:
         members = parsed(key)
     except ConnectError:
@@ -215,7 +215,7 @@ def _named(key: bytes) -> tuple[str, str] | None:
 
 
 def _job(name: str, told: Mapping[str, Any]) -> Job:
-    """Return the job of a record's value. ValueError, KeyError: it tells of another one, or parts of it are none."""
+    """Return the job of a record's value. ValueError, KeyError: the value is of another job, or is no job."""
     made = _JOB.validate_python(told)
     if made.settings.name != name:
         raise ValueError(f"it tells of job {made.settings.name}")
@@ -224,7 +224,7 @@ def _job(name: str, told: Mapping[str, Any]) -> Job:
 
 
 def _reason(error: Exception) -> str:
-    """Return what is wrong with a record without its values, which may be secrets."""
+    """Return what is wrong with a record, without its values, which may be secrets."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

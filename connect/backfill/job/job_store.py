@@ -1,4 +1,4 @@
-"""A job's state in Kafka: its topics are made and read here, and written in the driver's transactions."""
+"""Makes and reads the topics that hold a job's state; the driver writes the state in its transactions."""
 
 from __future__ import annotations
 
@@ -39,16 +39,19 @@ KeyValue = tuple[bytes, bytes | None]
 _COMPACT: Final = {"cleanup.policy": "compact"}
 _JOBS_PARTITION: Final = 0
 _FETCH_MS: Final = 100
-"""How long a broker holds a fetch while nothing is said. By default 500 ms, which each lane would wait at its start."""
+"""A broker holds a fetch for so long while there is no new record. Each lane waits for that once at its start.
+
+The default is 500 ms.
+"""
 
 _LOOK_S: Final = 0.1
 _OPEN_S: Final = 5.0
-"""So long a follower waits at its start for a transaction that is open."""
+"""A follower waits so many seconds at its start for a transaction that is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateTopics:
-    """Where a job's state is. lanes: as many partitions of the marker topic; the one behind them is the driver's."""
+    """Holds the names of a job's topics. The marker topic has a partition per lane, and one more for the driver."""
 
     jobs: str
     markers: str
@@ -56,12 +59,12 @@ class StateTopics:
 
 
 def lane_transactional_id(job: str, lane: int) -> str:
-    """Return the transactional id of all runs of the lane, by which a later run fences an earlier one."""
+    """Return the transactional id of all runs of a lane; a later run fences an earlier one by it."""
     return f"bf-{job}-{lane}"
 
 
 def driver_transactional_id(job: str) -> str:
-    """Return the transactional id that every driver of the job has."""
+    """Return the transactional id that all drivers of a job have."""
     return f"bf-{job}-driver"
 
 
@@ -74,7 +77,7 @@ def raw_batch(topic: str, partition: int, records: Iterable[KeyValue]) -> RawBat
 
 
 def known_spec(worker: WorkerConfig, name: str, jobs_topic: str | None, deadline: Deadline) -> BackfillSpec:
-    """Return the spec of a job that was run. ConnectError: there is none of that name, or it is another cluster's."""
+    """Return the spec of a job that was run before. ConnectError: no job has that name, or it is another cluster's."""
     topic = jobs_topic or JOBS_TOPIC
     found = JobStore(worker, StateTopics(topic, "", 0)).jobs(deadline)
     job = found.known(name)
@@ -85,15 +88,16 @@ def known_spec(worker: WorkerConfig, name: str, jobs_topic: str | None, deadline
             fix="Begin it by `connect backfill run FILE`, or name its topic by --jobs-topic.",
         )
     job.require_owner(worker.group_id)
-    # Where its record says that it is, a job that somebody else wrote would write its own.
+    # The topic that was read counts, not the one in the record, which somebody else may have written.
     spec = found.spec(job)
     return spec.model_copy(update={"state": spec.state.model_copy(update={"jobs_topic": topic})})
 
 
 def _counts(admin: TopicAdmin, topics: Collection[str], deadline: Deadline, operation: str) -> Mapping[str, int]:
-    """Return as `JobStore.partition_counts` does. `operation`: what is to be done with them.
+    """Return the partition counts of topics; see `JobStore.partition_counts`. `operation` is the right to ask for.
 
-    A topic that is hidden looks as if it were not there: chunks whose markers are in it would be written again.
+    A topic that brokers hide from this login looks as if it were missing. Chunks with markers in it would then be
+    written again, so such a topic is an error.
     """
     found = admin.partition_counts(topics, deadline)
     for topic in set(topics) - found.keys():
@@ -103,7 +107,7 @@ def _counts(admin: TopicAdmin, topics: Collection[str], deadline: Deadline, oper
 
 
 class JobStore:
-    """Reads jobs and markers, and makes their topics. May be used from any thread."""
+    """Reads jobs and markers, and creates their topics. May be used from any thread."""
 
     def __init__(self, worker: WorkerConfig, topics: StateTopics) -> None:
         self.topics = topics
@@ -111,9 +115,10 @@ class JobStore:
         self._admin = TopicAdmin(admin_settings(worker.originals, {}, "connect-backfill-admin").properties)
 
     def make_topics(self, deadline: Deadline) -> None:
-        """Make the topics that are missing.
+        """Create the topics that are missing.
 
-        ConfigError: the marker topic is there with other lanes, or one of them holds another state of a cluster.
+        ConfigError: the marker topic exists with another number of lanes, or one of the topics holds other state of a
+        cluster.
         """
         self.require_own_topics()
         factor = self.worker.offset_storage_replication_factor
@@ -131,7 +136,7 @@ class JobStore:
             )
 
     def require_own_topics(self) -> None:
-        """Raise ConfigError if a topic of the job's holds another state of a cluster."""
+        """Raise ConfigError if one of the job's topics holds other state of a cluster."""
         self._require_own(self.topics.jobs, "state.jobs_topic", StateKind.JOBS)
         self._require_own(self.topics.markers, "state.marker_topic", StateKind.MARKERS)
 
@@ -140,19 +145,19 @@ class JobStore:
         ReservedTopics(self.worker, look).require_free(topic, key, but={state})
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
-        """Return how many partitions each of these topics has that is there.
+        """Return the number of partitions of each of these topics that exists.
 
-        DeniedError: one may be there, and brokers hide it from this login.
+        DeniedError: a topic may exist that the brokers hide from this login.
         """
         return _counts(self._admin, topics, deadline, "Write")
 
     @property
     def owner(self) -> MarkersOwner:
-        """Return whose the marker topic is."""
+        """Return the owner that the marker topic of the job has to have: this cluster, with its jobs topic."""
         return MarkersOwner(self.worker.group_id, self.topics.jobs)
 
     def require_markers_of(self, job: str, deadline: Deadline) -> None:
-        """Raise JobStateError if the marker topic belongs to a job of another cluster or jobs topic."""
+        """Raise JobStateError if the marker topic belongs to a job of another cluster or of another jobs topic."""
         found = self.driver_state(deadline).owner
         if found is not None and found != self.owner:
             raise JobStateError(
@@ -163,22 +168,22 @@ class JobStore:
             )
 
     def jobs(self, deadline: Deadline) -> Jobs:
-        """Return every job, signal and pace."""
+        """Return every job, signal and pace of the jobs topic."""
         return Jobs(self._read(self.topics.jobs, [_JOBS_PARTITION], deadline))
 
     def lane_markers(self, lane: int, deadline: Deadline) -> list[Marker]:
-        """Return the committed markers of a lane, in order. ConnectError: older ones are gone."""
+        """Return the committed markers of a lane, in order. ConnectError: the topic has lost its first records."""
         return markers(self._read(self.topics.markers, [lane], deadline))
 
     def all_markers(self, deadline: Deadline) -> list[Marker]:
-        """Return the committed markers of all lanes, those of a lane in order."""
+        """Return the committed markers of all lanes; those of each lane are in order."""
         return markers(self._read(self.topics.markers, range(self.topics.lanes), deadline))
 
     def markers_of(self, done: Sequence[str], deadline: Deadline) -> list[Marker]:
-        """Return all markers, once they say of these chunks that they are done: a commit is told a moment before it is
-        read.
+        """Return all markers, as soon as they say that the chunks of `done` are done.
 
-        ConnectError: they do not.
+        A commit is answered a moment before its records can be read. ConnectError: the chunks are not done by the
+        deadline.
         """
         while undone(done, found := self.all_markers(deadline)) and deadline.wait(_LOOK_S):
             pass
@@ -186,7 +191,7 @@ class JobStore:
         return found
 
     def driver_state(self, deadline: Deadline) -> DriverState:
-        """Plan and handover."""
+        """Return the state in the driver's partition, such as the plan and the handover."""
         return driver_state(self._read(self.topics.markers, [self.topics.lanes], deadline))
 
     def marker_batch(self, marker: Marker, lane: int) -> RawBatch:
@@ -194,27 +199,27 @@ class JobStore:
         return raw_batch(self.topics.markers, lane, [marker.record])
 
     def driver_batch(self, records: Iterable[KeyValue]) -> RawBatch:
-        """Return records for the driver's partition."""
+        """Return records as a batch for the driver's partition."""
         return raw_batch(self.topics.markers, self.topics.lanes, records)
 
     def job_batch(self, job: Job) -> RawBatch:
-        """Return the record of a job."""
+        """Return the record of a job, for the jobs topic."""
         return raw_batch(self.topics.jobs, _JOBS_PARTITION, [job.record])
 
     def said_batch(self, said: JobSignal | JobPace) -> RawBatch:
-        """Return the record of what the owner wants."""
+        """Return the record of a signal or pace, for the jobs topic."""
         return raw_batch(self.topics.jobs, _JOBS_PARTITION, [said.record])
 
     def say(self, said: JobSignal | JobPace, deadline: Deadline) -> None:
-        """Write what the owner wants, by whoever asks. Lanes hear it before their next chunk.
+        """Write what the job's owner wants. Anybody may call this; lanes read it before their next chunk.
 
-        ConfigError: the jobs topic holds another state of a cluster.
+        ConfigError: the jobs topic holds other state of a cluster.
         """
         self._require_own(self.topics.jobs, "state.jobs_topic", StateKind.JOBS)
         self._send(self.said_batch(said), deadline)
 
     def say_verdict(self, good: bool, line: str, deadline: Deadline) -> None:
-        """Write the verdict of a verification, which a handover looks at."""
+        """Write the verdict of a verification; a handover looks at it."""
         self._require_own(self.topics.markers, "state.marker_topic", StateKind.MARKERS)
         self._send(self.driver_batch([RecordedVerdict(good, line, time.time_ns() // 1_000_000).record]), deadline)
 
@@ -228,21 +233,21 @@ class JobStore:
             producer.close()
 
     def driver_producer(self, job: str) -> BatchProducer:
-        """Return a producer under the id of the job's driver, which is not taken over yet."""
+        """Return a producer with the transactional id of the job's driver. It has not taken over the id yet."""
         return self._transactional(driver_transactional_id(job))
 
     def fence_lanes(self, job: str, deadline: Deadline) -> None:
-        """Shut out every run of every lane: what they have open is aborted, and they commit nothing more."""
+        """Fence every run of every lane: their open transactions are aborted, and they can commit nothing more."""
         ids = (lane_transactional_id(job, lane) for lane in range(self.topics.lanes))
         self._admin.fence([self._settings(transactional_id) for transactional_id in ids], deadline)
 
     def followed(
         self, topic: str, on_record: Callable[[bytes, bytes | None, int], None], deadline: Deadline
     ) -> KeyValueLog:
-        """Return a topic read to its end and followed; the caller closes it.
+        """Return a log that has read a topic to its end and follows it; the caller closes it.
 
-        `on_record`: key, value, partition; it is called on the log's thread. What lies behind a transaction that stays
-        open, as of a driver that died, comes later.
+        `on_record` gets key, value and partition, on the log's thread. If a driver died and left a transaction open,
+        the records behind it come later.
         """
         own = consumer_settings(self.worker.originals, {}, client_id="connect-backfill-watch").properties
         settings = {**own, "fetch.wait.max.ms": _FETCH_MS}

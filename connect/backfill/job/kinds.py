@@ -1,7 +1,7 @@
-"""The kinds of a job: whose rows are read, and who takes them. A value that is sent to the processes of an engine.
+"""Holds the connectors of a job of each kind; it is sent to the processes of an engine.
 
-source: a source connector's rows, into Kafka. sink: the records of a sink connector's topics, into the sink. copy: a
-source connector's rows, into a sink connector, past Kafka.
+A job of kind source reads rows by a source connector into Kafka. Kind sink writes the records of a sink connector's
+topics into the sink. Kind copy brings the rows of a source connector into a sink connector without Kafka.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ _LETTERS: Final = "errors.deadletterqueue.topic.name"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class JobConnectors:
-    """source None: records of the sink's topics are read, from `offsets` on ("orders-0": 7) where these are given.
-    sink None: rows go to Kafka. At least one is there. Both may hold secrets.
+    """Holds the source and sink connectors of a job, which may hold secrets; one of them may be None, but not both.
+
+    Without a source, records of the sink's topics are read, from `offsets` on ("orders-0": 7) where these are given.
+    Without a sink, rows go to Kafka.
     """
 
     source: ConnectorSettings | None
@@ -36,13 +38,13 @@ class JobConnectors:
 
     @property
     def following(self) -> ConnectorSettings:
-        """Return the connector that goes on where the job ends."""
+        """Return the settings of the connector that goes on where the job ends."""
         found = self.source or self.sink
         assert found is not None
         return found
 
     def open_source(self) -> BulkSource:
-        """Return what is read. ConnectError: the source connector cannot be read in bulk."""
+        """Return the source that is read. ConnectError: the source connector cannot be read in bulk."""
         parts = self.following.open()
         if self.source is not None:
             return bulk_source(parts)
@@ -50,7 +52,10 @@ class JobConnectors:
         return TopicSource(parts, self.offsets, in_order=isinstance(sink, OrderedBulkSink) and sink.chunks_in_order)
 
     def check(self) -> None:
-        """Raise ConfigError if the sink takes no rows in bulk under its settings, or not those of a copy."""
+        """Raise ConfigError if the sink takes no rows in bulk as it is set, or a copy has dead letters.
+
+        Dead letters need a topic of records, which a copy does not have.
+        """
         if self.sink is None:
             return
         self.open_writer().close()
@@ -58,7 +63,7 @@ class JobConnectors:
             _require_no_letters(one.open())
 
     def open_writer(self) -> BulkWriter:
-        """Return the sink, to be asked what it has. ConfigError: it takes no rows in bulk."""
+        """Return a writer of the sink that is only asked which rows it has. ConfigError: it takes no rows in bulk."""
         assert self.sink is not None
         return bulk_sink(self.sink.open()).bulk_writer(_Asking())
 
@@ -68,7 +73,7 @@ def job_connectors(
 ) -> JobConnectors:
     """Return the connectors of a job.
 
-    `connector`: the configuration of the one that goes on; `target`: for kind copy, that of the sink.
+    `connector` is the configuration of the one that goes on. `target` is the sink's configuration for kind copy.
     """
 
     def settings(name: str, config: Mapping[str, str]) -> ConnectorSettings:
@@ -97,7 +102,7 @@ def _require_no_letters(parts: ConnectorParts) -> None:
 
 
 class _Asking:
-    """Serves a writer that writes nothing. Implements BulkSinkContext."""
+    """Is the context of a writer that is asked to write nothing. Implements BulkSinkContext."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         raise AssertionError(f"{len(rows)} rows of {batch.topic} were rejected where nothing is written.")
@@ -107,7 +112,7 @@ class _Asking:
 
 
 def bulk_source(parts: ConnectorParts) -> BulkSource:
-    """Return the connector as a source that can be read in bulk. ConnectError: it is none."""
+    """Return the connector as a source that can be read in bulk. ConnectError: it cannot be."""
     connector = parts.build_connector()
     if not isinstance(connector, BulkSource):
         raise ConnectError(
@@ -120,18 +125,18 @@ def bulk_source(parts: ConnectorParts) -> BulkSource:
 
 
 def load_of(parts: ConnectorParts) -> SourceLoad:
-    """Return how busy a connector's source is; None where it cannot say, or is no source. RetriableError: no answer."""
+    """Return how busy a connector's source is; its figures are None if it cannot tell. RetriableError: no answer."""
     source = parts.build_connector()
     return source.load(Deadline.after(_LOAD_S)) if isinstance(source, MeasuredSource) else SourceLoad(None, None)
 
 
 def reader_connections(source: BulkSource) -> int:
-    """Return how many connections a reader of the source has at most; one where the source does not tell."""
+    """Return how many connections one reader of the source has at most; 1 if the source does not tell."""
     return source.connections_per_reader if isinstance(source, MeasuredSource) else 1
 
 
 def bulk_sink(parts: ConnectorParts) -> BulkSink:
-    """Return the connector as a sink that takes rows in bulk. ConfigError: it is none."""
+    """Return the connector as a sink that takes rows in bulk. ConfigError: it cannot."""
     connector = parts.build_connector()
     if not isinstance(connector, BulkSink):
         raise ConfigError(

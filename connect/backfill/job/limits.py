@@ -1,4 +1,4 @@
-"""Limits that are changed while their job runs. No I/O."""
+"""Checks limits, and changes them while their job runs. No I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from connect.backfill.job.spec_file import told_mistake
 
 
 def require_told(pace: Pace, load: SourceLoad) -> None:
-    """Raise ConfigError if there is a limit on what the source cannot say of itself."""
+    """Raise ConfigError if a limit concerns a figure that the source does not tell."""
     problems = [
         ConfigProblem(f"limits.{key}", f"limits.{key}: the source does not tell it; leave it out.")
         for key, wanted, told in (
@@ -29,9 +29,9 @@ def require_told(pace: Pace, load: SourceLoad) -> None:
 
 
 def require_room(pace: Pace, lane_connections: int) -> None:
-    """Raise ConfigError if not even one lane may connect.
+    """Raise ConfigError if the limit on connections does not even allow one lane.
 
-    `lane_connections`: how many connections it has to the source.
+    `lane_connections` is the number of connections that a lane has to the source.
     """
     if 0 < pace.source_connections < lane_connections:
         raise ConfigError(
@@ -45,7 +45,7 @@ def require_room(pace: Pace, lane_connections: int) -> None:
 def limited(limits: Limits, given: Mapping[str, Any]) -> Limits:
     """Return the limits with some of them changed.
 
-    ConfigError lists every key that cannot change and every value that is none.
+    ConfigError lists every key that cannot be changed and every wrong value.
     """
     problems = [
         ConfigProblem(f"limits.{key}", f"limits.{key}: only {', '.join(PACE)} change while a job runs.")

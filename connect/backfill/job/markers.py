@@ -1,7 +1,7 @@
-"""What a job's marker topic holds: how far each chunk is, and the plan. Values and their JSON; no I/O.
+"""Describes the records of a job's marker topic: how far each chunk is, and the plan. Values and JSON; no I/O.
 
-A chunk's rows and the marker that tells of them are written in one transaction. Each lane has a partition of its own,
-so that no other lane's open transaction hides its markers; the last partition is the driver's.
+A chunk's rows and its marker are written in one transaction. Each lane has its own partition, so that no other lane's
+open transaction hides its markers. The last partition is the driver's.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ _SUM_BITS: Final = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A part of a chunk that is in Kafka. Most chunks have one part; a chunk with more bytes than planned has more.
+    """Describes a part of a chunk that is in Kafka. A chunk has several parts if it has more bytes than planned.
 
-    read: rows that the source gave; rows: records that the transforms made of them; topics: records per topic.
-    checksum: the sum of the CRC-32 of each record's key and value, modulo 2**64, whatever their order. offset: from
-    which the chunk's reading goes on; is_last: it is read to its end. letters: dead letters of rows that no record can
-    hold, in the same transaction. pieces: where the chunk was found much larger than planned, the chunk as it was read,
-    and the chunks that have its rest. partitions: how many the topics had, where that is known. counted: in the last
-    part, how many rows the source itself counted of those that part `counted_from` and the ones behind it were to have.
+    `read` counts the rows that the source gave, `rows` the records that the transforms made of them, and `topics` the
+    records of each topic. `checksum` is the sum of the CRC-32 of each record's key and value, modulo 2**64, whatever
+    their order. Reading goes on from `offset`; `is_last` says that the chunk is read to its end. `letters` counts the
+    dead letters of rows that no record can hold, in the same transaction. `pieces` is given if the chunk was found much
+    larger than planned: it holds the chunk as far as it was read, and the chunks that its rest became. `partitions`
+    tells how many partitions each topic had, if known. `counted` is set in the last part: it is the source's own count
+    of the rows that part `counted_from` and the parts behind it should have.
     """
 
     chunk: str
@@ -68,7 +69,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class MarkersOwner:
-    """Whose a marker topic is: the cluster's `group.id`, and the jobs topic in which it has the job."""
+    """Names the owner of a marker topic: the cluster's `group.id`, and the jobs topic that has its job."""
 
     group: str
     jobs_topic: str
@@ -81,7 +82,7 @@ class MarkersOwner:
 
 @dataclass(frozen=True, slots=True)
 class RecordedVerdict:
-    """Holds the last verdict on the job. line: as people read it."""
+    """Holds the last verdict on the job. `line` is the verdict in words for people."""
 
     good: bool
     line: str
@@ -95,7 +96,7 @@ class RecordedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class HandoverMarker:
-    """The connector's offsets were written, in the transaction of this marker."""
+    """Says that the connector's offsets were written; it is written in the same transaction."""
 
     following: Sequence[SourcePosition]
     written_ms: int
@@ -113,7 +114,7 @@ def stored_positions(positions: Iterable[SourcePosition]) -> list[dict[str, Any]
 
 
 def plan_records(splits: Sequence[Split]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the splits in records of a bounded size, in order."""
+    """Yield the records of the plan: its splits in order, up to SPLITS_PER_RECORD in each."""
     for number, start in enumerate(range(0, len(splits), SPLITS_PER_RECORD)):
         part = [
             {"id": s.id, "bounds": dict(s.bounds), "rows": s.rows, "size_bytes": s.size_bytes}
@@ -124,7 +125,7 @@ def plan_records(splits: Sequence[Split]) -> Iterator[tuple[bytes, bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class DriverState:
-    """What the driver's partition says."""
+    """Holds what the driver's partition says: the plan, and if written the handover, the owner and the verdict."""
 
     splits: Sequence[Split]
     handover: HandoverMarker | None
@@ -133,9 +134,9 @@ class DriverState:
 
 
 def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
-    """Return the newest plan, and the handover where there was one.
+    """Return what the records of the driver's partition say; the newest record of each kind counts.
 
-    ConnectError: a record is none of ours, or is newer.
+    ConnectError: a record is not ours, or a newer version wrote it.
     """
     parts: dict[int, list[Split]] = {}
     handover, owner, verdict = None, None, None
@@ -154,7 +155,7 @@ def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
 
 
 def markers(records: Iterable[tuple[bytes, bytes | None]]) -> list[Marker]:
-    """Return the markers of a lane's partition. ConnectError: a record is none of ours."""
+    """Return the markers that the records of a lane's partition hold. ConnectError: a record is not ours."""
     return [_marker(parsed(key) | _told(value)) for key, value in records]
 
 
@@ -171,7 +172,7 @@ def _marker(told: Mapping[str, Any]) -> Marker:
 
 @dataclass(frozen=True, slots=True)
 class ChunkState:
-    """How far a chunk is. `after`: the offset from which reading goes on; None: from its beginning."""
+    """Tells how far a chunk is. Reading goes on from the offset `after`; None: from the chunk's beginning."""
 
     parts: int = 0
     read: int = 0
@@ -183,17 +184,17 @@ class ChunkState:
     after: Mapping[str, object] | None = None
     topics: Mapping[str, int] = field(default_factory=dict)
     reads: Sequence[int] = ()
-    """Holds the number of rows that the source gave, part by part."""
+    """Holds the number of rows that the source gave for each part."""
     counted: int | None = None
     counted_from: int = 0
 
     @property
     def unread(self) -> int:
-        """Return the number of rows that the source counted in its last reading of the chunk, and did not give."""
+        """Return how many rows the source counted in its last reading of the chunk but did not give."""
         return 0 if self.counted is None else max(0, self.counted - sum(self.reads[self.counted_from :]))
 
     def with_part(self, marker: Marker) -> ChunkState:
-        """Return the state with its next part. ConnectError: parts between are missing, so that markers were lost."""
+        """Return the state with its next part added. ConnectError: the part is not the next, so markers were lost."""
         if marker.part != self.parts or self.is_done:
             raise ConnectError(
                 f"Chunk {marker.chunk} has part {marker.part} after {self.parts} parts, so markers of this job are lost"
@@ -228,23 +229,23 @@ def chunk_states(found: Iterable[Marker]) -> dict[str, ChunkState]:
 
 
 def checksum(batch: RawBatch) -> int:
-    """Return the order-free checksum of records: of keys and values, not of headers, which say where they came from."""
+    """Return the checksum of records in any order. It counts keys and values, but no headers, which tell the origin."""
     found = sum_crc32(batch.values, batch.keys)
     if found is not None:
         return found
     keys = [None] * len(batch) if batch.keys is None else batch.keys.to_pylist()
-    # A tombstone is told from an empty value by its first CRC.
+    # A tombstone begins with another CRC than an empty value, so the two have different checksums.
     pairs = zip(keys, batch.values.to_pylist(), strict=True)
     return sum(zlib.crc32(value or b"", zlib.crc32(key or b"", value is None)) for key, value in pairs) & _SUM_BITS
 
 
 def added(one: int, other: int) -> int:
-    """Return the checksum of both."""
+    """Return the checksum of two sets of records together, given the checksum of each."""
     return (one + other) & _SUM_BITS
 
 
 def with_headers(batch: RawBatch, job: str, chunk: str) -> RawBatch:
-    """Return the records with the two headers that tell where they came from, behind their own."""
+    """Return the records with two more headers, which name the job and the chunk, behind their own."""
     ours = ((HEADER_JOB, job.encode()), (HEADER_CHUNK, chunk.encode()))
     own = batch.headers
     headers = SharedHeaders(ours, len(batch)) if own is None else [(*one, *ours) for one in own]
@@ -252,7 +253,7 @@ def with_headers(batch: RawBatch, job: str, chunk: str) -> RawBatch:
 
 
 def known_members(kind: type[DataclassInstance], told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members that this version knows: a newer one may have written more."""
+    """Return the members that this version knows; a newer version may have written more."""
     names = {field.name for field in fields(kind)}
     return {name: value for name, value in told.items() if name in names}
 
@@ -263,7 +264,7 @@ def compact(value: Mapping[str, Any]) -> bytes:
 
 
 def parsed(text: bytes | None) -> dict[str, Any]:
-    """Return the JSON object of a key or value. ConnectError: it is none."""
+    """Return the JSON object of a record's key or value. ConnectError: the text is no JSON object."""
     try:
         value = json.loads(text or b"null")
     except (ValueError, RecursionError):  # deeply nested text
@@ -277,13 +278,13 @@ def parsed(text: bytes | None) -> dict[str, Any]:
 
 
 def undone(chunks: Iterable[str], found: Sequence[Marker]) -> list[str]:
-    """Return the chunks that are not done by these markers."""
+    """Return those of `chunks` that are not done by these markers."""
     states = chunk_states(found)
     return [chunk for chunk in chunks if not states.get(chunk, ChunkState()).is_done]
 
 
 def require_done(chunks: Iterable[str], found: Sequence[Marker]) -> None:
-    """Raise ConnectError if a chunk is not done by these markers, although its lane has ended."""
+    """Raise ConnectError if a chunk is not done by these markers although its lane has ended."""
     if missing := undone(chunks, found):
         raise ConnectError(
             f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.",

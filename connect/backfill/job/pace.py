@@ -1,4 +1,7 @@
-"""How fast a job may go, and when. Its owner may change it while the job runs. No clock of its own."""
+"""Limits how fast a job goes, and in which hours. Its owner may change the limits while it runs.
+
+The time is passed in.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _WINDOW: Final = re.compile(r"(\d{2}:\d{2})-(\d{2}:\d{2})(?: +(\S+))?")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Holds the hours of a day in which a job works. Those from 22:00 to 06:00 go over midnight."""
+    """Holds the hours of a day in which a job works. Hours such as 22:00 to 06:00 include midnight."""
 
     begin: time
     end: time
@@ -27,7 +30,7 @@ class Window:
 
     @classmethod
     def parse(cls, text: str) -> Window:
-        """Return the window that a text tells. ValueError says what to write."""
+        """Return the window that a text describes. ValueError says what to write."""
         match = _WINDOW.fullmatch(text.strip())
         try:
             if match is not None:
@@ -47,8 +50,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Holds the limits of a job over all its lanes; 0: no limit. window "": at any time. max_replica_lag: in
-    seconds.
+    """Holds the limits of a job over all of its lanes; 0 means no limit.
+
+    `window` holds the hours in which it works; empty: at any time. `max_replica_lag` is in seconds.
     """
 
     max_rows_per_second: int = 0
@@ -63,14 +67,14 @@ class Pace:
         return not self.window or Window.parse(self.window).is_open(at)
 
     def bears(self, load: SourceLoad) -> bool:
-        """Return True if a source that is so busy may be read."""
+        """Return True if a source with this load may be read."""
         sessions, lag_s = load.active_sessions or 0, load.replica_lag_s or 0.0
         is_crowded = self.max_active_sessions and sessions > self.max_active_sessions
         is_behind = self.max_replica_lag and lag_s > self.max_replica_lag
         return not (is_crowded or is_behind)
 
     def least_s(self, rows: int, size_bytes: int) -> float:
-        """Return how many seconds so many rows and bytes take at least, by the stricter limit; 0: there is none."""
+        """Return how many seconds these rows and bytes take at least, by the stricter limit; 0 if there is no limit."""
         counts = ((rows, self.max_rows_per_second), (size_bytes, self.max_bytes_per_second))
         return max(count / most if most else 0.0 for count, most in counts)
 
@@ -88,19 +92,19 @@ class Pace:
 
     @property
     def is_guarded(self) -> bool:
-        """Return True if it matters how busy the source is."""
+        """Return True if a limit depends on how busy the source is."""
         return bool(self.max_active_sessions or self.max_replica_lag)
 
 
 @dataclass(frozen=True, slots=True)
 class RemainingLanes:
-    """So many lanes that are not at their ends. reader_connections: those of one lane's reader to the source."""
+    """Holds how many lanes are not at their ends, and how many connections one lane's reader has to the source."""
 
     lanes: int
     reader_connections: int
 
     def at_once(self, pace: Pace) -> int:
-        """Return how many of them may run side by side; one at least, as a job that is to stand still is paused."""
+        """Return how many lanes may run at a time: at least one, as a job that should stand still is paused."""
         if not pace.source_connections:
             return self.lanes
         return max(1, min(self.lanes, pace.source_connections // self.lane_connections(pace)))
@@ -111,17 +115,20 @@ class RemainingLanes:
 
 
 class SourceGuard:
-    """Knows whether a source may be read now. Owned by the lane's thread."""
+    """Knows if a source may be read now. Owned by the lane's thread."""
 
     def __init__(self, ask: Callable[[], SourceLoad], clock_s: Callable[[], float]) -> None:
-        """`ask`: RetriableError where the source does not answer; `clock_s`: a monotonic clock."""
+        """Take the function that asks the source for its load, and a monotonic clock in seconds.
+
+        `ask` raises RetriableError if the source does not answer.
+        """
         self._ask = ask
         self._clock_s = clock_s
         self._ask_at_s = clock_s()
         self._load: SourceLoad | None = None
 
     def allows(self, pace: Pace) -> bool:
-        """Return False if the source is busier than the pace allows, or does not say. It is asked every few seconds."""
+        """Return False if the source is busier than the pace allows or does not answer. It is asked every 5 seconds."""
         if not pace.is_guarded:
             return True
         if self._clock_s() >= self._ask_at_s:
@@ -143,7 +150,7 @@ class Throttle:
         self._paid_until_s = clock_s()
 
     def rest_s(self, pace: Pace, rows: int, size_bytes: int) -> float:
-        """Return how long to wait after so many rows and bytes, by the stricter limit."""
+        """Return how many seconds to wait after these rows and bytes, by the stricter limit."""
         cost_s = self._lanes * pace.least_s(rows, size_bytes)
         if not cost_s:
             self._paid_until_s = self._clock_s()

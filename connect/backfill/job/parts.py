@@ -1,7 +1,8 @@
-"""What a chunk becomes: parts that are committed one by one, each with its marker. No transactions, no threads.
+"""Turns a chunk into parts that are committed one by one, each with its marker. No transactions, no threads.
 
-Rows for Kafka are the part's own records, so a large chunk has several parts. Rows for a sink are in the target before
-their part is committed, and the part tells of them. Such a chunk has one part: its name makes it be there once.
+Parts for Kafka hold the rows as records, so a large chunk has several parts. Rows for a sink are in the target before
+their part is committed, and the part only tells of them. Such a chunk has one part, and the chunk's name keeps its rows
+from being there twice.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ T = TypeVar("T")
 
 
 class Rejected(NamedTuple):
-    """Holds rows that the source gave up, with their reasons by indices in `batch`."""
+    """Holds rows that the source could not give, with the reason for each by its index in `batch`."""
 
     batch: Batch
     reasons: Mapping[int, Exception]
 
 
 _WITHOUT_PLACE: Final = 16
-"""So many times its bytes a transaction may have where reading cannot go on behind them."""
+"""A transaction may have so many times the wanted bytes if reading cannot go on behind its rows."""
 Encode = Callable[[Batch, Sequence[Rejected]], Encoded]
-"""Called with a batch, and with what was given up where it was read, it returns the records."""
+"""Returns the records for a batch; it also gets the rows that were rejected while the batch was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemainingChunk:
-    """Read what is left of a chunk: behind the offset `after`, where its last part ended; None: all of it.
+    """Names what is left of a chunk: everything behind the offset `after`, where its last part ended; None: all.
 
-    parts: how many parts it has so far.
+    `parts` is the number of parts that the chunk has so far.
     """
 
     chunk: Split
@@ -49,9 +50,10 @@ class RemainingChunk:
 
 @dataclass(slots=True)
 class ChunkPart:
-    """What one transaction has: records (none where a sink has the rows), dead letters, and what its marker tells.
+    """Holds the content of one transaction: records (none for a sink), dead letters, and the figures of its marker.
 
-    partitions: how many each topic has. pieces: what its chunk was cut into behind it; see `division`.
+    `partitions` has the number of partitions of each topic. `pieces` are the chunks that the rest of its chunk was cut
+    into, see `division`.
     """
 
     batches: list[RawBatch] = field(default_factory=list)
@@ -68,7 +70,7 @@ class ChunkPart:
     counted_from: int = 0
 
     def add(self, batch: Batch, rejected: Sequence[Rejected], encoded: Encoded) -> None:
-        """Take the records of a batch."""
+        """Add a batch: its records, and the rows that were rejected while it was read."""
         self.read += rows_read(batch, rejected)
         self.offset = None if batch.position is None else batch.position.offset
         for raw in encoded.rows:
@@ -106,10 +108,10 @@ class ChunkPart:
 def record_parts(
     reader: BulkReader, encode: Encode, rest: RemainingChunk, max_bytes: int
 ) -> Generator[ChunkPart, None, None]:
-    """Yield what is left of a chunk as records, in parts of about so many bytes; the last is marked, may be empty.
+    """Yield what is left of a chunk as records, in parts of about `max_bytes` bytes; the last is marked.
 
-    A chunk that is much larger than planned ends behind one of them: see `division`. Raises what reading and encoding
-    raise.
+    The last part may be empty. A chunk that is much larger than planned ends behind one of the parts, see `division`.
+    Errors of reading and encoding are raised.
     """
     part, read = ChunkPart(), 0
     for (batch, rejected), is_last in _with_last(sifted(reader, rest)):
@@ -126,7 +128,7 @@ def record_parts(
             yield part
             part = ChunkPart()
     part.is_last = True
-    # What was cut off is counted where it is read.
+    # If pieces were cut off, their rows are counted when the pieces are read.
     part.counted = reader.counted if isinstance(reader, CountedReader) and not part.pieces else None
     part.counted_from = rest.parts
     yield part
@@ -142,7 +144,7 @@ def _endless(chunk: Split, part: ChunkPart) -> ConnectError:
 
 
 def sifted(reader: BulkReader, rest: RemainingChunk) -> Iterator[tuple[Batch, Sequence[Rejected]]]:
-    """Yield the batches of what is left of a chunk, each with the rows that were given up where it was read."""
+    """Yield the batches of what is left of a chunk, each with the rows that were rejected while it was read."""
     rejected: list[Rejected] = []
     if isinstance(reader, RejectingReader):
         reader.reject_by(lambda batch, reasons: rejected.append(Rejected(batch, reasons)))
@@ -153,7 +155,7 @@ def sifted(reader: BulkReader, rest: RemainingChunk) -> Iterator[tuple[Batch, Se
 
 
 def rows_read(batch: Batch, rejected: Sequence[Rejected]) -> int:
-    """Return how many rows of the source a batch and what was given up beside it are."""
+    """Return how many rows of the source a batch holds, together with those that were rejected beside it."""
     return len(batch) + sum(len(rows.reasons) for rows in rejected)
 
 

@@ -1,4 +1,4 @@
-"""How far a job is, from its markers alone: from any machine, and also when its driver is dead."""
+"""Tells how far a job is, by its markers alone: on any machine, and even if its driver is dead."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from connect.lib.printable import counted
 
 _WINDOW_S: Final = 30.0
 _QUIET_S: Final = 20.0
-"""Lanes write a chunk in seconds: after this the driver may be dead, or Spark starts."""
+"""A chunk is written in seconds. After so many seconds without one the driver may be dead, or Spark is starting."""
 _STARTED_S: Final = 60.0
-"""Spark starts sooner, where its cluster has executors for it."""
+"""Spark starts in fewer seconds if its cluster has executors for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """Counts so far, the rate of the last half minute, and when it would be done at that rate or the owner's limit.
+    """Holds a job's counts so far, its rate in the last half minute, and the time to its end at that rate or limit.
 
-    A job that does not run moves no rows: its rate is 0.
+    A job that does not run has the rate 0.
     """
 
     state: JobState | None = None
@@ -42,11 +42,11 @@ class JobProgress:
     rows_per_second: float = 0.0
     eta_s: float | None = None
     silent_s: float | None = None
-    """Holds the seconds since the newest marker, or since the driver said something later."""
+    """Holds the seconds since the newest marker, or since the driver wrote the job's record if that is later."""
 
     @property
     def is_over(self) -> bool:
-        """Return True if nothing runs, and nothing will unless somebody starts it."""
+        """Return True if nothing runs, and nothing will run unless somebody starts it."""
         return self.state is not None and not self.state.is_running
 
     def line(self) -> str:
@@ -70,7 +70,7 @@ class JobProgress:
 
 
 class MarkerTotals:
-    """Adds up markers. Not thread-safe."""
+    """Adds up markers. It is not thread-safe."""
 
     def __init__(self) -> None:
         self.rows = self.size_bytes = self.chunks_done = self.chunks_added = 0
@@ -80,7 +80,7 @@ class MarkerTotals:
         self.last_marker_ms: int | None = None
 
     def add(self, marker: Marker, lane: int) -> None:
-        """Take one more marker."""
+        """Add one marker of a lane."""
         self.rows += marker.read
         self.size_bytes += marker.size_bytes
         self.chunks_done += marker.is_last
@@ -93,23 +93,25 @@ class MarkerTotals:
     def rate(self, now_ms: int) -> float:
         """Return the rows per second in the half minute before `now_ms`, or before the newest marker if it is later."""
         newest_ms = self.last_marker_ms or 0
-        # Old ones are anywhere in it: all markers of a lane may be read before any of another's.
+        # Markers that are too old may be anywhere in the list: all of one lane may be read before any of another's.
         self._recent = [(at, rows) for at, rows in self._recent if at >= newest_ms - _WINDOW_S * 1000]
         last = max(now_ms, newest_ms)
         counted = [(at, rows) for at, rows in self._recent if at >= last - _WINDOW_S * 1000]
         first = min((at for at, _ in counted), default=last)
-        # The rows of the first marker were read before it.
+        # The rows of the first marker were read before its time, so they do not count.
         rows = sum(count for at, count in counted if at > first)
         return rows / ((last - first) / 1000) if last > first else 0.0
 
     def rates(self, until_ms: int, spans: int) -> list[float]:
-        """Return the rows per second in each of so many equal spans, from the first marker to `until_ms` or the newest
-        marker, where that is later. Empty: there is no marker.
+        """Return the rows per second in each of `spans` equal spans of time.
+
+        They begin with the first marker, and end at `until_ms` or the newest marker, whichever is later. Empty: there
+        is no marker.
         """
         if not self._by_second:
             return []
         first_s, last_s = min(self._by_second), max(until_ms // 1000, *self._by_second)
-        # A second is the least that is told apart.
+        # Markers are counted by the second, so a span is never shorter.
         span_s = max(1.0, (last_s + 1 - first_s) / spans)
         rows = [0.0] * math.ceil((last_s + 1 - first_s) / span_s)
         for at_s, count in self._by_second.items():
@@ -117,7 +119,7 @@ class MarkerTotals:
         return [count / span_s for count in rows]
 
     def progress(self, job: Job | None, pace: Pace, now_ms: int) -> JobProgress:
-        """Return how far the job is; None: there is none. `pace`: what its owner allows it now."""
+        """Return how far the job is; without a job it is empty. `pace` are the limits that count now."""
         if job is None:
             return JobProgress()
         rate = self.rate(now_ms) if job.is_running else 0.0
@@ -139,10 +141,13 @@ class MarkerTotals:
 
 
 class Watch:
-    """Follows a job's topics. Closed by the owner; `progress` may be asked from any thread."""
+    """Follows a job's topics. The owner closes it; `progress` may be called from any thread."""
 
     def __init__(self, store: JobStore, job: str, deadline: Deadline) -> None:
-        """Read what is there. RetriableError: not by the deadline; JobStateError: the marker topic is not there."""
+        """Read the topics to their ends. RetriableError: that is not done by the deadline.
+
+        JobStateError: the marker topic does not exist.
+        """
         if not store.partition_counts([store.topics.markers], deadline):
             raise JobStateError(
                 f"Nothing tells how far backfill {job} is: its marker topic {store.topics.markers} is not there.",
@@ -162,7 +167,7 @@ class Watch:
 
     @property
     def pace(self) -> Pace:
-        """Return what its owner allows it now."""
+        """Return the limits that the job's owner gave last."""
         return self._jobs.paces.get(self._job, Pace())
 
     def progress(self) -> JobProgress:
@@ -172,13 +177,13 @@ class Watch:
             return self._tally.progress(job, self.pace, time.time_ns() // 1_000_000)
 
     def rates(self, spans: int) -> list[float]:
-        """Return the rows per second in so many equal spans since the job began; until now where it runs."""
+        """Return the rows per second in equal spans since the job began; they end now if it runs."""
         job = self._jobs.jobs.get(self._job)
         with self._lock:
             return self._tally.rates(time.time_ns() // 1_000_000 if job is not None and job.is_running else 0, spans)
 
     def close(self) -> None:
-        """Let go of the clients."""
+        """Close the clients that read the topics."""
         for log in self._logs:
             log.close()
 

@@ -1,4 +1,4 @@
-"""How much of a worker a backfill may take that is asked for by REST. Pure."""
+"""Limits how much of a worker a backfill may use that is asked for over REST. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _CORES: Final = os.cpu_count() or 1
 
 
 def check_bounds(spec: BackfillSpec, worker: WorkerConfig) -> None:
-    """Raise ConfigError if it wants more processes or lanes than the worker's file allows."""
+    """Raise ConfigError if the spec asks for more processes or lanes than the worker's file allows."""
     if problems := list(_problems(spec, worker)):
         raise ConfigError(problems)
 
 
 def within_bounds(spec: BackfillSpec, worker: WorkerConfig) -> BackfillSpec:
-    """Return the spec of a job that another worker may have begun, with no more processes than this one allows."""
+    """Return the spec with at most as many processes as this worker allows; another worker may have begun the job."""
     most = _processes(worker)
     if spec.engine.type != "local" or (spec.engine.lanes_at_once(_CORES) or 0) <= most:
         return spec

@@ -1,4 +1,4 @@
-"""Reads a backfill's spec from YAML or from an object of it. Every mistake is told at once, with what to write."""
+"""Reads a backfill's spec from YAML or from a mapping. All mistakes are told at once, each with what to write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _START: Final = "Start from configs/backfill/flights.yaml."
 
 
 def read_spec(path: Path) -> BackfillSpec:
-    """Return the spec of a file. ConfigError lists every mistake as `file:line: key: what to do`."""
+    """Return the spec in a file. ConfigError lists every mistake as `file:line: key: what to do`."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def read_spec(path: Path) -> BackfillSpec:
 
 
 def parse_spec(text: str, name: str) -> BackfillSpec:
-    """Return the spec of a text. `name` is the file's, for messages."""
+    """Return the spec in a text. `name` is the file's name for error messages."""
     try:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
         given = yaml.safe_load(text)
@@ -49,7 +49,7 @@ def parse_spec(text: str, name: str) -> BackfillSpec:
 
 
 def parse_engine(text: str) -> Engine:
-    """Return the engine of a text, as a command's option has it. ConfigError lists every mistake."""
+    """Return the engine in a text, which is the value of a command's option. ConfigError lists every mistake."""
     try:
         given = yaml.safe_load(text)
         return Engine.model_validate(given)
@@ -62,9 +62,9 @@ def parse_engine(text: str) -> Engine:
 
 
 def spec_mistakes(given: Mapping[str, Any], refused: Collection[Place] = ()) -> list[tuple[Place, str]]:
-    """Return what keeps this from being a spec: where, and what to write there.
+    """Return the mistakes that keep a mapping from being a spec: the place of each, and what to write there.
 
-    `refused`: keys of its parts that may not be named; no mistake in them is told, and none of them is proposed.
+    `refused` holds keys that may not be given here. Mistakes in them are left out, and none of them is proposed.
     """
     mistakes: list[tuple[Place, str]] = list(joint_mistakes(given))
     try:
@@ -80,13 +80,13 @@ def spec_mistakes(given: Mapping[str, Any], refused: Collection[Place] = ()) -> 
 
 def _problem(name: str, lines: Mapping[Place, int], place: Place, text: str) -> ConfigProblem:
     key = ".".join(map(str, place))
-    # A key that is missing stands where its part begins.
+    # A key that is missing gets the line where its part begins.
     line = next((lines[place[:size]] for size in range(len(place), -1, -1) if place[:size] in lines), 1)
     return ConfigProblem(key, f"{name}:{line}: {key}: {text}.")
 
 
 def told_mistake(place: Place, found: ErrorDetails, refused: Collection[Place] = ()) -> str:
-    """Return what pydantic found at a place of a spec, with what to write there, which is no `refused` key."""
+    """Return what pydantic found at a place of a spec, and what to write there; `refused` keys are not proposed."""
     if found["type"] == "missing":
         return "it is missing"
     if found["type"] == "extra_forbidden":

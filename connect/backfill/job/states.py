@@ -1,4 +1,4 @@
-"""Where a job may stand, and what may be done with it there: commands, requests and pages ask this one table. Pure."""
+"""Defines the states of a job and what may be done in each. Commands, requests and pages ask this one table. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connect.api.errors import ConnectError
 
 
 class JobStateError(ConnectError):
-    """Says that what is asked of a job does not fit its state, or that of its connector."""
+    """Says that something cannot be done with a job in its state, or in the state of its connector."""
 
 
 class JobState(StrEnum):
@@ -22,13 +22,13 @@ class JobState(StrEnum):
     FAILED = "FAILED"
     CANCELLED = "CANCELLED"
     COPIED = "COPIED"
-    """Every chunk is in Kafka; the connector does not go on yet."""
+    """Every chunk is in Kafka, but the connector does not go on yet."""
     DONE = "DONE"
-    """The connector's offsets are written."""
+    """The connector's offsets are written, so it goes on from there."""
 
     @property
     def is_running(self) -> bool:
-        """Return True if somebody runs the job, or did until he died."""
+        """Return True if somebody runs the job, or did until that run died."""
         return self in {JobState.PLANNED, JobState.RUNNING}
 
     @property
@@ -38,15 +38,15 @@ class JobState(StrEnum):
 
     @property
     def is_over(self) -> bool:
-        """Return True if nothing is left to be done with the job."""
+        """Return True if nothing is left to do with the job."""
         return self in {JobState.CANCELLED, JobState.DONE}
 
 
 class JobAction(StrEnum):
-    """What may be asked of a job; the text goes behind "It cannot be"."""
+    """Names what may be asked of a job. Errors put the text behind "It cannot be"."""
 
     RUN = "run"
-    """Plan it, or go on; one that has copied everything is left as it is."""
+    """Plan the job, or go on with it; a job that has copied everything is left as it is."""
     RESUME = "resumed"
     PAUSE = "paused"
     LIMIT = "limited"
@@ -93,14 +93,15 @@ _FIXES: Final[Mapping[JobState, str]] = {
 
 
 def changes(action: JobAction, state: JobState) -> bool:
-    """Return True if the action does something in that state."""
+    """Return True if the action changes something in that state."""
     return state in _ALLOWED[action]
 
 
 def require_allowed(action: JobAction, job: str, state: JobState) -> None:
-    """Raise JobStateError, which says how the job stands and what may be done, where it does not allow the action.
+    """Raise JobStateError if the state does not allow the action; it says what may be done.
 
-    An action is allowed where the job stands already as it would stand behind it: whoever asks again is told the same.
+    An action is allowed too if the job is already in the state that it leads to, so a repeated request gets the same
+    answer.
     """
     if not changes(action, state) and state is not _LEADS_TO.get(action):
         raise JobStateError(

@@ -1,8 +1,8 @@
-"""What the record of a job may choose where the job is run by its name. One rule for REST and for commands.
+"""Defines what the record of a job may choose if the job is run by its name. REST and commands share the rule.
 
-Whoever may write to the jobs topic may have written the record. So it chooses no more than a request over REST does:
-settings that name code, another machine or a file are shown, and whoever runs the job gives them again, in its file or
-on the command line.
+Anybody who may write to the jobs topic may have written the record. So the record may choose no more than a REST
+request may. Settings that name code, another machine or a file are shown, and the person who runs the job gives them
+again, in the job's file or on the command line.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _REFUSED: Final = {
     **{("engine", key): _OWN_MACHINE if why == _MACHINE else _OWN_CODE for key, why in _ENGINE.items()},
     **{(part, "config"): f"a request names no file; {_STOPPED}" for part in ("source", "target")},
 }
-"""What no request may say, and why, or what to do instead."""
+"""Maps each key that no request may give to the reason, or to what to do instead."""
 
 
 def checked(given: Mapping[str, Any]) -> BackfillSpec:
-    """Return the spec of a request. ConfigError lists every mistake, and every part that a request may not choose."""
+    """Return the spec in a request. ConfigError lists every mistake, and every key that a request may not give."""
     problems = []
     for (part, key), why in _REFUSED.items():
         inner = given.get(part)
@@ -55,17 +55,18 @@ def checked(given: Mapping[str, Any]) -> BackfillSpec:
 
 
 def without_choices(spec: BackfillSpec) -> BackfillSpec:
-    """Return a stored spec for what runs no engine: without code, other machines and files."""
-    # The connectors are there since the job began; a file that is named would be read here.
+    """Return a stored spec for work that runs no engine: without code, other machines and files."""
+    # The connectors have existed since the job began, and a file that the spec names would be read here.
     parts = {name: getattr(spec, name).model_copy(update={"config": None}) for name in ("source", "target")}
     safe = {key: value for key, value in spec.engine.model_dump().items() if key not in chosen_engine(spec)}
     return spec.model_copy(update={**parts, "engine": Engine.model_validate(safe)})
 
 
 def runnable(spec: BackfillSpec, *, by: str) -> BackfillSpec:
-    """Return a stored spec as it may be run. `by`: what its owner would run it by, where it has to be given an engine.
+    """Return a stored spec as it may be run.
 
-    ConfigError: its engine has to be given again; what the record says of it is shown, without secrets.
+    `by` is the command or request that errors name for giving the engine again. ConfigError: the engine has to be given
+    again; the error shows what the record says of it, without secrets.
     """
     chosen = chosen_engine(spec)
     if chosen:
@@ -80,7 +81,7 @@ def runnable(spec: BackfillSpec, *, by: str) -> BackfillSpec:
 
 
 def chosen_engine(spec: BackfillSpec) -> dict[str, Any]:
-    """Return what the engine of a stored spec has that no record may choose, without secrets."""
+    """Return those settings of a stored spec's engine that no record may choose, without secrets."""
     chosen = spec.engine.model_dump(mode="json", exclude_defaults=True)
     if LOCAL_MASTER.fullmatch(spec.engine.master):
         chosen.pop("master", None)  # this machine, on any number of cores
@@ -88,7 +89,7 @@ def chosen_engine(spec: BackfillSpec) -> dict[str, Any]:
 
 
 def told_to_requests(text: str) -> str:
-    """Return an error's text for a request: with another way, where its fix is a key that no request may give."""
+    """Return an error's text for a request; if its fix needs a key that no request may give, another way is added."""
     advised = [f"engine.{key}" for key in _ENGINE if re.search(rf"engine\.{key}\b|\{{{key}: |\b{key}: spark\.", text)]
     if not advised:
         return text
@@ -96,7 +97,7 @@ def told_to_requests(text: str) -> str:
 
 
 def without_secrets(spec: Mapping[str, Any]) -> Any:
-    """Return a stored spec for people to read: whoever wrote it may have written a password into the engine's conf."""
+    """Return a stored spec for people to read; passwords that may be in the engine's conf are hidden."""
     return _shown(dict(spec))
 
 

@@ -1,4 +1,4 @@
-"""Reads topics in bulk: ranges of offsets, up to where every transaction has ended. It joins no group."""
+"""Reads topics in bulk, by ranges of offsets up to where every transaction has ended. It joins no group."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _CLIENT: Final = "connect-backfill-topics"
 _SAMPLE: Final = 100
 _KAFKA_S: Final = 30.0
 _READ_S: Final = 3600.0
-"""A chunk is read in seconds; a broker that is away for so long is an error."""
+"""A chunk is read in seconds. If brokers are away for so many seconds, that is an error."""
 TOPIC: Final = "kafka_topic"
 PARTITION: Final = "kafka_partition"
 OFFSET: Final = "kafka_offset"
 
 
 def topic_position(partition: TopicPartition, offset: int) -> SourcePosition:
-    """Return the position that a sink goes on at, as REST shows a sink's offsets."""
+    """Return the position from which a sink goes on, in the form in which REST shows a sink's offsets."""
     return SourcePosition({TOPIC: partition.topic, PARTITION: partition.partition}, {OFFSET: offset})
 
 
 def topic_offset(position: SourcePosition) -> tuple[TopicPartition, int]:
-    """Return the partition and offset that `topic_position` made a position of."""
+    """Return the partition and offset of a position that `topic_position` made."""
     partition, offset = position.partition, position.offset or {}
     return TopicPartition(str(partition[TOPIC]), int(str(partition[PARTITION]))), int(str(offset[OFFSET]))
 
@@ -58,10 +58,10 @@ class TopicSource:
     """Divides the topics of a sink connector into ranges of offsets. Implements BulkSource."""
 
     def __init__(self, parts: ConnectorParts, offsets: Mapping[str, int], *, in_order: bool = False) -> None:
-        """Take the sink connector and where to begin.
+        """Take the sink connector and the offsets to begin at.
 
-        `offsets`: where to begin, by "topic-partition"; others begin at their first record. `in_order`: the splits of a
-        partition go to one lane, see `division.STRAND`.
+        `offsets` holds the offset to begin at by "topic-partition"; other partitions begin at their first record. With
+        `in_order` all splits of a partition go to one lane, see `division.STRAND`.
         """
         self._config = SinkConnectorConfig.parse(parts.resolved)
         self._settings = reader_settings(parts)
@@ -70,9 +70,9 @@ class TopicSource:
         self._in_order = in_order
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Return ranges of about so many records, up to the last stable offset of each partition.
+        """Return ranges of about `size.rows` records, up to the last stable offset of each partition.
 
-        ConfigError: there is no such topic, or no such partition was given an offset.
+        ConfigError: a topic is missing, or an offset is given for a partition that does not exist or begins later.
         """
         counts = self._admin.topics(deadline)
         partitions = [TopicPartition(name, p) for name in self._names(counts) for p in range(counts[name])]
@@ -91,7 +91,7 @@ class TopicSource:
         )  # fmt: skip
 
     def bulk_reader(self) -> TopicReader:
-        """Return a reader that counts and does not decode."""
+        """Return a reader that counts records and does not decode them."""
         return TopicReader(self._settings, _never)
 
     def _names(self, counts: Mapping[str, int]) -> Sequence[str]:
@@ -123,7 +123,7 @@ class TopicSource:
         return {tp: self._given.get(f"{tp.topic}-{tp.partition}", offset) for tp, offset in first.items()}
 
     def _row_bytes(self, spans: Mapping[TopicPartition, OffsetRange], deadline: Deadline) -> dict[TopicPartition, int]:
-        """Estimate the size of a record of each partition, by some from its middle."""
+        """Return the estimated size of a record in each partition, by some records from its middle."""
         middles = {}
         for tp, span in spans.items():
             middle = (span.start + span.end) // 2
@@ -136,18 +136,19 @@ class TopicSource:
 
 
 class TopicReader:
-    """Reads ranges of offsets, committed records alone. Owned by one thread. Implements BulkReader."""
+    """Reads committed records in ranges of offsets. Owned by one thread. Implements BulkReader."""
 
     def __init__(self, settings: Settings, decode: Decode) -> None:
-        """Connect to nothing. `decode`: what records become; it hears of all of them."""
+        """Remember the settings without connecting. `decode` makes batches of records, and gets all records."""
         self._settings = settings
         self._decode = decode
         self._admin = TopicAdmin(admin_part(settings))
 
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
-        """Yield the records of a range as batches, those that compaction or a rollback took away left out.
+        """Yield the records of a range as batches; records that compaction or a rollback removed are left out.
 
-        ConnectError: records of the range are no longer kept.
+        `after` is the offset from which to go on; None: from the range's begin. ConnectError: records of the range are
+        no longer kept.
         """
         wanted = _Range.of(split)
         start = wanted.span.start if after is None else int(str(after[OFFSET]))
@@ -155,19 +156,19 @@ class TopicReader:
             yield from self._decode(raw)
 
     def count(self, split: Split) -> int:
-        """Count the records of a range."""
+        """Return the number of records in a range."""
         wanted = _Range.of(split)
         return sum(len(raw) for raw in self._records(wanted, wanted.span.start))
 
     def close(self) -> None:
-        """Do nothing: nothing is open between two calls."""
+        """Do nothing, as nothing is open between two calls."""
 
     def _records(self, wanted: _Range, start: int) -> Iterator[RawBatch]:
         self._require_kept(wanted, start)
         yield from read_spans(
             self._settings, {wanted.partition: OffsetRange(start, wanted.span.end)}, Deadline.after(_READ_S)
         )
-        # Retention may have moved on meanwhile: a client that is behind it goes on at the first record that is left.
+        # Retention may have removed records meanwhile; a client that is too late goes on at the first one that is left.
         self._require_kept(wanted, start)
 
     def _require_kept(self, wanted: _Range, start: int) -> None:
@@ -181,8 +182,9 @@ class TopicReader:
 
 
 def reader_settings(parts: ConnectorParts) -> Settings:
-    """Return the connector's own settings for a consumer, without its group; it reads committed records, as `plan_bulk`
-    ends where no transaction is open.
+    """Return the connector's own settings for a consumer, without its group.
+
+    The consumer reads committed records only, as `plan_bulk` ends where no transaction is open.
     """
     given = {k.removeprefix(_OVERRIDE): v for k, v in parts.resolved.items() if k.startswith(_OVERRIDE)}
     found = consumer_settings(parts.clients.worker_properties, without_group(given), client_id=_CLIENT).properties
@@ -190,7 +192,7 @@ def reader_settings(parts: ConnectorParts) -> Settings:
 
 
 def _cut(tp: TopicPartition, span: OffsetRange, size: SplitSize, row_bytes: int, *, in_order: bool) -> Iterator[Split]:
-    """Cut offsets into ranges of equal width."""
+    """Yield splits that cut the offsets of a partition into ranges of equal width."""
     most = size.rows if not row_bytes else max(1, min(size.rows, size.size_bytes // row_bytes))
     records = span.end - span.start
     parts = -(-records // most)
@@ -199,7 +201,7 @@ def _cut(tp: TopicPartition, span: OffsetRange, size: SplitSize, row_bytes: int,
         bounds: dict[str, object] = {"topic": tp.topic, "partition": tp.partition, "from": start, "to": end}
         if in_order:
             bounds[STRAND] = f"{tp.topic}-{tp.partition}"
-        # Topics have no characters that an id may not have.
+        # Topic names hold no character that an id may not have.
         yield Split(f"{tp.topic}-{tp.partition}-{number:06d}", bounds, end - start, (end - start) * row_bytes)
 
 
