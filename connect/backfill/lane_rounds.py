@@ -1,4 +1,4 @@
-"""Runs a job's lanes on an engine, again and again until every chunk is in Kafka or somebody says otherwise."""
+"""Runs a job's lanes on an engine, round by round, until every chunk is in Kafka or a signal or an error ends it."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class LaneRounds:
         self._planner = planner
         self._snapshot = snapshot
         self.markers: Sequence[Marker] = ()
-        """These were found at the end of the last round."""
+        """Holds the markers that were found at the end of the last round."""
 
     def run(self, engine: Engine, splits: Sequence[Split], run: str) -> list[LaneReport]:
-        """Run the lanes to their ends, and anew where chunks were cut or more or fewer lanes may run.
+        """Run the lanes to their ends; run them again if chunks were cut, or more or fewer lanes may run at a time.
 
         Return the reports of the last round.
         """
@@ -58,7 +58,7 @@ class LaneRounds:
         return reports
 
     def _require_partitions(self, found: Sequence[Marker]) -> None:
-        """Raise ConnectError where a topic has other partitions than when rows were written to it."""
+        """Raise ConnectError if a topic has another number of partitions than when rows were written to it."""
         written = {(topic, count) for marker in found for topic, count in marker.partitions.items()}
         now = self._store.partition_counts({topic for topic, _ in written}, Deadline.after(KAFKA_S)) if written else {}
         for topic, count in sorted(written):
@@ -71,7 +71,7 @@ class LaneRounds:
                 )
 
     def _tasks(self, splits: Sequence[Split], run: str) -> list[LaneTask]:
-        """Return a task for each lane that is not at its end, under the limits that its owner gave last."""
+        """Return a task for each lane that is not at its end, with the limits that the job's owner gave last."""
         self._require_partitions(self.markers)
         limits = self._spec.limits
         done = {chunk for chunk, state in chunk_states(self.markers).items() if state.is_done}

@@ -1,4 +1,4 @@
-"""Groups of small files joined as tasks of Spark: each process builds the sink connector from its configuration."""
+"""Joins groups of small files in tasks of Spark; each task builds the sink connector from its configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from connect.runtime.parts.task_parts import build_connector
 
 @dataclass(frozen=True, slots=True)
 class GroupTask:
-    """A group, and the connector and worker settings that say where it is."""
+    """Holds a group of files, and the connector's and worker's settings that say where the files are."""
 
     config: Mapping[str, str]
     worker: Mapping[str, str]
@@ -31,7 +31,7 @@ def compactable(catalog: Catalog, config: Mapping[str, str], worker: Mapping[str
 
 
 def compact_group(task: GroupTask) -> CompactedFiles | None:
-    """Join the files of a group in this process."""
+    """Join the files of a group, in the process that calls this."""
     return compactable(Catalog.installed(), task.config, task.worker).compact(task.group)
 
 

@@ -1,4 +1,4 @@
-"""Runs lanes in processes of this machine: without Java, for small tables and tests."""
+"""Runs lanes in processes of this machine, without Java, for small tables and for tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Process:
-    """Holds a process of the engine. `task` is the lane that it runs now; None where it runs none."""
+    """Holds a process of the engine. `task` is the lane that it runs now; None if it runs none."""
 
     process: SpawnProcess
     lanes: Connection
@@ -31,13 +31,13 @@ class _Process:
 
 
 class LocalEngine:
-    """One process per core, each of which runs one lane after the other. Owned by the driver's thread."""
+    """Runs lanes in as many processes as there are cores, or as are given. Owned by the driver's thread."""
 
     def __init__(self, processes: int, retries: int, run: RunLane = run_lane) -> None:
-        """Take how the lanes are run.
+        """Use this many processes, or one per core if `processes` is 0.
 
-        `processes` 0: one per core. `retries`: how often a lane whose process died is run again. `run`: what a process
-        does with its lane.
+        A lane whose process died is run again up to `retries` times. `run` is the function that a process calls for its
+        lane.
         """
         self._processes = processes or os.cpu_count() or 1
         self._retries = retries
@@ -46,18 +46,20 @@ class LocalEngine:
         self._running: list[_Process] = []
 
     def prepare(self, connectors: JobConnectors, lanes: int) -> None:
-        """Start the processes of so many lanes: they load what these need while the job is planned."""
+        """Start the processes for `lanes` lanes; they load the libraries of the connectors while the job is planned."""
         self._running = [self._start() for _ in range(min(self._processes, lanes))]
         for one in self._running:
             _give(one, connectors)
 
     def run(self, tasks: Sequence[LaneTask], at_once: int) -> list[LaneReport]:
-        """Run each lane to its end, at most so many side by side, again where it died. None is started behind one that
-        ended by its owner's signal. ConnectError: one failed too often.
+        """Run each lane to its end, at most `at_once` of them at a time, and return their reports.
+
+        A lane that died is run again. No lane is started after one that ended by its owner's signal. ConnectError: a
+        lane failed too often.
         """
         waiting, reports = list(reversed(tasks)), list[LaneReport]()
         tries: dict[int, int] = {}
-        # Drivers and database libraries are loaded once in each process, not once a lane.
+        # A process loads drivers and database libraries once, and not for each lane.
         missing = min(self._processes, len(tasks), at_once) - len(self._running)
         self._running += [self._start() for _ in range(missing)]
         while waiting or any(one.task for one in self._running):
@@ -100,19 +102,19 @@ class LocalEngine:
         return _Process(process, ours)
 
     def _ended(self) -> list[_Process]:
-        """Wait until at least one has answered or died."""
+        """Wait until at least one process has answered or died, and return those that have."""
         ready = wait([one.lanes for one in self._running if one.task is not None])
         return [one for one in self._running if one.lanes in ready]
 
 
 def _give(to: _Process, work: LaneTask | JobConnectors) -> None:
-    """Give a lane to a process; one that has died meanwhile answers with its end."""
+    """Send a lane to a process. If the process has died meanwhile, waiting for its answer tells so."""
     with suppress(BrokenPipeError, ConnectionResetError):
         to.lanes.send(work)
 
 
 def _answer(ended: _Process) -> LaneReport | str:
-    """Return the report of a process, or why there is none."""
+    """Return the report of a process, or in words why there is none."""
     try:
         answer: LaneReport | str = ended.lanes.recv()
     except (EOFError, ConnectionResetError):
@@ -124,7 +126,7 @@ def _answer(ended: _Process) -> LaneReport | str:
 
 def _main(run: RunLane, lanes: Connection, parent: int) -> None:
     die_with_parent(parent)
-    # A person's Ctrl-C goes to all processes of the terminal; the driver ends these.
+    # A person's Ctrl-C reaches all processes of the terminal; this one is ended by the driver instead.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         work: LaneTask | JobConnectors = lanes.recv()

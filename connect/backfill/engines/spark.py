@@ -1,4 +1,4 @@
-"""Gives lanes to Spark as its tasks. Spark schedules them and runs them again; rows never cross into its JVM."""
+"""Gives lanes to Spark as its tasks. Spark schedules them and runs them again; rows never enter its JVM."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ _LANE_MIB: Final = 400
 
 
 class SparkEngine:
-    """A Spark application of one job: one task per lane that may run beside others. Owned by the driver's thread."""
+    """Gives the lanes of one job to a Spark application, each as one of its tasks. Owned by the driver's thread."""
 
     def __init__(self, spec: EngineSpec, job: str, run: RunLane = run_lane) -> None:
-        """Check what Spark needs, and start nothing. ConnectError: Java is missing, where it is needed.
+        """Check what Spark needs, without starting it. ConnectError: something is missing, such as Java.
 
-        `run`: what a task does with its lane.
+        `run` is the function that a task calls for its lane.
         """
         self._spec = spec
         self._job = job
@@ -76,10 +76,10 @@ class SparkEngine:
                 require_hadoop_conf()
 
     def prepare(self, connectors: JobConnectors, lanes: int) -> None:
-        """Do nothing: what is wrong with a job would be told seconds later, behind the start of a JVM."""
+        """Do nothing, as mistakes in a job would be told seconds later, after the start of a JVM."""
 
     def run(self, tasks: Sequence[LaneTask], at_once: int) -> list[LaneReport]:
-        """Run the lanes in so many tasks at most. ConnectError: Spark did not start, or a lane failed too often."""
+        """Run the lanes in at most `at_once` tasks. ConnectError: Spark did not start, or a lane failed too often."""
         self._session = self._session or self.session()
         return collected(self._session, self._run, tasks, at_once)
 
@@ -91,7 +91,7 @@ class SparkEngine:
                 session.stop()
 
     def session(self) -> SparkSession:
-        """Return the application's session, started where none is there. ConnectError: Spark did not start."""
+        """Return the application's session; start it if there is none. ConnectError: Spark did not start."""
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
 
@@ -148,7 +148,7 @@ def remote_session(spec: EngineSpec, remote: str) -> SparkSession:
 
 
 def spark_settings(spec: EngineSpec) -> dict[str, str]:
-    """Return what Spark is started with: our settings, what the spec says of packages, and its `conf` on top."""
+    """Return the settings of Spark: our own, those for the spec's packages and jars, and on top the spec's `conf`."""
     settings = dict(_SETTINGS)
     if spec.master.startswith("local"):
         settings |= _ON_ONE_MACHINE
@@ -166,16 +166,16 @@ def spark_settings(spec: EngineSpec) -> dict[str, str]:
 
 
 def _overhead_mib(conf: Mapping[str, str]) -> int:
-    """Return the memory of a container beside its JVM's: a process per core, each with a lane."""
+    """Return the MiB that a container needs beside its JVM's heap: an overhead, and a lane's process per core."""
     cores = conf.get("spark.executor.cores", "")
     return _JVM_OVERHEAD_MIB + _LANE_MIB * (int(cores) if cores.isdigit() else 1)
 
 
 def python_variables(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables by which PySpark finds its Pythons; it heeds them before the settings.
+    """Return the environment variables by which PySpark finds its Pythons; PySpark prefers them to its settings.
 
-    A Python that the settings name counts, whatever the user's shell says. Without any, Spark would take the first
-    python3 on the path, which has neither our packages nor our drivers.
+    A Python that the settings name comes first, whatever the user's shell says. Without any variable, Spark would take
+    the first python3 on the path, which has neither our packages nor our drivers.
     """
     named = settings.get("spark.pyspark.python")
     return {
@@ -185,14 +185,12 @@ def python_variables(settings: Mapping[str, str], environment: Mapping[str, str]
 
 
 def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T], at_once: int | None = None) -> list[R]:
-    """Return what `run` gives for each task, in no order; it and they can be pickled.
+    """Return the results of `run` for all tasks, in any order; `run` and the tasks must be picklable.
 
-    ConnectError: one failed too often.
-
-    `at_once`: how many run side by side at most; None: as many as Spark has cores for.
+    At most `at_once` tasks run at a time; None: as many as Spark has cores for. ConnectError: a task failed too often.
     """
-    # One row per task of ours. A task of Spark runs its rows one after the other: one that waited for another would
-    # hold a core, and wait for ever where that one has no core to run again on.
+    # The frame has one row per task of ours. A Spark task runs its rows one after the other: a row that waited for
+    # another one would hold a core, and wait for ever if the other has no core to run on again.
     frame = session.range(0, len(tasks), 1, min(len(tasks), at_once or len(tasks)))
     try:
         rows = frame.mapInArrow(_runs(pickle.dumps((run, list(tasks)))), "answer binary").collect()
@@ -206,7 +204,7 @@ def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T], 
 
 
 def _runs(work: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what a Spark task does with the numbers of ours."""
+    """Return the function that a Spark task applies to the numbers of our tasks."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa

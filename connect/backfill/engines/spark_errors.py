@@ -1,4 +1,4 @@
-"""What goes wrong with Spark and its clusters, each with its fix."""
+"""Explains errors of Spark and its clusters, each with its fix."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _REMEDIES: Final = (
     (r"UnknownHostException|Connection refused|All masters are unresponsive|stopped SparkContext",
      "The master does not answer: check engine.master, and that executors reach the driver (conf: spark.driver.host)."),
 )  # fmt: skip
-"""Holds words of Spark's errors, and what helps."""
+"""Holds patterns of Spark's error texts, each with advice for the reader."""
 
-# YARN tells in further lines why its containers failed.
+# YARN tells the reason why its containers failed in further lines.
 _JAVA_MESSAGE: Final = re.compile(r"^: (?P<message>.*?)(?=^\s*at |^Caused by: |^\s*$|\Z)", re.MULTILINE | re.DOTALL)
 _JAVA_CAUSE: Final = re.compile(r"^Caused by: .*$", re.MULTILINE)
 
@@ -83,7 +83,7 @@ def require_hadoop_conf() -> None:
 
 
 def require_archive(python_env: str | None) -> None:
-    """Raise ConnectError if there is no such file. What has a scheme (hdfs://, s3a://) is Spark's to find."""
+    """Raise ConnectError if the archive is not there. An address with a scheme (hdfs://, s3a://) is not checked."""
     if python_env and "://" not in python_env and not Path(python_env).is_file():
         raise ConnectError(
             f"There is no file {python_env}.",
@@ -93,7 +93,7 @@ def require_archive(python_env: str | None) -> None:
 
 
 def refused(error: Exception) -> ConnectError:
-    """Return the error where Spark's JVM is there, and what it asked of its master was refused or not answered."""
+    """Return the error for a Spark whose JVM runs but whose master refused its request or did not answer."""
     return ConnectError(
         f"Spark did not start: {reason_in(str(error))}",
         key="engine.master",
@@ -102,7 +102,7 @@ def refused(error: Exception) -> ConnectError:
 
 
 def not_started(spec: EngineSpec, error: Exception) -> ConnectError:
-    """Return the error where Spark's JVM did not come up."""
+    """Return the error for a Spark whose JVM did not start."""
     if spec.packages:
         return ConnectError(
             f"Spark did not start: it could not fetch {', '.join(spec.packages)}. {error}",
@@ -118,7 +118,7 @@ def not_started(spec: EngineSpec, error: Exception) -> ConnectError:
 
 
 def jvm_away() -> tuple[type[Exception], ...]:
-    """Return what calls to the JVM of this machine raise once it has ended; Spark Connect has none here."""
+    """Return the errors that calls to a JVM on this machine raise once it has ended; Spark Connect has no such JVM."""
     try:
         from py4j.protocol import Py4JNetworkError
     except ImportError:
@@ -127,8 +127,9 @@ def jvm_away() -> tuple[type[Exception], ...]:
 
 
 def action_errors() -> tuple[type[Exception], ...]:
-    """Return what an action raises whose tasks failed too often: Python's errors have classes of PySpark, Java's have
-    not.
+    """Return the errors that an action raises when its tasks failed too often.
+
+    PySpark has classes for errors of Python, but not for those of Java.
     """
     from pyspark.errors import PySparkException
 
@@ -140,7 +141,7 @@ def action_errors() -> tuple[type[Exception], ...]:
 
 
 def jvm_ended(error: Exception) -> ConnectError:
-    """Return the error where Spark's JVM was there and has ended."""
+    """Return the error for a Spark whose JVM has run and ended."""
     return ConnectError(
         f"Spark's JVM on this machine has ended: {error}",
         key="engine.conf",
@@ -150,7 +151,7 @@ def jvm_ended(error: Exception) -> ConnectError:
 
 
 def remedy(text: str) -> str | None:
-    """Return what to do about a failure of Spark, by its words; None: it tells nothing that we know."""
+    """Return advice for a failure of Spark with this text; None if the text is not known."""
     for pattern, fix in _REMEDIES:
         if re.search(pattern, text):
             return fix
@@ -158,7 +159,7 @@ def remedy(text: str) -> str | None:
 
 
 def reason_in(text: str) -> str:
-    """Return the gist of Spark's long text: a Python error's line, or Java's first words and last cause."""
+    """Return the gist of Spark's long text: the line of a Python error, or Java's first words and last cause."""
     stripped = (line.strip() for line in text.splitlines())
     lines = [line for line in stripped if line and not line.startswith(("at ", "... "))]
     named = [line for line in lines if "Error: " in line or "Error(" in line]

@@ -1,4 +1,4 @@
-"""One lane in one process: what an engine ships and runs. Plain Python, the same under Spark and without it."""
+"""Runs one lane in one process: an engine sends the task to the process. It is the same with and without Spark."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ from connect.runtime.task.task_id import TaskId
 
 _READ_S: Final = 60.0
 _CLOSED_S: Final = 0.5
-"""How often a lane that waits looks for what its owner says."""
+"""A lane that waits looks once in so many seconds for its owner's signal."""
 _AGAIN: Final = (RetriableError, LaneBrokenError, FatalProducerError)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LaneTask:
-    """All that a process needs to run a lane; may hold secrets of the connectors. pace: until its owner says another
-    one; sharers: how many lanes share it at a time; left: the lanes of the round that this one is started in.
+    """Holds everything that a process needs to run a lane, also secrets of the connectors.
+
+    `pace` counts until the owner gives another one. `sharers` is how many lanes run at a time and share it. `left`
+    counts the lanes of the round in which this one is started.
     """
 
     work: LaneWork
@@ -48,12 +50,12 @@ class LaneTask:
 
     @property
     def at_once(self) -> int:
-        """Return how many lanes of its round may run side by side, whatever its engine could run."""
+        """Return how many lanes of its round may run at a time, whatever its engine could run."""
         return self.left.at_once(self.pace)
 
 
 def run_lane(task: LaneTask, on_step: Callable[[Step, str], None] = lambda _step, _chunk: None) -> LaneReport:
-    """Run a lane to its end. Raises what running it again may mend; anything else is told in the report."""
+    """Run a lane to its end. Errors that may be gone when it runs again are raised; others are in the report."""
     try:
         with ExitStack() as stack:
             lane = Lane(task, stack)
@@ -71,7 +73,7 @@ def run_lane(task: LaneTask, on_step: Callable[[Step, str], None] = lambda _step
 
 
 def load(connectors: JobConnectors) -> None:
-    """Load the libraries that a lane of these connectors needs; connects to nothing."""
+    """Load the libraries that a lane of these connectors needs, without connecting."""
     with suppress(ConnectError):  # The lane itself says what is wrong with them.
         parts = connectors.following.open()
         if connectors.sink is None:
@@ -82,24 +84,24 @@ def load(connectors: JobConnectors) -> None:
 
 
 RunLane = Callable[[LaneTask], LaneReport]
-"""What a process of an engine does with a lane: `run_lane`, or something around it that can be pickled."""
+"""Is the type of what a process of an engine calls for a lane: `run_lane`, or a picklable wrapper of it."""
 
 
 class Target(Protocol):
     """Takes the rows of a lane. Owned by the lane's thread."""
 
     def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
-        """See `LanePorts.parts`."""
+        """Yield the parts of what is left of a chunk, see `LanePorts.parts`."""
 
     def close(self) -> None:
-        """Release everything."""
+        """Release everything that is open."""
 
 
 class Lane:
-    """The ports of a lane to Kafka, to what is read and to its target. Owned by the lane's thread."""
+    """Connects a lane to Kafka, to its source and to its target. Owned by the lane's thread."""
 
     def __init__(self, task: LaneTask, stack: ExitStack) -> None:
-        """`stack` closes what is opened."""
+        """Open what the task names; `stack` closes it."""
         self._task = task
         parts = task.connectors.following.open()
         self._store = JobStore(parts.clients.worker, task.topics)
@@ -115,7 +117,7 @@ class Lane:
         self._guard = SourceGuard(lambda: load_of(parts), time.monotonic)
 
     def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
-        """Yield the parts as the target makes them."""
+        """Yield the parts of what is left of a chunk as the target makes them."""
         return self._target.parts(rest, then)
 
     def markers(self) -> Iterable[Marker]:
@@ -123,11 +125,11 @@ class Lane:
         return self._store.lane_markers(self._task.work.lane, Deadline.after(_READ_S))
 
     def marker_batch(self, marker: Marker) -> RawBatch:
-        """Return the record of a marker, for the lane's partition."""
+        """Return the record of a marker, for the lane's marker partition."""
         return self._store.marker_batch(marker, self._task.work.lane)
 
     def signal(self) -> Signal:
-        """Return what the jobs topic says, also outside the job's hours and while the source is too busy."""
+        """Return the signal in the jobs topic; wait while it is GO_ON and hours or a busy source forbid work."""
         while True:
             signal = signal_of(self._jobs, self._task)
             if signal is not Signal.GO_ON or self._may_work:
@@ -135,7 +137,7 @@ class Lane:
             Deadline.after(_CLOSED_S).wait(_CLOSED_S)
 
     def pace(self, rows: int, size_bytes: int) -> None:
-        """Keep to the rows and bytes per second that count now, and let a busy source alone; a signal is heard."""
+        """Wait until the present limits and the source's load allow more rows, or a signal other than GO_ON comes."""
         rest_s = self._throttle.rest_s(self._pace, rows, size_bytes)
         began, until_s = self._pace, time.monotonic() + rest_s
         while signal_of(self._jobs, self._task) is Signal.GO_ON:
@@ -154,14 +156,12 @@ class Lane:
 
 
 def pace_of(jobs: Jobs, task: LaneTask) -> Pace:
-    """Return the pace that counts for a lane now."""
+    """Return the limits that count for a lane now."""
     return jobs.paces.get(task.work.job, task.pace)
 
 
 def signal_of(jobs: Jobs, task: LaneTask) -> Signal:
-    """Return what a lane has to do: as its owner wants it, and to end where other lanes may run beside it than it
-    knows.
-    """
+    """Return the signal for a lane: its owner's, or AGAIN if the number of lanes at a time has changed."""
     signal = jobs.signal(task.work.job, task.run)
     if signal is Signal.GO_ON and task.left.at_once(pace_of(jobs, task)) != task.at_once:
         return Signal.AGAIN
@@ -169,9 +169,9 @@ def signal_of(jobs: Jobs, task: LaneTask) -> Signal:
 
 
 def target_of(task: LaneTask, parts: ConnectorParts, store: JobStore) -> Target:
-    """Return the target of a lane. ConnectError: a connector is none for bulk work.
+    """Return the target of a lane. ConnectError: a connector cannot do bulk work.
 
-    `parts`: of the connector that goes on.
+    `parts` is the connector that goes on.
     """
     work, sink = task.work, task.connectors.sink
     task_id = TaskId(task.connectors.following.name, work.lane)

@@ -1,7 +1,7 @@
 """Reads the next part of a lane while the last one is sent and committed.
 
-One thread of its own reads and encodes; the lane's thread takes what was read, part by part. So memory holds one part
-more than without it. A part that was read and is not taken is forgotten, as nothing of it was written.
+A thread reads and encodes, and the lane's thread takes the parts one by one. So memory holds one part more than without
+it. A part that was read but is not taken is dropped, as nothing of it was written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from connect.backfill.job.parts import ChunkPart, RemainingChunk
 
 @dataclass(slots=True)
 class _Reading:
-    """Holds the parts of `rest`, in order. `next_part` is being read, or is read and not taken yet."""
+    """Holds the reading of `rest`. `next_part` is being read, or is read and not taken yet."""
 
     rest: RemainingChunk
     parts: Generator[ChunkPart, None, None]
@@ -23,21 +23,20 @@ class _Reading:
 
 
 class ReadAhead:
-    """Reads the parts of chunks, and the next one ahead. Owned by the lane's thread."""
+    """Reads the parts of chunks, always one ahead. Owned by the lane's thread."""
 
     def __init__(self, read: Callable[[RemainingChunk], Generator[ChunkPart, None, None]]) -> None:
-        """`read`: the parts of what is left of a chunk, the last one marked; it is called on the reading thread."""
+        """Take the function that yields the parts of what is left of a chunk; it is called on the reading thread."""
         self._read = read
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="backfill-reading")
         self._taken: _Reading | None = None
         self._ahead: _Reading | None = None
 
     def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
-        """Yield the parts of `rest`, read anew unless the last call said that it comes next.
+        """Yield the parts of `rest`; they are read anew unless the last call named it as `then`.
 
-        Raises what reading raises.
-
-        `then`: what is asked for next, if all goes well; its first part is read once the last one of `rest` is taken.
+        `then` is the chunk that is asked for next if all goes well; its first part is read once the last part of `rest`
+        is taken. Errors of reading are raised.
         """
         ahead, self._ahead = self._ahead, None
         self._forget(self._taken)
@@ -48,7 +47,7 @@ class ReadAhead:
         return self._take(self._taken, then)
 
     def close(self) -> None:
-        """Read no more. Waits for what is read now. May be called twice."""
+        """Stop reading, after what is being read now. May be called twice."""
         taken, ahead, self._taken, self._ahead = self._taken, self._ahead, None, None
         self._forget(taken)
         self._forget(ahead)
@@ -70,7 +69,7 @@ class ReadAhead:
         return _Reading(rest, parts, self._thread.submit(next, parts))
 
     def _forget(self, reading: _Reading | None) -> None:
-        """End a reading where it is. Its error is dropped, as the next reading of the same rows meets it again."""
+        """End a reading where it is. Its error is dropped, as reading the same rows again raises it again."""
         if reading is not None:
             reading.next_part.exception()
             self._thread.submit(reading.parts.close).result()

@@ -1,4 +1,4 @@
-"""Kafka as the target of a lane: rows become records by the connector's own transforms, converters and `errors.*`."""
+"""Writes a lane's rows to Kafka as records, by the connector's own transforms, converters and `errors.*` settings."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _KAFKA_S: Final = 60.0
 
 
 class RecordTarget:
-    """Brings a lane's rows to Kafka, made into records on another thread. Owned by the lane's thread."""
+    """Turns a lane's rows into records for Kafka, on another thread. Owned by the lane's thread."""
 
     def __init__(
         self, parts: ConnectorParts, reader: BulkReader, task: TaskId, max_bytes: int, count: CountPartitions
     ) -> None:
-        """Take what is read and how it becomes records.
+        """Take the source connector and the reader of its rows.
 
-        `parts`: the source connector. `max_bytes`: of a part. `count`: the partitions of topics that are there.
+        A part has about `max_bytes` bytes. `count` returns the partition counts of topics that exist.
         """
         self._parts = parts
         self._class = parts.resolved["connector.class"]
@@ -44,14 +44,14 @@ class RecordTarget:
         self._ahead = ReadAhead(self._read)
 
     def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
-        """Yield the rest of a chunk as records for topics that are there.
+        """Yield what is left of a chunk as records, for topics that exist.
 
-        ToleranceExceededError, LimitExceededError: a bad row, or too many.
+        ToleranceExceededError, LimitExceededError: there is a bad row, or there are too many.
         """
         return self._ahead.parts(rest, then)
 
     def close(self) -> None:
-        """Let the source go."""
+        """Close the reader of the source."""
         self._ahead.close()
         self._reader.close()
 
@@ -61,7 +61,7 @@ class RecordTarget:
             yield part
 
     def _partitions_of(self, topics: Collection[str]) -> Mapping[str, int]:
-        """Return how many partitions each topic has. One that brokers make with its first record is counted later."""
+        """Return the number of partitions of each topic. A topic that does not exist yet is left out for now."""
         new = [topic for topic in topics if topic not in self._partitions]
         if new:
             self._partitions |= self._count(new, Deadline.after(_KAFKA_S))

@@ -1,7 +1,7 @@
-"""In which snapshots the chunks of a job are read: each in its own, or all in one that the job's driver holds.
+"""Decides in which snapshots a job's chunks are read: each in its own, or all in one that the job's driver holds.
 
-One snapshot ends with the driver that holds it. A job that goes on then reads the chunks that are left each in its own,
-and says so: every row and change is in Kafka once all the same.
+The one snapshot ends with the driver that holds it. If the job goes on then, each chunk that is left is read in its own
+snapshot, and a warning says so. Every row and change is in Kafka once all the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SEVERAL: Final = (
 
 
 def planned_in_one(plan: BulkPlan, source: BulkSource, connector: str) -> BulkPlan:
-    """Return the plan when all chunks are read in one snapshot. ConfigError: the source cannot."""
+    """Return the plan for reading all chunks in one snapshot. ConfigError: the source cannot do that."""
     if not plan.is_fenced or not isinstance(source, SnapshotSource):
         raise ConfigError(
             f"Connector {connector} follows no log of changes behind a snapshot.",
@@ -35,7 +35,7 @@ def planned_in_one(plan: BulkPlan, source: BulkSource, connector: str) -> BulkPl
 
 
 def length_warnings(duration_s: float | None) -> Sequence[str]:
-    """Return what to warn of where one snapshot is held for so long; None: nothing tells how long."""
+    """Return warnings about holding one snapshot for `duration_s` seconds; none if the duration is not known."""
     if duration_s is None or duration_s <= _LONG_S:
         return ()
     text = f"Without {_KEY} each chunk has a snapshot of its own for seconds, and each row and change comes once, too"
@@ -43,15 +43,15 @@ def length_warnings(duration_s: float | None) -> Sequence[str]:
 
 
 class RunSnapshot:
-    """The one snapshot of a run's chunks, while it is held. Owned by the driver's thread."""
+    """Holds the one snapshot of a run's chunks. Owned by the driver's thread."""
 
     def __init__(self) -> None:
         self._held: HeldSnapshot | None = None
 
     def hold(self, source: BulkSource, deadline: Deadline, *, is_begun: bool) -> Sequence[str]:
-        """Hold the snapshot of now for all chunks, unless some were read before; what to warn of.
+        """Hold the snapshot of now for all chunks, unless some chunks are begun; return warnings.
 
-        `source`: one that was planned so. RetriableError: it is away.
+        `source` was planned in one snapshot. RetriableError: the source does not answer.
         """
         if is_begun:
             _log.warning("%s", _SEVERAL)
@@ -61,11 +61,11 @@ class RunSnapshot:
         return ()
 
     def placed(self, chunk: Split) -> Split:
-        """Return the chunk as a lane is to read it."""
+        """Return the chunk as a lane has to read it: in the snapshot, if one is held."""
         return chunk if self._held is None else self._held.placed(chunk)
 
     def close(self) -> None:
-        """Let the snapshot go. May be called twice."""
+        """Release the snapshot. May be called twice."""
         held, self._held = self._held, None
         if held is not None:
             held.close()

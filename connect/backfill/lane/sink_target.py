@@ -1,4 +1,4 @@
-"""A sink as the target of a lane: rows are in it before a marker says so, and once, as chunks are written by name."""
+"""Writes a lane's rows into a sink: they are there before a marker says so, and once, as chunks are written by name."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ from connect.runtime.task.task_metrics import TaskFigures
 
 
 class SinkDelivery(Protocol):
-    """Brings rows to a sink. Owned by the lane's thread."""
+    """Reads the rows for a sink. Owned by the lane's thread."""
 
     is_stable: bool
     """Tells if the chunk has the same rows whenever it is read, see `BulkChunk.is_stable`."""
     read: int
-    """Rows that were read since `begin`."""
+    """Counts the rows that were read since `begin`."""
 
     def begin(self) -> None:
-        """Begin a chunk, which may have been begun before."""
+        """Begin a chunk, perhaps not for the first time."""
 
     def batches(self, chunk: Split) -> Iterator[Batch]:
-        """Yield the rows of a chunk as sink batches."""
+        """Yield the rows of a chunk as batches for the sink."""
 
     def letters(self) -> list[RawBatch]:
         """Return the dead letters since `begin`."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Take rows of a batch from `batches` that the sink gives up."""
+        """Take rows that the sink rejects, from a batch that `batches` yielded."""
 
     def close(self) -> None:
-        """Let what is read go."""
+        """Close the source that is read."""
 
 
 class SinkTarget:
     """Writes the chunks of a lane into a sink. Owned by the lane's thread. Implements Target."""
 
     def __init__(self, job: str, sink: ConnectorParts, rows: SinkDelivery, write_s: float) -> None:
-        """`write_s`: how long a chunk may take. ConfigError: the sink takes no rows in bulk."""
+        """Take the sink and its rows. A chunk may take `write_s` seconds. ConfigError: the sink has no bulk writer."""
         self._job = job
         self._rows = rows
         self._write_s = write_s
         self._writer: BulkWriter = bulk_sink(sink).bulk_writer(_Context(rows))
 
     def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
-        """Yield one part, once the sink has the whole chunk; nothing is written before it is asked for."""
+        """Yield one part when the sink has the whole chunk. Nothing is written before the part is asked for."""
         del then
         assert rest.after is None, "a chunk of a sink has one part"
         chunk = rest.chunk
@@ -75,13 +75,13 @@ class SinkTarget:
         )
 
     def close(self) -> None:
-        """Let both go."""
+        """Close the writer and the source of rows."""
         self._writer.close()
         self._rows.close()
 
 
 class _Context:
-    """What the writer may ask. Implements BulkSinkContext."""
+    """Answers the writer's calls. Implements BulkSinkContext."""
 
     def __init__(self, rows: SinkDelivery) -> None:
         self._rows = rows
@@ -103,26 +103,26 @@ class HeldLetters:
 
     @property
     def outstanding(self) -> int:
-        """Return 0, as none is on its way from here."""
+        """Return 0, as no letter is being sent from here."""
         return 0
 
     def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
-        """Keep them."""
+        """Keep the letters."""
         del deadline, receipt
         self.letters.append(batch)
 
     def check(self) -> None:
-        """Do nothing, as none has failed."""
+        """Do nothing, as no letter can have failed."""
 
     def flush(self, deadline: Deadline) -> None:
-        """Do nothing: their chunk's transaction sends them."""
+        """Do nothing, as the transaction of the chunk sends the letters."""
 
     def close(self, timeout_s: float = 0.0) -> None:
         """Do nothing, as nothing is open."""
 
 
 class ReplayedRecords:
-    """Records of the sink's topics, converted as its tasks do. Implements Rows."""
+    """Reads records of the sink's topics and converts them as the sink's tasks do. Implements SinkDelivery."""
 
     is_stable = True
 
@@ -138,22 +138,22 @@ class ReplayedRecords:
         self._reader: BulkReader = TopicReader(reader_settings(sink), self._decode)
 
     def begin(self) -> None:
-        """Count from zero, with no letters."""
+        """Begin a chunk: count from zero, and drop the letters."""
         self.read = 0
         self._box.letters = []
 
     def batches(self, chunk: Split) -> Iterator[Batch]:
-        """Yield the rows that the sink's converters and transforms make; its `errors.*` decide on bad records."""
+        """Yield the rows that the sink's converters and transforms make; its `errors.*` settings decide on bad ones."""
         return self._reader.read(chunk, None)
 
     def letters(self) -> list[RawBatch]:
-        """Return the dead letters as they were read, with Connect's context headers."""
+        """Return the dead letters: the records as they were read, with Connect's context headers."""
         return self._box.letters
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Take rows that the sink gives up.
+        """Take rows that the sink rejects.
 
-        ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not allow it.
+        ToleranceExceededError, LimitExceededError: the sink's `errors.*` settings do not allow it.
         """
         self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._class, batch, rows))
 
@@ -170,7 +170,7 @@ class ReplayedRecords:
 
 
 class CopiedRows:
-    """Rows of a source connector through its transforms and the sink's, past Kafka. Implements Rows."""
+    """Reads rows of a source connector through its transforms and the sink's, past Kafka. Implements SinkDelivery."""
 
     is_stable = False
 
@@ -186,11 +186,11 @@ class CopiedRows:
         self._reader = reader
 
     def begin(self) -> None:
-        """Count from zero."""
+        """Begin a chunk: count from zero."""
         self.read = 0
 
     def batches(self, chunk: Split) -> Iterator[Batch]:
-        """Yield the rows of a chunk, each with its number in the chunk as offset of partition 0."""
+        """Yield the rows of a chunk; the offset of each, in partition 0, is its number in the chunk."""
         number = 0
         for batch, rejected in sifted(self._reader, RemainingChunk(chunk)):
             self.read += rows_read(batch, rejected)
@@ -202,18 +202,18 @@ class CopiedRows:
                 number += len(made)
 
     def letters(self) -> list[RawBatch]:
-        """Return no dead letters."""
+        """Return an empty list, as rows that are copied have no dead letters."""
         return []
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Take rows that the sink gives up.
+        """Take rows that the sink rejects.
 
-        ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not allow it.
+        ToleranceExceededError, LimitExceededError: the sink's `errors.*` settings do not allow it.
         """
         self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._class, batch, rows))
 
     def close(self) -> None:
-        """Let the source go."""
+        """Close the reader of the source."""
         self._reader.close()
 
     @property
