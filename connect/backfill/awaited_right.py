@@ -19,18 +19,18 @@ from connect.lib.deadline import Deadline
 
 _log = logging.getLogger(__name__)
 _TRY_S: Final = 10.0
-"""This is how long a job waits before its lanes try again."""
+"""The lanes are tried again after so many seconds."""
 _LOOK_S: Final = 1.0
-"""This is how often it looks meanwhile for what its owner wants."""
+"""While it waits, it looks once in so many seconds for what the job's owner wants."""
 _MARKERS_S: Final = 5.0
-"""This is how often it looks whether its lanes, which try again, write chunks."""
+"""While lanes try again, it looks once in so many seconds if they have written chunks."""
 
 
 class AwaitedRight:
-    """Lets a job rest while a right is denied. Owned by the driver's thread.
+    """Lets a job wait while the brokers deny it a right. Owned by the driver's thread.
 
-    What it told stays in the job's record until a chunk is written again: lanes that try in vain need some time for it,
-    and meanwhile whoever looks has to see what to grant.
+    The job's record says which right to grant until a chunk is written again: lanes that try in vain need some time for
+    it, and people who look at the job meanwhile have to see what to grant.
     """
 
     def __init__(self, store: JobStore, ownership: JobOwnership) -> None:
@@ -39,14 +39,14 @@ class AwaitedRight:
         self._told: str | None = None
 
     def was_there(self) -> bool:
-        """Return True if the job has written rows before, so that the right was taken away, and not just forgotten."""
+        """Return True if the job has written rows before, so that the right was taken away and not merely forgotten."""
         try:
             return bool(self._store.all_markers(Deadline.after(KAFKA_S)))
         except DeniedError:  # The job was begun by reading them.
             return True
 
     def wait(self, job: Job, denial: str) -> Signal:
-        """Return GO_ON when it is time to try again, or else what the job's owner wants.
+        """Wait, and return GO_ON when it is time to try again, or else the signal of the job's owner.
 
         The job stays RUNNING, and its record says why nothing moves. ConnectError: the record cannot be written.
         """
@@ -61,7 +61,7 @@ class AwaitedRight:
 
     @contextmanager
     def trying(self, job: Job) -> Iterator[None]:
-        """Take back what was told as soon as the lanes, which run inside, have written a chunk."""
+        """Remove the denial from the job's record once the lanes, which run inside the block, have written a chunk."""
         if self._told is None:
             yield
             return
@@ -87,7 +87,7 @@ class AwaitedRight:
             self._told = None
 
     def _count(self) -> int | None:
-        """Return how many chunks' markers there are; None: nobody can tell now."""
+        """Return the number of markers in the marker topic; None if they cannot be read now."""
         try:
             return len(self._store.all_markers(Deadline.after(KAFKA_S)))
         except ConnectError as error:

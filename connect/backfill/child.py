@@ -1,6 +1,6 @@
 """Runs backfills in child processes of a worker, so that connector code and Spark never run in the worker itself.
 
-`python -m connect.backfill.child` is such a process.
+`python -m connect.backfill.child` is the command of such a process.
 """
 
 from __future__ import annotations
@@ -28,26 +28,29 @@ _log = logging.getLogger(__name__)
 
 
 class BackfillChildren:
-    """Starts such processes, and keeps those that run. May be used from any thread."""
+    """Starts child processes for backfills, and keeps those that run. May be used from any thread."""
 
     def __init__(self, worker: Mapping[str, str], worker_id: str = "", most: int = 0) -> None:
-        """`worker` holds the worker's properties, which may hold secrets; `worker_id` is its `host:port`; `most`: so
-        many at a time that somebody asks for, 0: any number.
+        """Take the worker's properties, which may hold secrets, and its `host:port` as `worker_id`.
+
+        At most `most` processes that somebody asked for run at a time; 0: any number.
         """
         self._most = most
         self._started: list[AnsweringChild] = []
         self._worker = dict(worker)
         self.worker_id = worker_id
-        # Children die with the thread that starts them, so that is one that lives as long as the worker.
+        # A child dies with the thread that starts it, so children are started on a thread that lives as long as the
+        # worker.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="backfill-children")
         self._running: dict[str, AnsweringChild] = {}
         self._lock = threading.Lock()  # requests are answered on several threads
 
     def answer(self, work: Work, spec: Mapping[str, Any], timeout_s: float, *, is_asked_for: bool = True) -> Any:
-        """Return what a process says of this work: for `run` once lanes are about to start, for others when it is done.
+        """Start a process for this work and return its answer. A `run` answers when its lanes are about to start.
 
-        ConnectError: what it failed with. RetriableError: nothing by then; it is ended. JobStateError: there are too
-        many, and somebody asked for one more. What a `run` fails with later is logged, and is the job's state.
+        Other work answers when it is done. What a `run` fails with after its answer is logged, and is in the job's
+        record. ConnectError: the work failed. RetriableError: there was no answer within `timeout_s`; the process is
+        ended. JobStateError: somebody asked for the work, and there are too many processes already.
         """
         told = _FirstAnswer(spec["name"])
         child = self._starter.submit(self._start, work, dict(spec), is_asked_for, told).result()
@@ -73,14 +76,14 @@ class BackfillChildren:
         return answer
 
     def is_running(self, name: str) -> bool:
-        """Tell if a process of this worker runs the job."""
+        """Return True if a process of this worker runs the job."""
         with self._lock:
             child = self._running.get(name)
         return child is not None and child.exit_code is None
 
     @property
     def has_died(self) -> bool:
-        """Tell if the process of a job was killed; one that ends by itself has the exit code 0."""
+        """Return True if the process of a job was killed; a process that ends by itself has the exit code 0."""
         with self._lock:
             return any(child.exit_code not in {None, 0} for child in self._running.values())
 
@@ -94,7 +97,7 @@ class BackfillChildren:
             self._running = {name: child for name, child in self._running.items() if child.exit_code is None}
 
     def close(self) -> None:
-        """End all processes. Their jobs go on in another worker of the cluster, or when somebody resumes them."""
+        """End all processes. Other workers of the cluster go on with their jobs, or people resume them."""
         self._starter.shutdown(wait=True)
         with self._lock:
             for child in self._running.values():
@@ -117,7 +120,7 @@ class BackfillChildren:
 
 
 class _FirstAnswer:
-    """The first thing that a process tells is its answer; what it fails with behind that is logged."""
+    """Waits for the first message of a process, which is its answer. An error that it sends later is logged."""
 
     def __init__(self, job: str) -> None:
         self._job = job
@@ -125,11 +128,11 @@ class _FirstAnswer:
         self._is_answered = False  # of the thread that hears
 
     def wait(self, timeout_s: float) -> tuple[str, Any]:
-        """Return the kind of the answer and the answer. queue.Empty: there was none in time."""
+        """Return the kind of the answer and the answer. queue.Empty: there was no answer within `timeout_s`."""
         return self._told.get(timeout=timeout_s)
 
     def hear(self, told: Mapping[str, Any]) -> None:
-        """Take one thing that the process tells."""
+        """Take one message that the process sends."""
         if self._is_answered:
             _log.error("Backfill %s has ended: %s", self._job, told["answer"])
             return
@@ -137,12 +140,12 @@ class _FirstAnswer:
         self._told.put((told["kind"], told["answer"]))
 
     def ended(self, exit_code: int) -> None:
-        """Take the end of the process, which is the answer where it gave none."""
+        """Take the end of the process; its exit code is the answer if the process sent none."""
         self._told.put((_ENDED, exit_code))
 
 
 def main() -> None:
-    """Do what the order on standard input says, and tell what came of it."""
+    """Carry out the order that standard input holds, and send the answer."""
     from connect.backfill.driver import Driver
     from connect.backfill.job.connectors import connectors_of
     from connect.backfill.job.spec import BackfillSpec

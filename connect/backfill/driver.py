@@ -1,7 +1,7 @@
-"""A job's driver: plans it once, runs its lanes on an engine until every chunk is in Kafka, and keeps its state there.
+"""Drives a job: plans it once, runs its lanes on an engine until every chunk is in Kafka, and writes its state there.
 
 The driver holds nothing that is not in Kafka, so it may die at any moment and be started again from any machine. It
-owns the job by its transactional id: a later driver takes it over, and the earlier one can write nothing more.
+owns the job by its transactional id: a later driver takes the job over, and the earlier one can write nothing more.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 
 def state_topics(spec: BackfillSpec) -> StateTopics:
-    """Return the topics that hold a job's state."""
+    """Return the topics that hold the state of a job."""
     return StateTopics(spec.state.jobs_topic, spec.marker_topic, spec.chunking.lanes)
 
 
 class Driver:
-    """Does one run of a job. Owned by one thread; closed by `with`."""
+    """Does one run of a job. Owned by one thread; a `with` block closes it."""
 
     def __init__(
         self,
@@ -53,7 +53,11 @@ class Driver:
         *,
         by_worker: str = "",
     ) -> None:
-        """Connect to nothing yet. `connector` goes on after the job; `target` is the sink of kind copy."""
+        """Connect to nothing yet. `connector` is the configuration of the connector that goes on after the job.
+
+        `target` is the configuration of the sink for kind copy. `by_worker` is the `host:port` of the worker that runs
+        the job; empty for a command.
+        """
         self.spec = spec
         self.connectors = job_connectors(spec, dict(worker.originals), connector, target or {})
         self.store = JobStore(worker, state_topics(spec))
@@ -77,13 +81,14 @@ class Driver:
 
     @property
     def settings(self) -> ConnectorSettings:
-        """Return the connector that goes on where the job ends."""
+        """Return the settings of the connector that goes on where the job ends."""
         return self.connectors.following
 
     def begin(self) -> Job:
-        """Plan the job unless it is planned, and take it over; `run` comes next.
+        """Take the job over, and plan it if it is not planned yet. Call `run` next.
 
-        ConnectError: it was cancelled, was planned with other values, or cannot be planned, or its engine is missing.
+        ConnectError: the job was cancelled, was planned with other values, or cannot be planned, or its engine is
+        missing.
         """
         if self._engine is None:
             self._engine = engine_of(self.spec)
@@ -92,15 +97,15 @@ class Driver:
             self._engine.prepare(self.connectors, lanes.at_once(self.spec.limits.pace))
         known = self.ownership.take_over()
         self._job, self._splits = self._planned() if known is None else self._resumed(known)
-        # What was said of an earlier run gives way to this one's spec.
+        # Limits and signals that were given to an earlier run give way to the spec of this one.
         self.ownership.write([self.store.said_batch(JobPace(self.spec.name, self.spec.limits.pace))])
         return self._job
 
     def run(self, engine: Engine | None = None) -> Job:
-        """Run every lane that is not at its end; the job as it is then. Calls `begin` where that was not done.
+        """Run every lane that is not at its end, and return the job as it is then. It calls `begin` if nobody has.
 
-        `engine`: another one than the spec's. TakenOverError: another run has the job now. ConnectError: it failed,
-        which the job's record says too.
+        `engine` replaces the spec's engine. TakenOverError: another run has the job now. ConnectError: the job failed,
+        which its record says too.
         """
         self._engine = engine or self._engine
         job = self._job or self.begin()
@@ -119,13 +124,13 @@ class Driver:
             self.ownership.fail(job, str(error))
             raise
         except KeyboardInterrupt:
-            # Its processes are ended by now. Who looks at the job is not to wait for them.
+            # The job's processes have ended by now; people who look at the job need not wait for them.
             self.ownership.say(job, JobState.PAUSED)
             raise
         return self._ended(job, reports)
 
     def _run_lanes(self, engine: Engine, job: Job) -> list[LaneReport]:
-        """Run the lanes to their ends, anew when a right is back that was taken away meanwhile."""
+        """Run the lanes to their ends; start them again when a right is back that was taken away meanwhile."""
         while True:
             try:
                 with self._right.trying(job):
@@ -144,7 +149,10 @@ class Driver:
                 return [LaneReport(0, signal)]
 
     def pause(self) -> Job:
-        """Let each lane end behind the chunk that it is writing. Return the job as it is now. JobStateError."""
+        """Have each lane end behind the chunk that it is writing, and return the job.
+
+        JobStateError: the job's state does not allow a pause.
+        """
         job = self.ownership.require_known()
         job.require_allowed(JobAction.PAUSE)
         if job.state is not JobState.PAUSED:
@@ -152,7 +160,7 @@ class Driver:
         return job
 
     def rest(self, run: str) -> None:
-        """Say that the job is paused, as its owner asked a run that has died. Another run than that is left alone."""
+        """Write that the job is paused, as its owner asked of a run that has died, unless another run owns the job."""
         if self.ownership.require_known().run != run:
             return
         job = self.ownership.known(self.ownership.take_over())
@@ -160,7 +168,10 @@ class Driver:
             self.ownership.say(job, JobState.PAUSED)
 
     def limit(self, given: Mapping[str, Any]) -> Pace:
-        """Let the job go faster or slower from now on. Return its new limits. ConfigError, JobStateError."""
+        """Change the job's limits from now on, and return the new ones.
+
+        ConfigError: a limit is wrong. JobStateError: the job's state does not allow it.
+        """
         job = self.ownership.require_known()
         job.require_allowed(JobAction.LIMIT)
         pace = limited(self.spec.limits, given).pace
@@ -168,9 +179,9 @@ class Driver:
         return pace
 
     def cancel(self) -> Job:
-        """End the job for good: its lanes are fenced, so that nothing is written any more when this returns.
+        """End the job for good. Its lanes are fenced, so nothing more is written when this returns.
 
-        JobStateError: every chunk is in Kafka.
+        JobStateError: every chunk is in Kafka already.
         """
         self.ownership.require_known().require_allowed(JobAction.CANCEL)
         self.store.say(JobSignal(self.spec.name, Signal.CANCEL), Deadline.after(KAFKA_S))
@@ -198,18 +209,18 @@ class Driver:
             worker=self._by_worker,
             group=self.store.worker.group_id,
         )
-        # The job last: one whose driver died before has no plan, and is planned anew.
+        # The job's record comes last. If the driver dies before it, there is no job yet, and it is planned anew.
         for record in (self.store.owner.record, *plan_records(plan.splits)):
             self.ownership.write([self.store.driver_batch([record])])
         self.ownership.write([self.store.job_batch(job)])
         return job, plan.splits
 
     def _hold(self, job: Job) -> Job:
-        """Hold one snapshot for all chunks where the spec wants it. Return the job with the warnings of that."""
+        """Hold one snapshot for all chunks if the spec wants it. Return the job with the warnings about that."""
         if not self.spec.in_one_snapshot:
             return job
         deadline = Deadline.after(KAFKA_S)
-        # What lanes of an earlier run still commit would be of another snapshot.
+        # Lanes of an earlier run are fenced first, as chunks that they still commit would be of another snapshot.
         self.store.fence_lanes(job.name, deadline)
         is_begun = bool(self.store.all_markers(deadline))
         warnings = self._snapshot.hold(self.connectors.open_source(), deadline, is_begun=is_begun)

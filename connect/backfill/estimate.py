@@ -1,4 +1,4 @@
-"""How long a job would take: by the markers of the cluster's last job like it, or else by a rule of thumb."""
+"""Estimates how long a job takes, by the markers of the cluster's last job like it, or else by a rule of thumb."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ from connect.lib.deadline import Deadline
 
 _KAFKA_S: Final = 60.0
 _PAUSE_S: Final = 20.0
-"""Lanes write a part in seconds: what is longer was a pause, or a time in which nobody ran the job."""
+"""A part is written in seconds. A longer gap between markers was a pause, or nobody ran the job."""
 _LEAST_S: Final = 2.0
-"""A shorter job tells of its start alone."""
+"""A job that worked for fewer seconds tells nothing but the time of its start."""
 COMMAND_S: Final = 2.0
-"""What a command loads and plans before its job is there, about."""
+"""A command takes about so many seconds to load and plan before its job is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What a job did. start_s: from its command until its first part was there; size_bytes_per_second: of the source,
-    as its plan estimated them; 0: the source could not say.
+    """Describes how fast a job was.
+
+    `start_s` is the time from its command until its first part was in Kafka. `size_bytes_per_second` counts the
+    source's bytes as the plan estimated them; it is 0 if the source could not tell.
     """
 
     job: str
@@ -42,7 +44,7 @@ class Speed:
 
     @classmethod
     def of(cls, job: Job, found: Iterable[Marker]) -> Speed | None:
-        """Return the speed of a job; None: it was too short to tell."""
+        """Return the speed of a job; None if it was too short to tell."""
         written = sorted((marker.written_ms, marker.read) for marker in found)
         if not written:
             return None
@@ -50,14 +52,14 @@ class Speed:
         worked_s = sum(min(gap_s, _PAUSE_S) for gap_s in gaps_s)
         if worked_s < _LEAST_S:
             return None
-        # The rows of the first part were read before it.
+        # The rows of the first part were read before its marker was written, so they do not count.
         rate = sum(rows for _, rows in written[1:]) / worked_s
         start_s = COMMAND_S + min((written[0][0] - job.created_ms) / 1000, 6 * _PAUSE_S)
         size_bytes = rate * job.size_bytes / job.rows if job.rows else 0.0
         return cls(job.name, job.settings.chunking.lanes, start_s, rate, size_bytes)
 
     def seconds(self, rows: int, size_bytes: int) -> float:
-        """Return how many seconds so much would take it, by bytes where both know them."""
+        """Return how many seconds the job would have taken for this; bytes decide where both sides know them."""
         if size_bytes and self.size_bytes_per_second:
             return self.start_s + size_bytes / self.size_bytes_per_second
         return self.start_s + rows / self.rows_per_second
@@ -65,8 +67,10 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class RuleOfThumb:
-    """What each core at work did in the bench, where broker and database had the same cores. start_s: until the first
-    part was there from the command on, and what a broker that has just started takes longer.
+    """Describes the speed per core in the bench, where broker and database ran on the same cores.
+
+    `start_s` is the time from the command until the first part was in Kafka, with the extra time that a broker takes
+    that has just started.
     """
 
     start_s: float
@@ -74,16 +78,16 @@ class RuleOfThumb:
     size_bytes_per_second: float
 
     def on(self, speed: float) -> RuleOfThumb:
-        """Return the rule for cores of another speed, as times the bench's.
+        """Return the rule for cores that are `speed` times as fast as the bench's.
 
-        Half of the time goes with it: moving a row's bytes through memory and kernel takes as long on a core that
+        Only half of the time depends on it: moving a row's bytes through memory and kernel takes as long on a core that
         encodes them faster.
         """
         longer = (1 + 1 / speed) / 2
         return RuleOfThumb(self.start_s * longer, self.rows_per_second / longer, self.size_bytes_per_second / longer)
 
     def seconds(self, rows: int, size_bytes: int, cores: int) -> float:
-        """Return how many seconds so much would take. Small rows cost as rows, large ones as bytes."""
+        """Return how many seconds this would take. Small rows cost by their number, large ones by their bytes."""
         return self.start_s + max(rows / self.rows_per_second, size_bytes / self.size_bytes_per_second) / cores
 
 
@@ -91,28 +95,29 @@ _RULES: Final[Mapping[str, RuleOfThumb]] = {
     "local": RuleOfThumb(7.0, 150_000, 142e6),
     "spark": RuleOfThumb(19.0, 145_000, 138e6),
 }
-"""Holds the rule of each engine: rows of 940 bytes of JSON from PostgreSQL on two cores, see
-docs/design/backfill-bulk-work.md.
+"""Holds the rule of each engine, for rows of 940 bytes of JSON from PostgreSQL on two cores.
+
+See docs/design/backfill-bulk-work.md.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """duration_s None: nothing tells. basis: what it rests on, one sentence."""
+    """Holds an estimate. `duration_s` is None if nothing tells it. `basis` says in a sentence how it was made."""
 
     duration_s: float | None
     basis: str
 
 
 def estimated(driver: Driver, plan: BulkPlan) -> Estimate:
-    """Return how long the job would take. Reads jobs and markers; writes nothing."""
+    """Return an estimate of the job's duration. It reads jobs and markers, and writes nothing."""
     rows = sum(split.rows for split in plan.splits)
     size_bytes = sum(split.size_bytes for split in plan.splits)
     return within_limits(_unlimited(driver, rows, size_bytes), driver.spec.limits.pace, rows, size_bytes)
 
 
 def within_limits(told: Estimate, pace: Pace, rows: int, size_bytes: int) -> Estimate:
-    """Return what the job's own limits leave of an estimate, which knows nothing of them."""
+    """Return the estimate made longer if the job's own limits on rows and bytes per second ask for it."""
     duration_s, basis, least_s = told.duration_s, told.basis, pace.least_s(rows, size_bytes)
     if duration_s is not None and least_s > duration_s:
         duration_s, basis = least_s, "the job's own limits on rows and bytes per second"
@@ -137,9 +142,9 @@ def _unlimited(driver: Driver, rows: int, size_bytes: int) -> Estimate:
 
 
 def first_estimate(spec: BackfillSpec, rows: int, size_bytes: int, cores: int, speed: float) -> Estimate:
-    """Estimate a job before any like it has ended.
+    """Return an estimate for a job before any job like it has ended.
 
-    `cores`: those at work; `speed`: that of each, as times the bench's.
+    `cores` is the number of cores at work. `speed` is the speed of each as a multiple of the bench's.
     """
     nothing = "no job of this kind and engine has ended yet, by whose speed it could be told"
     if spec.kind != "source":
@@ -153,9 +158,10 @@ def first_estimate(spec: BackfillSpec, rows: int, size_bytes: int, cores: int, s
 
 
 def cores_at_work(spec: BackfillSpec, machine_cores: int, reader_connections: int) -> int:
-    """Return how many cores lanes can fill: one each, of this machine or of a cluster that has enough of them.
+    """Return how many cores the lanes can fill, one each, on this machine or on a cluster that has enough of them.
 
-    `reader_connections`: of one lane's reader to the source, as its limit on them may keep lanes back.
+    `reader_connections` is the number of connections that one lane's reader has to the source: a limit on connections
+    may keep lanes back.
     """
     at_once = spec.engine.lanes_at_once(machine_cores)
     lanes = RemainingLanes(spec.chunking.lanes, reader_connections).at_once(spec.limits.pace)
@@ -163,8 +169,10 @@ def cores_at_work(spec: BackfillSpec, machine_cores: int, reader_connections: in
 
 
 def like(spec: BackfillSpec, rows: int, jobs: Sequence[Job]) -> list[Job]:
-    """Return the jobs that ended and tell most of so many rows: of the same engine and kind, first of the same
-    connector, then those of as many rows or else the most, as a small job is mostly start; newest first.
+    """Return the ended jobs of the same engine and kind, those that tell most about a job of `rows` rows first.
+
+    Jobs of the same connector come first. Among these come first those with at least as many rows, or else with the
+    most, as a small job is mostly start; then the newest.
     """
     ended = [job for job in jobs if job.state.is_copied and job.name != spec.name]
     alike = [job for job in ended if (job.settings.kind, job.settings.engine.type) == (spec.kind, spec.engine.type)]

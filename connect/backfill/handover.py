@@ -1,4 +1,4 @@
-"""Hands over to the connector: writes its offsets where the plan says following begins, and resumes it."""
+"""Hands over to the connector: writes the offsets from which the plan says it goes on, and resumes it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _BROKERS: Final = "bootstrap.servers"
 
 
 class Connectors(Protocol):
-    """What a handover asks of the cluster that runs the connector."""
+    """Is the part of a cluster's API that a handover uses."""
 
     def standing(self, name: str) -> tuple[str, int] | None:
-        """Return a connector's state and how many tasks it has; None: there is none of that name."""
+        """Return a connector's state and its number of tasks; None if there is no connector of that name."""
 
     def resume(self, name: str) -> None:
-        """Let it run."""
+        """Resume a connector."""
 
 
 class ConnectorsByRest:
@@ -45,21 +45,21 @@ class ConnectorsByRest:
         self._client = client
 
     def standing(self, name: str) -> tuple[str, int] | None:
-        """Return a connector's state and number of tasks, as its status says; None: there is none of that name."""
+        """Return a connector's state and number of tasks as its status says; None if there is none of that name."""
         found = self._client.connectors().get(name)
         return None if found is None else (found["status"]["connector"]["state"], len(found["status"]["tasks"]))
 
     def resume(self, name: str) -> None:
-        """PUT /connectors/{name}/resume."""
+        """Send PUT /connectors/{name}/resume."""
         self._client.change_state(name, "resume")
 
 
 def hand_over(driver: Driver, cluster: Connectors, deadline: Deadline, *, is_forced: bool = False) -> Job:
-    """Write the connector's offsets in one transaction with the job's last marker, and resume it; the job then.
+    """Write the connector's offsets in one transaction with the job's last marker, resume it, and return the job.
 
-    Called again after it died, it goes on where it was: the marker tells whether the offsets are written. ConnectError:
-    chunks are missing, the connector is not stopped, or it has offsets already; or the last verdict on the job is not
-    good, unless `is_forced`.
+    It may be called again after it died: the marker tells if the offsets are written. ConnectError: chunks are missing,
+    the connector is not stopped, or it has offsets already; or the last verdict on the job is not good, unless
+    `is_forced`.
     """
     if not is_forced:
         require_no_bad_verdict(driver)
@@ -73,7 +73,7 @@ def hand_over(driver: Driver, cluster: Connectors, deadline: Deadline, *, is_for
 def require_no_bad_verdict(driver: Driver) -> None:
     """Raise JobStateError if the last verification found something wrong.
 
-    Nothing is asked once the offsets are written.
+    Nothing is checked once the offsets are written.
     """
     job = driver.ownership.require_known()
     said = driver.store.driver_state(Deadline.after(_KAFKA_S)).verdict
@@ -86,9 +86,9 @@ def require_no_bad_verdict(driver: Driver) -> None:
 
 
 def require_stopped(cluster: Connectors, driver: Driver) -> None:
-    """Raise JobStateError if tasks may still store offsets.
+    """Raise JobStateError if the connector is missing, or its tasks may still store offsets.
 
-    Nothing is asked once the offsets of the handover are written.
+    Nothing is checked once the offsets of the handover are written.
     """
     job = driver.ownership.require_known()
     job.require_allowed(JobAction.HAND_OVER)
@@ -112,7 +112,7 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
 
 
 def write_offsets(driver: Driver, deadline: Deadline) -> Job:
-    """Do the part of `hand_over` that is in Kafka; nothing when it was done before. ConnectError: markers are lost."""
+    """Write the offsets and the marker of `hand_over`, unless that was done before. ConnectError: markers are lost."""
     job = driver.ownership.known(driver.ownership.take_over())
     job.require_allowed(JobAction.HAND_OVER)
     if driver.store.driver_state(Deadline.after(_KAFKA_S)).handover is not None:
@@ -133,12 +133,12 @@ def _write(driver: Driver, job: Job, deadline: Deadline) -> Job:
 
 
 def _write_source(driver: Driver, parts: ConnectorParts, job: Job, deadline: Deadline) -> Job:
-    """Write the offsets of a source, in the transaction of the marker."""
+    """Write the offsets of a source in the same transaction as the marker."""
     _require_one_cluster(parts)
     name, config, positions = driver.settings.name, parts.source_config, job.positions
     with ExitStack() as stack:
         if writes_in_transactions(parts.clients.worker, config):
-            # A task that its worker lost sight of can commit no offset behind ours.
+            # After this, a task that its worker lost sight of cannot commit offsets any more.
             fence(parts.clients, name, parts.resolved, config.tasks_max, deadline)
         offsets = parts.clients.offsets.of_connector(name, f"{name}-handover", config, stack, deadline)
         _refuse_overwrite(driver, offsets.positions(), positions)
@@ -149,7 +149,7 @@ def _write_source(driver: Driver, parts: ConnectorParts, job: Job, deadline: Dea
 
 
 def _write_group(driver: Driver, parts: ConnectorParts, job: Job, deadline: Deadline) -> Job:
-    """Write the offsets of a sink's group, then the marker: a handover that dies between finds the offsets it wrote.
+    """Write the offsets of a sink's group, then the marker. If this dies between, the next call finds the same offsets.
 
     RetriableError: the group has members.
     """

@@ -1,4 +1,4 @@
-"""Who owns a job: the driver that took its transactional id last, which alone writes the job's state.
+"""Keeps the ownership of a job: the driver that took its transactional id last, and no other, writes its state.
 
 A later driver takes the job over, and the earlier one can write nothing more.
 """
@@ -25,22 +25,22 @@ from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 
 KAFKA_S: Final = 60.0
-"""Kafka gets this long for one answer."""
+"""Kafka has so many seconds for one answer."""
 
 
 class TakenOverError(JobStateError):
-    """Another run owns the job now; this one has written nothing since."""
+    """Says that another run owns the job now; this run has written nothing since."""
 
 
 class UnwrittenStateError(ConnectError):
-    """The job's run has ended, and its record could not be written: that still says that the job runs."""
+    """Says that a job's run has ended but its record could not be written, which still says that the job runs."""
 
 
 class JobOwnership:
-    """Reads the job's state, and writes it once `take_over` was called. Owned by the driver's thread."""
+    """Reads the job's state, and writes it after `take_over`. Owned by the driver's thread."""
 
     def __init__(self, spec: BackfillSpec, store: JobStore, *, by_worker: str) -> None:
-        """`by_worker`: who began the run where that was a request to a worker."""
+        """Take the job's spec and topics. `by_worker` is the worker that was asked for the run; empty: a command."""
         self._spec = spec
         self._store = store
         self._by_worker = by_worker
@@ -48,13 +48,13 @@ class JobOwnership:
         self._producer: BatchProducer | None = None
 
     def close(self) -> None:
-        """Let go of the producer; the job stays ours until somebody takes it over."""
+        """Close the producer; the job stays owned by this driver until another one takes it over."""
         self._stack.close()
 
     def take_over(self) -> Job | None:
-        """Become the driver of the job, whoever was it before, and return the job; None: it was never planned."""
+        """Become the driver of the job, whoever was it before, and return the job; None if it was never planned."""
         self._store.make_topics(Deadline.after(KAFKA_S))
-        # First: another cluster's driver of a job of this name would be shut out.
+        # The check comes first, as taking over would shut out the driver of another cluster's job of the same name.
         self.look()
         self._store.require_markers_of(self._spec.name, Deadline.after(KAFKA_S))
         self._producer = self._store.driver_producer(self._spec.name)
@@ -67,24 +67,24 @@ class JobOwnership:
         return self.known(self.look())
 
     def planned_splits(self, job: Job) -> Sequence[Split]:
-        """Return the chunks of a job as they were planned. ConnectError: they are lost."""
+        """Return the chunks of a job as they were planned. ConnectError: the plan is lost."""
         splits = self._store.driver_state(Deadline.after(KAFKA_S)).splits
         if len(splits) < job.chunks:
             raise ConnectError(
                 f"Topic {self._store.topics.markers} has {len(splits)} of {job.chunks} chunks of backfill {job.name}.",
                 fix="Its records are lost. Begin again under another name, into a new topic.",
             )
-        # What an earlier driver planned and did not live to announce may be longer.
+        # An earlier driver may have died after it wrote a longer plan, before it wrote the job.
         return splits[: job.chunks]
 
     def require_written(self, job: Job) -> None:
-        """Raise ConnectError where a chunk of the job has no marker that says that it is done."""
+        """Raise ConnectError if a chunk of the job has no marker that says that it is done."""
         found = self._store.all_markers(Deadline.after(KAFKA_S))
         chunks = placed_chunks(self.planned_splits(job), found, self._spec.chunking.lanes)
         require_done((chunk.split.id for chunk in chunks), found)
 
     def write(self, batches: Sequence[RawBatch]) -> None:
-        """Write records in one transaction of the driver's. TakenOverError: it is the driver no longer."""
+        """Write records in one transaction of the driver. TakenOverError: another driver owns the job."""
         assert self._producer is not None
         deadline = Deadline.after(KAFKA_S)
         try:
@@ -100,15 +100,16 @@ class JobOwnership:
             raise
 
     def say(self, job: Job, state: JobState, error: str | None = None) -> Job:
-        """Write that the job is in this state now, and return it."""
+        """Write that the job is in this state now, and return the job."""
         now = job.now(state, time.time_ns() // 1_000_000, error)
         self.write([self._store.job_batch(now)])
         return now
 
     def fail(self, job: Job, error: str) -> None:
-        """Let the job's record say what it failed with, in words for whoever began it: a request or a command.
+        """Write to the job's record that it failed and why, in words that suit a request or a command, as it was begun.
 
-        UnwrittenStateError: it still says that the job runs. TakenOverError.
+        UnwrittenStateError: the record could not be written, and still says that the job runs. TakenOverError: another
+        run owns it.
         """
         try:
             self.say(job, JobState.FAILED, self._in_words(error))
@@ -120,16 +121,16 @@ class JobOwnership:
             ) from unwritten
 
     def say_waiting(self, job: Job, reason: str) -> None:
-        """Let the record of a job that runs say why nothing moves, in words as those of `fail`."""
+        """Write to the record of a running job why nothing moves, in words as those of `fail`."""
         self.say(job, JobState.RUNNING, self._in_words(reason))
 
     def _in_words(self, error: str) -> str:
         return told_to_requests(error) if self._by_worker else error
 
     def look(self) -> Job | None:
-        """Return the job; None: there is none.
+        """Return the job as its record says; None if there is none.
 
-        JobStateError: it belongs to another cluster, or nobody can read its record.
+        JobStateError: the job belongs to another cluster, or this version cannot read its record.
         """
         job = self._store.jobs(Deadline.after(KAFKA_S)).known(self._spec.name)
         if job is not None:
@@ -137,7 +138,7 @@ class JobOwnership:
         return job
 
     def known(self, job: Job | None) -> Job:
-        """Return a job that is there. ConnectError: it was never run."""
+        """Return the job if it is there. ConnectError: it was never run."""
         if job is None:
             raise ConnectError(
                 f"There is no backfill {self._spec.name}.",
@@ -147,7 +148,7 @@ class JobOwnership:
 
 
 def taken_over(name: str) -> TakenOverError:
-    """Return the error of a run whose job another one has now."""
+    """Return the error for a run whose job belongs to another run now."""
     return TakenOverError(
         f"Another run has taken backfill {name} over, or it was cancelled; this run has ended.",
         fix=f"See `connect backfill status {name}`, or GET /backfills/{name}.",

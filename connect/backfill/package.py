@@ -1,8 +1,8 @@
-"""The environment of a lane as one archive: what executors of a cluster run by, where nothing of ours is installed.
+"""Packs the environment of a lane into an archive, for executors of a cluster on which nothing of ours is installed.
 
-A virtual environment of the standard library, with the files of this product, of the extras that are installed here and
-of all that these need, as they are here; PySpark is left out, as the cluster has it. Its `bin/python` is a link to an
-interpreter of the cluster's machines, of the same minor version.
+It is a virtual environment of the standard library. It holds the files of this product, of the extras that are
+installed here, and of everything that these need. PySpark is left out, as the cluster has it. Its `bin/python` is a
+link to an interpreter of the cluster's machines, of the same minor version.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LEFT_OUT: Final = frozenset({"__pycache__", "tests", "include"})
 
 @dataclass(frozen=True, slots=True)
 class PackedEnvironment:
-    """The archive that was written."""
+    """Describes the archive that was written."""
 
     path: Path
     size_bytes: int
@@ -42,10 +42,11 @@ class PackedEnvironment:
 
 
 def package(output: Path, *, extras: Iterable[str] | None = None, python: Path | None = None) -> PackedEnvironment:
-    """Write the archive. extras: None takes those that are installed here. python: the interpreter on the cluster's
-    machines; None: where it is here.
+    """Write the archive to `output`, and return what it holds.
 
-    ConfigError: something is not installed, the name does not end with .tar.gz, or its folder is not there.
+    `extras` None takes those that are installed here. `python` is the interpreter's path on the cluster's machines;
+    None: the same path as here. ConfigError: something is not installed, the name does not end with .tar.gz, or its
+    folder does not exist.
     """
     if not output.name.endswith((".tar.gz", ".tgz")):
         raise ConfigError(f"{output} must end with .tar.gz: Spark unpacks archives by their names.", key="output")
@@ -65,7 +66,7 @@ def package(output: Path, *, extras: Iterable[str] | None = None, python: Path |
         for module in _OWN:
             _copy_own(module, place)
         _link(root, python or Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}")
-        # The least compression: wheels hold machine code, and the cluster unpacks it on every machine.
+        # The archive is compressed least: wheels hold machine code, and each machine of the cluster unpacks it.
         with tarfile.open(output, "w:gz", compresslevel=1) as archive:
             archive.add(root, arcname=".")
     return PackedEnvironment(output, output.stat().st_size, sorted(found))
@@ -74,9 +75,9 @@ def package(output: Path, *, extras: Iterable[str] | None = None, python: Path |
 def needed(
     find: Callable[[str], Distribution], extras: Sequence[str], *, skip_missing: bool = False
 ) -> dict[str, Distribution]:
-    """Return the product and all that it needs with these extras, by canonical name, but for PySpark.
+    """Return the product and everything that it needs with these extras, by canonical name, without PySpark.
 
-    skip_missing: an extra of which something is not installed is left out; else that is a ConfigError.
+    With `skip_missing` an extra is left out if something of it is not installed; otherwise that is a ConfigError.
     """
     found = _closure(find, PRODUCT, ("",))
     for extra in extras:
@@ -116,7 +117,7 @@ def _requirements(of: Distribution, extras: Sequence[str]) -> Iterator[tuple[str
 def _copy(of: Distribution, place: Path) -> None:
     for file in of.files or ():
         source = Path(str(of.locate_file(file)))
-        # Scripts lie outside of site-packages; an executor runs none.
+        # Scripts lie outside of site-packages, and executors run none of them.
         if ".." in file.parts or _LEFT_OUT & set(file.parts) or not source.is_file():
             continue
         target = place / file
@@ -125,9 +126,9 @@ def _copy(of: Distribution, place: Path) -> None:
 
 
 def write_metadata(of: Distribution, place: Path) -> None:
-    """Write its name and its entry points, by which plug-ins are found.
+    """Write a distribution's name and its entry points, by which plug-ins are found.
 
-    Beside its sources they stand in another form.
+    Beside its sources a distribution has them in another form.
     """
     folder = place / f"{of.name.replace('-', '_')}-{of.version}.dist-info"
     folder.mkdir(parents=True)
@@ -136,7 +137,7 @@ def write_metadata(of: Distribution, place: Path) -> None:
 
 
 def _copy_own(module: str, place: Path) -> None:
-    """Copy a package of ours from where it is: one that is installed from its sources stands elsewhere."""
+    """Copy one of our packages from where it is imported from, as it may be installed from its sources."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.submodule_search_locations is not None
@@ -147,7 +148,7 @@ def _copy_own(module: str, place: Path) -> None:
 
 
 def _link(root: Path, python: Path) -> None:
-    """Let the environment's Python be the one of the cluster's machines."""
+    """Make the environment's Python a link to the one on the cluster's machines."""
     link = root / "bin" / "python"
     link.unlink()
     link.symlink_to(python)

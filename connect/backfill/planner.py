@@ -1,4 +1,4 @@
-"""What a job would read, and where following begins behind that, as the source says it."""
+"""Asks the source what a job would read, and from where the connector goes on afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JobPlanner:
         self._store = store
 
     def plan(self) -> BulkPlan:
-        """Return what a run would read, as the source is now."""
+        """Return what a run would read of the source as it is now."""
         self._connectors.check()
         self._store.require_own_topics()
         source = self._connectors.open_source()
@@ -49,16 +49,16 @@ class JobPlanner:
 
     @cached_property
     def reader_connections(self) -> int:
-        """Return how many connections the reader of one lane has to the source at most. Connects to nothing."""
+        """Return how many connections the reader of one lane has to the source at most. It connects to nothing."""
         return reader_connections(self._connectors.open_source())
 
     def require_room(self) -> None:
-        """Raise ConfigError where the limits leave not even one lane room at the source."""
+        """Raise ConfigError if the limits do not even allow one lane at the source."""
         pace = self._spec.limits.pace
         require_room(pace, RemainingLanes(1, self.reader_connections).lane_connections(pace))
 
     def begin_following(self, plan: BulkPlan) -> Sequence[SourcePosition]:
-        """Return where following begins, as far as that is known before anything was read."""
+        """Return the positions from which the connector goes on, as far as they are known before anything is read."""
         source = self._connectors.open_source()
         if not plan.is_fenced or not isinstance(source, FencedSource):
             return plan.following
@@ -67,7 +67,7 @@ class JobPlanner:
     def following_behind(
         self, job: Job, splits: Sequence[Split], markers: Sequence[Marker]
     ) -> Sequence[SourcePosition]:
-        """Return where following begins, now that every chunk was read."""
+        """Return the positions from which the connector goes on, when every chunk was read."""
         source = self._connectors.open_source()
         if not isinstance(source, FencedSource):
             return job.positions

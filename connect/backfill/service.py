@@ -1,4 +1,4 @@
-"""Backfills as a worker offers them over REST. Every method blocks, so that it is called from a thread."""
+"""Offers a worker's backfills over REST. Every method blocks, so it has to be called from a thread."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from connect.runtime.settings.worker_config import WorkerConfig
 _log = logging.getLogger(__name__)
 _KAFKA_S: Final = 30.0
 _ADOPTIONS: Final = 4
-"""So many jobs are taken over side by side: one that does not answer keeps no other one waiting."""
+"""So many jobs are taken over at a time, so that one that does not answer does not keep all others waiting."""
 
 
 class NoSuchBackfillError(ConnectError):
-    """There is no job of that name."""
+    """Says that there is no job of that name."""
 
 
 class BackfillService:
@@ -46,9 +46,9 @@ class BackfillService:
         self._not_adopted: Mapping[str, str] = {}
 
     def backfills(self) -> list[dict[str, Any]]:
-        """Return every job of this cluster in the default jobs topic, by name; of what cannot be read its name and why.
+        """Return every job of this cluster in the default jobs topic, by name; of unreadable ones the name and reason.
 
-        One without an owner is of a release that knew none, and may be any cluster's.
+        A job without an owner was written by a release that knew none, and may belong to any cluster.
         """
         found = self._jobs()
         own = [job for _, job in sorted(found.jobs.items()) if job.group in {"", self._worker.group_id}]
@@ -56,17 +56,17 @@ class BackfillService:
         return [*(self._shown(job) for job in own), *({"name": name, "unreadable": why} for name, why in unreadable)]
 
     def job(self, name: str) -> dict[str, Any]:
-        """Return a job as `backfills` has it. NoSuchBackfillError."""
+        """Return a job as `backfills` shows it. NoSuchBackfillError: there is none of that name."""
         return self._shown(self._job(name))
 
     def backfill(self, name: str) -> dict[str, Any]:
-        """Return a job, how far it is and the limits that count now. NoSuchBackfillError."""
+        """Return a job, how far it is, and its present limits. NoSuchBackfillError: there is none of that name."""
         job = self._job(name)
         with closing(Watch(self._store(job), name, _soon())) as watch:
             return self._shown(job) | {"progress": asdict(watch.progress()), "limits": asdict(watch.pace)}
 
     def chunks(self, name: str) -> list[dict[str, Any]]:
-        """Return its chunks, and how far each is."""
+        """Return the chunks of a job, and how far each is."""
         store = self._store(self._job(name))
         found = store.all_markers(_soon())
         states = chunk_states(found)
@@ -83,18 +83,18 @@ class BackfillService:
         return self._shown(self._job(spec.name))
 
     def resume(self, name: str, timeout_s: float, *, is_asked_for: bool = True) -> None:
-        """Go on with it in a process of this worker, which takes it over where another one runs it."""
+        """Go on with a job in a process of this worker, also if another worker runs it, which then stops."""
         self._job(name).require_allowed(JobAction.RESUME)
         spec = runnable(self._spec(name), by=f"`connect backfill resume {name}` with")
         spec = within_bounds(spec, self._worker)
         self._children.answer("run", _as_json(spec), timeout_s, is_asked_for=is_asked_for)
 
     def adopt(self, alive: Collection[str] | None, timeout_s: float) -> Mapping[str, str]:
-        """Run here what workers of this cluster ran that are no longer `alive` (None: leave those of others alone), and
-        what a process of this worker ran that has died.
+        """Run jobs here that have lost their worker or process; return those to try again, each with the reason.
 
-        The jobs that cannot go on now, with the reasons: to be tried again. They keep no other one from going on. A
-        job whose owner wants it to pause or to end does that, and one whose engine no worker may choose stays as it is.
+        These are jobs of workers of this cluster that are not in `alive` (None: no other worker's jobs are taken), and
+        jobs of this worker whose process has died. A job that fails to go on keeps no other job waiting. A job whose
+        owner wants it to pause or to end does that. A job whose engine no worker may choose stays as it is.
         """
         jobs = self._jobs()
         left = [job for job in jobs.jobs.values() if self._is_left(job, alive)]
@@ -122,7 +122,7 @@ class BackfillService:
         return again
 
     def _finish(self, job: Job, asked: Signal) -> None:
-        """Pause or cancel a job, which its run has not lived to do."""
+        """Pause or cancel a job whose run died before it could."""
         with self._driver(job.name) as driver:
             if asked is Signal.CANCEL:
                 driver.cancel()
@@ -130,26 +130,26 @@ class BackfillService:
                 driver.rest(job.run)
 
     def _is_left(self, job: Job, alive: Collection[str] | None) -> bool:
-        """Return True if nobody runs a job any more that this worker is to see to."""
+        """Return True if nobody runs a job any more, and this worker has to take care of it."""
         if not job.is_running or not job.worker or self._children.is_running(job.name):
             return False
         if job.worker == self._children.worker_id:
             return True
-        # Without an owner it may be any cluster's, whose workers nobody here knows to be alive.
+        # A job without an owner may be any cluster's, and nobody here knows if that cluster's workers live.
         return job.group == self._worker.group_id and alive is not None and job.worker not in alive
 
     @property
     def has_died(self) -> bool:
-        """Return True if a process of this worker was killed, or could not say how it ended."""
+        """Return True if a process of this worker was killed, or could not write how it ended."""
         return self._children.has_died
 
     def pause(self, name: str) -> None:
-        """Pause a job: its lanes end behind their chunks."""
+        """Pause a job; its lanes end behind their chunks."""
         with self._driver(name) as driver:
             driver.pause()
 
     def limit(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Let a job go faster or slower from now on. Return the new limits. ConfigError: a wrong key or value."""
+        """Change a job's limits from now on, and return the new ones. ConfigError: a key or value is wrong."""
         with self._driver(name) as driver:
             return asdict(driver.limit(given))
 
@@ -159,13 +159,14 @@ class BackfillService:
             driver.cancel()
 
     def verify(self, name: str, timeout_s: float) -> Any:
-        """Read everything again and compare."""
+        """Verify a job in a process of this worker: read everything again and compare. Return the verdict as JSON."""
         return self._children.answer("verify", _as_json(without_choices(self._spec(name))), timeout_s)
 
     def hand_over(self, name: str, cluster: Connectors, timeout_s: float, *, is_forced: bool) -> None:
-        """Write its connector's offsets, and resume it.
+        """Write the offsets of a job's connector, and resume the connector.
 
-        ConnectError: it is not stopped, or has offsets; or the job's last verdict is not good, unless `is_forced`.
+        ConnectError: the connector is not stopped, or has offsets; or the job's last verdict is not good, unless
+        `is_forced`.
         """
         driver = self._driver(name)
         if not is_forced:
@@ -204,7 +205,7 @@ class BackfillService:
         return JobStore(self._worker, replace(state_topics(job.settings), jobs=JOBS_TOPIC))
 
     def _driver(self, name: str) -> Driver:
-        # A driver of its own needs no connector as long as it neither plans nor runs.
+        # The driver needs no connector configuration, as it neither plans nor runs.
         spec = without_choices(self._spec(name))
         state = spec.state.model_copy(update={"jobs_topic": JOBS_TOPIC})
         return Driver(spec.model_copy(update={"state": state}), self._worker, {})

@@ -1,1 +1,1 @@
-"""Checks what a backfill has written against its source."""
+"""Checks the rows that a backfill has written against its source."""

@@ -1,4 +1,4 @@
-"""Exports all that Kafka holds of a job as JSON, for an audit, a bug report, or to compare two jobs."""
+"""Exports everything that Kafka holds of a job as JSON: for an audit, for a bug report, or to compare two jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.lib.deadline import Deadline
 
 
 def exported(store: JobStore, name: str, deadline: Deadline) -> dict[str, Any]:
-    """Return the job, signal, plan, markers and handover, without secrets. ConnectError: there is no such job."""
+    """Return the job, signal, plan, markers and handover as JSON values. ConnectError: there is no such job."""
     jobs = store.jobs(deadline)
     if name not in jobs.jobs:
         raise ConnectError(f"There is no backfill {name}.", fix="Begin it by `connect backfill run`.")

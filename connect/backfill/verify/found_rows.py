@@ -1,4 +1,4 @@
-"""Reads the rows that a source has now of some keys, as the records they would be."""
+"""Reads the rows that a source has now for given keys, as the records that they would be."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from connect.runtime.records.tolerance import BadRow, ToleranceExceededError
 
 
 class FoundRows:
-    """Asks the source of a connector for rows. Owned by one thread."""
+    """Asks the source of a connector for rows by their keys. Owned by one thread."""
 
     def __init__(self, parts: ConnectorParts) -> None:
-        """Raise ConnectError if the source cannot find rows by their keys."""
+        """Open the source. ConnectError: it cannot find rows by their keys."""
         reader = bulk_source(parts).bulk_reader()
         if not isinstance(reader, KeyedReader):
             reader.close()
@@ -33,9 +33,9 @@ class FoundRows:
         self._pipeline: SourcePipeline = parts.source_pipeline(_give_up)
 
     def records(self, topic: str, keys: Sequence[bytes]) -> Iterator[RawBatch]:
-        """Yield the records that the topic would have of the rows that are there; of these keys alone.
+        """Yield the records that the topic would have for these keys; rows that do not exist have none.
 
-        SchemaError: the topic's keys are none of the source's.
+        SchemaError: the topic's keys are not the source's.
         """
         wanted = set(keys)
         columns = self._keys.decode(topic, pa.array(keys, pa.binary()))

@@ -1,12 +1,12 @@
-"""Tombstones for keys that a topic has and its source has no more, once every row was read and found.
+"""Writes tombstones for keys that a topic has and its source no longer has, after every row was read and found.
 
-A key counts as gone when its newest record has a value, was written before the job began and is none of the job's: the
-job wrote one for each row that the source had. A key that changed since, through whatever else writes to the topic, has
-a newer record and stays.
+A key counts as gone if its newest record has a value, was written before the job began and is not the job's: the job
+wrote a record for each row that the source had. A key that changed since, through anything else that writes to the
+topic, has a newer record and stays.
 
-The source is asked for each such key just before its tombstone, as its row may have come since the table was read, and
-once more when the tombstone is in Kafka: a row that came in between, whose record the tombstone may have followed, is
-written again. Whatever comes later has its record behind the tombstone.
+The source is asked for each such key just before its tombstone is written, as its row may have come since the table was
+read. It is asked once more when the tombstone is in Kafka: a row that came in between, whose record may lie before the
+tombstone, is written again. Rows that come later have their records behind the tombstone.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _ROWS: Final = 1000
 
 
 class _Newest(NamedTuple):
-    """The newest record of a key, as far as it was read."""
+    """Describes the newest record of a key, as far as the topic was read."""
 
     is_gone: bool
     offset: int
 
 
 def delete_missing(driver: Driver) -> Mapping[str, int]:
-    """Write a tombstone for each key that is gone; how many, by topic. Run it behind a good verdict alone.
+    """Write a tombstone for each key that is gone; return how many by topic. Call it only after a good verdict.
 
     A topic that the job wrote nothing to is left as it is: a source that gave no row at all may be the wrong one.
     """
@@ -103,7 +103,7 @@ def _send(producer: BatchProducer, batches: Sequence[RawBatch]) -> None:
 
 
 def _gone(reading: Settings, place: TopicPartition, span: OffsetRange, job: str, created_ms: int) -> set[int]:
-    """Return the offsets of the newest records of keys that are gone. 100 bytes of memory per key of a partition."""
+    """Return the offsets of the newest records of keys that are gone. It takes 100 bytes of memory per key."""
     newest: dict[bytes, _Newest] = {}
     for raw in read_spans(reading, {place: span}, Deadline.after(_READ_S)):
         assert raw.keys is not None or not len(raw)
@@ -118,13 +118,13 @@ def _gone(reading: Settings, place: TopicPartition, span: OffsetRange, job: str,
 
 
 def _is_new(raw: RawBatch, row: int, at_ms: int | None, job: str, created_ms: int) -> bool:
-    """Return True for a record of the job, or of somebody who wrote since it began."""
+    """Return True if a record is the job's, or was written since the job began."""
     own = dict(raw.headers[row]) if raw.headers is not None else {}
     return own.get(HEADER_JOB) == job.encode() or (at_ms is not None and at_ms >= created_ms)
 
 
 def _keys(reading: Settings, place: TopicPartition, span: OffsetRange, offsets: set[int]) -> Iterator[bytes]:
-    """Yield their keys, read a second time: they were too many to keep."""
+    """Yield the keys of the records at these offsets. They are read a second time, as they were too many to keep."""
     if not offsets:
         return
     wanted: Callable[[int], bool] = offsets.__contains__

@@ -1,4 +1,4 @@
-"""The verdict of a backfill as one HTML file that needs no network; every name in it is escaped."""
+"""Makes one HTML file of a backfill's verdict, which needs no network; every name in it is escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN: Final = 1000
 
 
 def html_report(verdict: Verdict, made_s: float | None = None) -> str:
-    """Return the text of the HTML file. `made_s`: epoch seconds; None: now."""
+    """Return the text of the HTML file. `made_s` is its time in seconds since 1970; None: now."""
     good = [chunk for chunk in verdict.chunks if chunk.is_good]
     return template_of("connect.backfill", "verdict.html.j2").render(
         verdict=verdict,

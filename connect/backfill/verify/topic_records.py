@@ -1,4 +1,4 @@
-"""What a reader of committed records finds in the topics of a job: by chunk, by key, and beside the job's own."""
+"""Reads the committed records in a job's topics: it counts them by chunk and by key, and finds those of others."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _CLIENT: Final = "connect-backfill-verify"
 
 @dataclass(slots=True)
 class Found:
-    """The records of a chunk that a reader of committed records gets."""
+    """Adds up the committed records of a chunk that were read."""
 
     rows: int = 0
     checksum: int = 0
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, raw: RawBatch) -> None:
-        """Add further records."""
+        """Add the records of a batch."""
         self.rows += len(raw)
         self.checksum = added(self.checksum, checksum(raw))
         if raw.offsets is not None and len(raw):
@@ -45,16 +45,16 @@ class Found:
 
 
 class KeySet:
-    """Tells how many different keys there are, by 64 bits of each: 8 bytes of memory a record."""
+    """Tells how many different keys there are, by 64 bits of each. It takes 8 bytes of memory per record."""
 
     def __init__(self, most: int = KEYS_AT_MOST) -> None:
-        """With more than `most` records the set gives up."""
+        """Count up to `most` records; with more, the set gives up."""
         self._most = most
         self._hashes: list[np.ndarray] = []
         self._records = 0
 
     def add(self, keys: pa.BinaryArray | None) -> None:
-        """Take the keys of further records."""
+        """Add the keys of further records."""
         import numpy as np
 
         if keys is None or keys.null_count == len(keys) or self._records > self._most:
@@ -68,28 +68,28 @@ class KeySet:
 
     @property
     def counted(self) -> Keys | None:
-        """Return the count; None where there were too many records, or none."""
+        """Return the counts; None if there were too many records, or no keys."""
         import numpy as np
 
         return Keys(self._records, len(np.unique(np.concatenate(self._hashes)))) if self._hashes else None
 
 
 class ForeignRecords:
-    """Gathers records without the job's headers that lie behind its first record of their partition: since it began."""
+    """Gathers records without the job's headers that lie behind the job's first record in their partition."""
 
     def __init__(self, most: int = FOREIGN_AT_MOST) -> None:
-        """With more than `most` of them they are no longer kept."""
+        """Keep up to `most` such records; with more, none are kept."""
         self._most = most
         self._begun: set[tuple[str, int | None]] = set()
         self._kept: Counter[int] = Counter()
         self._count = 0
 
     def own(self, raw: RawBatch) -> None:
-        """Take note of records of the job."""
+        """Note the records of a batch as the job's own."""
         self._begun.add((raw.topic, raw.partition))
 
     def other(self, raw: RawBatch) -> None:
-        """Take records that are none of the job's."""
+        """Gather the records of a batch, which are not the job's."""
         if (raw.topic, raw.partition) not in self._begun or self._count > self._most:
             return
         self._kept.update(digests(raw))
@@ -99,14 +99,14 @@ class ForeignRecords:
 
     @property
     def are_too_many(self) -> bool:
-        """Tell if there were more than could be kept."""
+        """Return True if there were more records than could be kept."""
         return self._count > self._most
 
     def __bool__(self) -> bool:
         return bool(self._kept)
 
     def repeated_in(self, job: str, batches: Iterable[RawBatch]) -> int:
-        """Return how many of them are, byte for byte, records of the job."""
+        """Return how many of the gathered records equal a record of the job byte for byte."""
         again = 0
         for _, part in parted(job, batches):
             for digest in digests(part):
@@ -117,14 +117,16 @@ class ForeignRecords:
 
 
 def digests(raw: RawBatch) -> list[int]:
-    """Return 64 bits of topic, key and value of each record, the same within one process."""
+    """Return 64 bits of topic, key and value of each record. They are comparable within one process only."""
     keys = [None] * len(raw) if raw.keys is None else raw.keys.to_pylist()
     return [hash((raw.topic, key, value)) for key, value in zip(keys, raw.values.to_pylist(), strict=True)]
 
 
 class RecordTally:
-    """Adds up the records of a job. `chosen`: of these chunks alone; None: of all. `watched`: the chunks whose records
-    are to be told one by one, as digests.
+    """Adds up the records of a job.
+
+    With `chosen` only records of these chunks count; None: all do. The records of the `watched` chunks are kept one by
+    one, as digests.
     """
 
     def __init__(self, job: str, chosen: frozenset[str] | None = None, watched: Collection[str] = ()) -> None:
@@ -136,7 +138,7 @@ class RecordTally:
         self.watched: dict[str, Counter[int]] = {chunk: Counter() for chunk in watched}
 
     def add_all(self, batches: Iterable[RawBatch]) -> None:
-        """Take the records of batches, in the order of each partition."""
+        """Add the records of batches; those of each partition come in order."""
         for raw in batches:
             for chunk, part in _runs(self._job, raw):
                 if chunk is None:
@@ -151,7 +153,7 @@ class RecordTally:
 
 
 def parted(job: str, batches: Iterable[RawBatch]) -> Iterator[tuple[str, RawBatch]]:
-    """Yield the records of a job by their headers: neighbours of one chunk together."""
+    """Yield the records of a job with their chunk, by their headers; neighbours of one chunk come together."""
     for raw in batches:
         for chunk, part in _runs(job, raw):
             if chunk is not None:
@@ -160,7 +162,7 @@ def parted(job: str, batches: Iterable[RawBatch]) -> Iterator[tuple[str, RawBatc
 
 def _runs(job: str, raw: RawBatch) -> Iterator[tuple[str | None, RawBatch]]:
     start = 0
-    # A chunk's records of one partition lie side by side.
+    # Records of one chunk lie side by side in a partition.
     for chunk, rows in groupby(raw.headers or ((),) * len(raw), key=lambda headers: _chunk(job, headers)):
         stop = start + sum(1 for _ in rows)
         yield chunk, raw.slice(start, stop)
@@ -168,7 +170,7 @@ def _runs(job: str, raw: RawBatch) -> Iterator[tuple[str | None, RawBatch]]:
 
 
 def _chunk(job: str, headers: RawHeaders) -> str | None:
-    # The last of each name is ours: a row's own headers come before.
+    # A row's own headers come before ours, so the last header of each name counts.
     own = dict(headers)
     mine, chunk = own.get(HEADER_JOB), own.get(HEADER_CHUNK)
     return chunk.decode() if mine == job.encode() and chunk is not None else None
@@ -183,7 +185,7 @@ class TopicReading:
         self._admin = TopicAdmin(admin_settings(worker, {}, _CLIENT).properties)
 
     def records(self, times: Sequence[tuple[int, int]] | None) -> Iterator[RawBatch]:
-        """Read all records; with `times` those that were written in between, and perhaps others."""
+        """Yield all records; with `times` (milliseconds) at least those that were written in these spans."""
         deadline = Deadline.after(_KAFKA_S)
         counts = self._admin.partition_counts(list(self._topics), deadline)
         wanted = [TopicPartition(topic, p) for topic, count in counts.items() for p in range(count)]
@@ -199,12 +201,12 @@ class TopicReading:
                 tp: OffsetRange(max(begins[tp], since.get(tp, end)), min(end, until.get(tp, end)))
                 for tp, end in ends.items()
             }
-            # No limit of time: a topic may be large, and a broker that is away is waited for.
+            # There is no time limit: a topic may be large, and brokers that are away are waited for.
             yield from read_spans(settings, spans, Deadline.after(10**9))
 
 
 def _apart(times: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge spans of time that overlap."""
+    """Return spans of time with those merged that overlap."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(times):
         if merged and first <= merged[-1][1]:

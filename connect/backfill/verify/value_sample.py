@@ -1,6 +1,6 @@
-"""Compares rows of the source with the records of the target value by value, for some chunks of a job.
+"""Compares rows of the source with the records of the target, value by value, for some chunks of a job.
 
-The rows are read and made into records once more, by the connector's own transforms and converters, and each record
+The rows are read and made into records once more, by the connector's own transforms and converters. Each such record
 has to be among those that the topics have of its chunk.
 """
 
@@ -24,7 +24,7 @@ BYTES_AT_MOST: Final = 256 * 2**20
 
 
 def sampled_chunks(seed: str, chunks: Mapping[str, ChunkState]) -> list[str]:
-    """Return the ids of as many chunks as may be compared, drawn by the seed; at least one of those that there are."""
+    """Return the ids of the chunks to compare, drawn by the seed: as many as the bounds allow, at least one if any."""
     taken: list[str] = []
     share = 0.0
     for chunk in sorted(chunks, key=lambda chunk: zlib.crc32(f"{seed}/{chunk}".encode())):
@@ -37,23 +37,20 @@ def sampled_chunks(seed: str, chunks: Mapping[str, ChunkState]) -> list[str]:
 
 
 class ValueSample:
-    """The rows of some chunks as records. Owned by one thread."""
+    """Makes records of the rows of some chunks once more. Owned by one thread."""
 
     def __init__(self, parts: ConnectorParts, reader: BulkReader) -> None:
-        """Take the source connector and what reads its rows.
-
-        `parts`: the source connector's. `reader`: reads what the job read; the caller closes it.
-        """
-        # A row that no record can hold is a letter, or its chunk is not done.
+        """Take the source connector, and a reader of the rows that the job read; the caller closes the reader."""
+        # A row that no record can hold is a dead letter, or its chunk is not done.
         self._pipeline: SourcePipeline = parts.source_pipeline(lambda _: None)
         self._reader = reader
         if isinstance(reader, RejectingReader):
             reader.reject_by(lambda _batch, _rows: None)
 
     def compared(self, seed: str, splits: Sequence[Split], there: Mapping[str, Counter[int]]) -> ValuesVerdict | None:
-        """Return what differs; None: a row becomes another record each time.
+        """Return how the chunks compare; None if a row becomes another record each time it is converted.
 
-        `there`: digests of each chunk's records.
+        `there` holds the digests of the records that the topics have of each chunk.
         """
         compared = differ = 0
         for split in splits:

@@ -1,4 +1,4 @@
-"""The verdict of a verification: counts, content, keys and values, what was not compared, and their texts. No I/O."""
+"""Holds and words the verdict of a verification: counts, content, keys, values, and what was not compared. No I/O."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _NAMED: Final = 10
 class ChunkVerdict:
     """Holds the verdict on one chunk, in numbers of rows or records.
 
-    source: rows that the source has now; read: it gave; wrote: records of the transactions; found: in the target. None:
-    not finished, or not counted. letters: rows that no record can hold, and that are dead letters. places: first and
-    last offset of what was found, by topic partition, as `flights-0`. unread: rows that the source counted when the
-    chunk was read, and did not give; dropped: rows that were read and became neither record nor letter, where each row
-    is to become one.
+    `source` counts the rows that the source has now, `read` those that it gave, `wrote` the records of the
+    transactions, and `found` the records in the target. None means not finished, or not counted. `letters` counts rows
+    that no record can hold and that became dead letters. `places` has the first and last offset of the found records by
+    topic partition, such as `flights-0`. `unread` counts rows that the source counted when the chunk was read but did
+    not give. `dropped` counts rows that were read and became neither record nor letter, if each row has to become one.
     """
 
     chunk: str
@@ -47,12 +47,12 @@ class ChunkVerdict:
 
     @property
     def gone(self) -> int:
-        """Return how many rows the source no longer has: deleted, or changed since and left to the connector."""
+        """Return how many rows the source no longer has: deleted ones, and changed ones that the connector sends."""
         return 0 if self.source is None or self.read is None else max(0, self.read - self.source)
 
     @property
     def is_changed(self) -> bool:
-        """Return True if there are as many records as were written, but other ones."""
+        """Return True if there are as many records as were written, but with other content."""
         whole = self.wrote is not None and self.found is not None and not self.missing and not self.twice
         return whole and not self.same_content
 
@@ -63,7 +63,7 @@ class ChunkVerdict:
 
     @property
     def finding(self) -> str:
-        """Return what is wrong with the chunk; empty where nothing is."""
+        """Return in words what is wrong with the chunk; empty if nothing is."""
         if self.wrote is None:
             return "not finished"
         parts = [f"{count} {what}" for count, what in ((self.missing, "missing"), (self.twice, "twice")) if count]
@@ -77,7 +77,7 @@ class ChunkVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of the records that were read: how many records have one, and how many different keys there are."""
+    """Tells how many of the records that were read have a key, and how many different keys there are."""
 
     records: int
     distinct: int
@@ -85,10 +85,10 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class TableVerdict:
-    """Holds the rows of a table or the like, counted by itself.
+    """Holds the count of a table's rows, or of a similar unit of the source.
 
-    rows: those that its chunks are to have; in_chunks: as they were counted chunk by chunk, just before; left_out: rows
-    that neither a chunk nor the connector reads, with why.
+    `rows` counts those that belong to its chunks. `in_chunks` is the sum of the counts of its chunks, taken just
+    before. `left_out` counts rows that neither a chunk nor the connector reads, and `why` says the reason.
     """
 
     name: str
@@ -99,14 +99,16 @@ class TableVerdict:
 
     @property
     def missing(self) -> int:
-        """Return how many rows are in no chunk: too few where rows are deleted meanwhile, never too many."""
+        """Return how many rows are in no chunk. It may be too low if rows are deleted meanwhile, but never too high."""
         return max(0, self.rows - self.in_chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class ValuesVerdict:
-    """Rows of some chunks as the source has them now, made into records once more. compared: rows; differ: those whose
-    record is not in the target as it would be now; chunks: which were compared; seed: by which they were chosen.
+    """Tells how rows of some chunks compare, read from the source again and made into records once more.
+
+    `compared` counts rows. `differ` counts rows whose record is not in the target as it would be now. `chunks` are the
+    chunks that were compared, and `seed` is what they were drawn by.
     """
 
     compared: int
@@ -119,9 +121,9 @@ class ValuesVerdict:
 class Verdict:
     """Holds the verdict on a whole job.
 
-    `sample` is the share of its chunks whose records were read; 1.0 for all of them. again: records without the job's
-    headers that are, byte for byte, some of the job's, written since it began. not_compared: what could not be looked
-    at, and why, in sentences.
+    `sample` is the share of the chunks whose records were read; 1.0 for all of them. `again` counts records without the
+    job's headers, written since the job began, that equal one of its records byte for byte. `not_compared` says in
+    sentences what could not be examined, and why.
     """
 
     job: str
@@ -150,12 +152,12 @@ class Verdict:
 
     @property
     def changed(self) -> list[str]:
-        """Return the ids of the chunks with as many records as were written, but other ones."""
+        """Return the ids of the chunks with as many records as were written, but with other content."""
         return [chunk.chunk for chunk in self.chunks if chunk.is_changed]
 
     @property
     def differ(self) -> int:
-        """Return the number of rows, of those compared, that the source has with other values than the target."""
+        """Return how many of the compared rows have other values in the source than in the target."""
         return 0 if self.values is None else self.values.differ
 
     @property
@@ -170,7 +172,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Tell if every row is there once, as it was written and as the source has it, as far as it was compared."""
+        """Return True if every row is there once, as written and as the source has it, as far as that was compared."""
         return not (self.bad or self.again or self.differ or any(table.missing for table in self.tables))
 
     @property
@@ -184,7 +186,7 @@ class Verdict:
         return f"good{', as far as it was compared' if self.not_compared else ''}: {counts}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report for programs."""
+        """Return the verdict as JSON, for programs."""
         summary = {
             "missing": self.missing, "twice": self.twice, "changed": self.changed, "unfinished": self.unfinished,
             "differ": self.differ, "again": self.again, "not_compared": list(self.not_compared), "verdict": self.line,
@@ -200,7 +202,7 @@ class Verdict:
         return {"job": self.job, "good": self.is_good, **summary, **looked, "chunks": chunks}
 
     def facts(self) -> Iterator[str]:
-        """Yield what was counted and compared, and what was not, in sentences."""
+        """Yield sentences about what was counted and compared, and what was not."""
         written = sum(chunk.wrote or 0 for chunk in self.chunks)
         found = sum(chunk.found or 0 for chunk in self.chunks)
         yield f"{counted(len(self.chunks), 'chunk')}, {counted(written, 'record')} written"

@@ -1,8 +1,8 @@
 """Verifies that every row of a backfill is in its target, once and unchanged.
 
-What is expected comes from the source where it can: it counts its rows by chunk and by table, at the moment of reading
-where it logs its changes, and gives some chunks once more, value by value. Markers tell of reading and writing, and the
-target is read again. What could not be looked at is said.
+The source tells what to expect, if it can: it counts its rows by chunk and by table, or at the moment of reading if it
+logs its changes. It also gives the rows of some chunks once more, to compare them value by value. Markers tell what was
+read and written, and the target is read again. The verdict says what could not be examined.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from connect.backfill.verify.verdict import ChunkVerdict, Keys, TableVerdict, Va
 from connect.lib.deadline import Deadline
 
 _MARGIN_MS: Final = 10_000
-"""The tolerance for timestamps: clocks of lanes and brokers differ, and a transaction takes its time."""
+"""This is the tolerance for timestamps: clocks of lanes and brokers differ, and a transaction takes time."""
 _KAFKA_S: Final = 60.0
 _SINK_S: Final = 600.0
 _COUNT_S: Final = 3600.0
 
 
 def verify(driver: Driver, *, count_source: bool = True, sample: float = 1.0, seed: str | None = None) -> Verdict:
-    """Read everything again; of a `sample` below 1 the records of so many chunks, and the markers of all.
+    """Read everything again and return the verdict, which is stored with the job.
 
-    `seed` draws the chunks whose values are compared; None: another one each time. The job keeps the verdict.
-    ConnectError: the job was never planned, its plan is lost, or something cannot be read.
+    With a `sample` below 1 only this share of the chunks has its records read; the markers are read of all. `seed`
+    draws the chunks whose values are compared; None: others each time. ConnectError: the job was never planned, its
+    plan is lost, or something cannot be read.
     """
     verdict = _Verification(
         driver, count_source=count_source, sample=sample, seed=seed or secrets.token_hex(4)
@@ -46,7 +47,7 @@ def verify(driver: Driver, *, count_source: bool = True, sample: float = 1.0, se
 
 
 def chosen_chunks(job: str, chunks: Sequence[str], sample: float) -> frozenset[str]:
-    """Choose a share of the chunks, the same ones each time; at least one."""
+    """Return a share of the chunks, always the same ones; at least one."""
     if sample >= 1:
         return frozenset(chunks)
     count = max(1, math.ceil(len(chunks) * sample))
@@ -54,15 +55,15 @@ def chosen_chunks(job: str, chunks: Sequence[str], sample: float) -> frozenset[s
 
 
 def times_of(markers: Sequence[Marker], chosen: frozenset[str], timeout_s: float) -> list[tuple[int, int]]:
-    """Return the times, in milliseconds since 1970, between which the records of the chosen chunks were sent."""
-    # A marker is made before its transaction begins, which lasts for so long at most.
+    """Return the spans, in milliseconds since 1970, in which the records of the chosen chunks were sent."""
+    # A marker is made before its transaction begins, and the transaction lasts for at most `timeout_s`.
     longest_ms = int(timeout_s * 1000) + _MARGIN_MS
     return [(m.written_ms - _MARGIN_MS, m.written_ms + longest_ms) for m in markers if m.chunk in chosen]
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What the target has. tally None: a sink, which tells counts alone."""
+    """Holds what was found in the target. `tally` is None for a sink, which tells counts alone."""
 
     found: Mapping[str, Found]
     keys: Keys | None = None
@@ -71,7 +72,7 @@ class _Target:
 
 
 class _Verification:
-    """Looks at a job once. Owned by one thread."""
+    """Examines a job once. Owned by one thread."""
 
     def __init__(self, driver: Driver, *, count_source: bool, sample: float, seed: str) -> None:
         self._driver = driver
@@ -87,12 +88,12 @@ class _Verification:
         self._not_compared: list[str] = []
 
     def verdict(self) -> Verdict:
-        """Look at everything. ConnectError: something cannot be read."""
+        """Examine source and target, and return the verdict. ConnectError: something cannot be read."""
         with ExitStack() as stack:
             source = self._driver.connectors.open_source()
             reader = source.bulk_reader()
             stack.callback(reader.close)
-            # Before the target is read: a row that is changed in between is told of as one.
+            # The source is counted before the target is read, so a row that changes in between counts as changed.
             counts = self._counts(reader)
             tables = self._tables(source, counts)
             watched = self._watched(reader, counts)
@@ -107,7 +108,7 @@ class _Verification:
 
     @cached_property
     def _is_one_to_one(self) -> bool:
-        """Return True if each row that is read becomes a record or a dead letter."""
+        """Return True if each row that is read becomes either a record or a dead letter."""
         if self._driver.connectors.sink is not None:
             return False
         if self._driver.settings.connector.get("transforms", "").strip():
@@ -119,7 +120,7 @@ class _Verification:
         return chunk in self._states and self._states[chunk].is_done
 
     def _counts(self, reader: BulkReader) -> Mapping[str, int]:
-        """Return how many rows the source has now, of each chunk that is done and that it tells of."""
+        """Return how many rows the source has now for each chunk that is done, if the source tells."""
         if not self._count_source:
             self._not_compared.append("rows of the source, which were not to be counted")
             return {}
@@ -132,7 +133,7 @@ class _Verification:
         return counted
 
     def _tables(self, source: BulkSource, counts: Mapping[str, int]) -> Sequence[TableVerdict]:
-        """Count each table's rows after its chunks: meanwhile rows may only go, as none comes before the mark."""
+        """Count each table's rows after those of its chunks. Rows can only go meanwhile; none comes before the mark."""
         if not counts:
             return ()
         if not isinstance(source, AuditedSource):
@@ -146,7 +147,7 @@ class _Verification:
         ]
 
     def _watched(self, reader: BulkReader, counts: Mapping[str, int]) -> Sequence[str]:
-        """Return the chunks whose values are compared."""
+        """Return the ids of the chunks whose values are compared."""
         if self._driver.connectors.sink is not None:
             self._not_compared.append("values, which a sink does not tell")
             return ()
@@ -173,7 +174,7 @@ class _Verification:
         return found
 
     def _target(self, watched: frozenset[str]) -> _Target:
-        """Return what there is of each chosen chunk, in the topics or as its sink says, which tells no keys."""
+        """Return what the target has of each chosen chunk, by the topics or by the sink, which tells no keys."""
         if self._driver.connectors.sink is not None:
             return self._sink_target()
         topics = {topic for state in self._states.values() for topic in state.topics}
@@ -185,7 +186,7 @@ class _Verification:
             tally.found.get(chunk, Found()).rows < self._states[chunk].rows
             for chunk in self._chosen & self._states.keys()
         ):
-            # Rows are missing, or records have the times of their source: only the whole topic tells.
+            # Rows are missing, or records have timestamps of their source; only the whole topic tells which it is.
             tally = self._tallied(reading, times := None, watched)
         if not is_whole:
             self._not_compared.append(f"records of {len(self._splits) - len(self._chosen):,} chunks: see --sample")
@@ -212,7 +213,7 @@ class _Verification:
         return _Target({chunk: Found(count) for chunk, count in rows.items()})
 
     def _judged(self, split: Split, all_found: Mapping[str, Found], source: int | None) -> ChunkVerdict:
-        """Judge one chunk, whose records were read where it is a chosen one."""
+        """Return the verdict on one chunk. Its records were read if it is a chosen chunk."""
         found = all_found.get(split.id, Found()) if split.id in self._chosen else None
         state = self._states.get(split.id)
         if state is None or not state.is_done:
