@@ -1,4 +1,4 @@
-"""Carries a person's commands to a Connect cluster over REST: to one of ours, and to Java's alike.
+"""Sends a person's commands to a Connect cluster over REST: to one of ours or of Apache Kafka's Java workers.
 
 It runs no connector.
 """

@@ -1,6 +1,6 @@
-"""Reads the answers of a cluster, or of what takes its place: bounded, JSON, of a shape that commands know. Pure.
+"""Reads the answers of a cluster: their size is bounded, and they must be JSON of a shape that commands know. Pure.
 
-What a shape does not name may be anything, as versions of Kafka Connect differ: commands pass it on without a look.
+Members that a shape does not name may be anything, as versions of Kafka Connect differ; commands pass them on unseen.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing_extensions import TypedDict
 from connect.api.errors import ConnectError
 
 BYTES_MAX: Final = 128 << 20
-"""No cluster's answer is as long: it lists ten thousand connectors in 100 MB."""
+"""An answer may have so many bytes. No cluster's answer is as long: ten thousand connectors take 100 MB."""
 OBJECTS_BYTES_MAX: Final = 1 << 30
-"""What an answer may take in memory when it is read."""
+"""An answer may take so many bytes of memory when it is read."""
 _BYTES_OF: Final = {b"{": 232, b"[": 88, b",": 8, b'"': 30}
-"""What Python takes at the most for what each of these begins, or is a half of."""
+"""Maps the signs of JSON to the most bytes that Python takes for what each begins; a quote is half of a text."""
 _NUMBER_BYTES: Final = 32
 _DEPTH_MAX: Final = 200
 _TOKENS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
@@ -85,14 +85,14 @@ class Reason(_Open):
 
 
 class Position(_Open):
-    """Tells where a partition of a source or a sink stands."""
+    """Tells the offset of one partition of a source or a sink."""
 
     partition: dict[str, Any] | None
     offset: dict[str, Any] | None
 
 
 class Offsets(_Open):
-    """Tells where a connector stands."""
+    """Holds all offsets of a connector."""
 
     offsets: list[Position]
 
@@ -111,7 +111,7 @@ class PluginClass(_Open):
 
 
 class CheckedValue(_Open):
-    """Tells what is wrong with a key."""
+    """Holds the name of a key, and what is wrong with its value."""
 
     name: str
     errors: list[str]
@@ -160,7 +160,7 @@ class FlowNode(_Open):
 
 
 class FlowEdge(_Open):
-    """Describes a way of rows between two nodes."""
+    """Describes a way on which rows go from one node to another."""
 
     start: str
     end: str
@@ -173,7 +173,7 @@ class FlowEdge(_Open):
 
 
 class Flow(_Open):
-    """Holds what leads where in a cluster."""
+    """Holds a cluster's nodes, and the ways of rows between them."""
 
     nodes: list[FlowNode]
     edges: list[FlowEdge]
@@ -182,7 +182,7 @@ class Flow(_Open):
 
 
 class SampledStep(_Open):
-    """Shows what a transform makes of a row."""
+    """Shows the records that a transform makes of a row."""
 
     name: str
     plugin: str
@@ -235,7 +235,7 @@ class WrongAnswerError(ConnectError):
 
 
 def read_answer(method: str, path: str, data: bytes) -> Any:
-    """Return what an answer says, None where it is empty and may be. WrongAnswerError."""
+    """Return the value of an answer; None if it is empty and may be. WrongAnswerError: it has another shape."""
     shape = _shape(method, path)
     if not data:
         if shape is not None:
@@ -254,7 +254,7 @@ def read_answer(method: str, path: str, data: bytes) -> Any:
 
 
 def read_json(data: bytes) -> Any:
-    """Return the value of a text in JSON. WrongAnswerError: it is none, or one that would fill the memory."""
+    """Return the value of a JSON text. WrongAnswerError: it is no JSON, or its value would fill the memory."""
     if needed_bytes(data) > OBJECTS_BYTES_MAX:
         raise WrongAnswerError(f"its answer of {len(data)} bytes would take more than {OBJECTS_BYTES_MAX >> 20} MiB")
     if _is_deeper(data, _DEPTH_MAX):
@@ -266,7 +266,7 @@ def read_json(data: bytes) -> Any:
 
 
 def needed_bytes(data: bytes) -> int:
-    """Return what a text in JSON takes at the most, while it is read and as objects of Python."""
+    """Return how many bytes of memory a JSON text takes at most, with its value as objects of Python."""
     parts = sum(data.count(sign) * size for sign, size in _BYTES_OF.items())
     return parts + 4 * len(data) + _NUMBER_BYTES * (data.count(b",") + data.count(b":"))
 
@@ -295,5 +295,5 @@ def _shape(method: str, path: str) -> TypeAdapter[Any] | None:
 
 @cache
 def _adapter(place: int) -> TypeAdapter[Any]:
-    """Return what checks a shape. It is made when it is needed, as making all of them takes a command's time."""
+    """Return the validator of a shape. It is made when needed, as making all of them would slow down each command."""
     return TypeAdapter(_SHAPES[place][2])

@@ -1,4 +1,4 @@
-"""Carries out on a cluster what has to change, one connector at a time."""
+"""Carries out the changes that a cluster needs, one connector at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TO_STATE: Final = {"RUNNING": "resume", "PAUSED": "pause", "STOPPED": "stop"}
 
 
 def carry_out(client: ConnectClient, change: Change) -> None:
-    """Make one change. RefusedError: the cluster does not take it; ConnectError: it does not answer."""
+    """Make one change. RefusedError: the cluster does not accept it. ConnectError: the cluster does not answer."""
     if change.verb == "delete":
         client.delete(change.name)
     elif change.manifest is not None and change.verb == "create":

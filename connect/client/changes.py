@@ -1,4 +1,4 @@
-"""Finds what must be done so that a cluster has the connectors that files want. Pure."""
+"""Finds the changes by which a cluster gets the connectors that files describe. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Verb = Literal["create", "update", "leave", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """Holds the value of a key before and after; None where the key is not there."""
+    """Holds the value of a key before and after a change; None if the key is not there."""
 
     key: str
     before: str | None
@@ -25,7 +25,10 @@ class KeyChange:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Tells what becomes of one connector. `hidden`: keys of which the cluster does not show whether they change."""
+    """Describes what to do with one connector.
+
+    `hidden` holds the keys whose values the cluster masks, so that nobody can tell if they change.
+    """
 
     verb: Verb
     name: str
@@ -33,13 +36,14 @@ class Change:
     keys: tuple[KeyChange, ...] = ()
     hidden: tuple[str, ...] = ()
     state: str | None = field(default=None)
-    """The state to bring it to; None: it stays as it is."""
+    """Holds the state to bring the connector to; None: its state stays as it is."""
 
 
 def changes(wanted: Collection[Manifest], present: Mapping[str, Any], *, prune: bool) -> list[Change]:
-    """Return the changes, by name. `present` is the answer of GET /connectors?expand=info&expand=status.
+    """Return the changes, sorted by name. `present` is the answer of GET /connectors?expand=info&expand=status.
 
-    `prune`: connectors that no file wants are deleted. ConfigError: none is wanted, and all would be.
+    With `prune` connectors that no file describes are deleted. ConfigError: no file describes any connector, so pruning
+    would delete all of them.
     """
     if prune and present and not wanted:
         raise ConfigError(
@@ -55,7 +59,7 @@ def changes(wanted: Collection[Manifest], present: Mapping[str, Any], *, prune: 
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[tuple[KeyChange, ...], tuple[str, ...]]:
-    """Return the keys that change, and those of which the cluster shows a mask only. `name` does not count."""
+    """Return the keys that change, and the keys of which the cluster only shows a mask. `name` is not compared."""
     keys = sorted((before.keys() | after.keys()) - {"name"})
     hidden = tuple(key for key in keys if HIDDEN in before.get(key, "") and key in after and after[key] != before[key])
     changed = (KeyChange(key, before.get(key), after.get(key)) for key in keys if key not in hidden)

@@ -1,4 +1,4 @@
-"""Keeps names for clusters in a file of the user, and which cluster commands speak to. No I/O but that file."""
+"""Keeps names for clusters in a file of the user, and chooses the cluster of a command. No I/O but that file."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ DEFAULT_URL: Final = "http://localhost:8083"
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """Holds the clusters by name, and which one is in use.
+    """Holds the clusters by name, and the name of the one in use.
 
-    Passwords are not kept: `password_env` and `token_env` name variables. `token` is what `connect login` got.
+    Passwords are not stored: `password_env` and `token_env` name environment variables. `token` is the token that
+    `connect login` got.
     """
 
     current: str | None
     clusters: Mapping[str, Mapping[str, str]]
 
     def access(self, name: str, environ: Mapping[str, str]) -> Access:
-        """Return how to reach a cluster. ConfigError when there is none of that name."""
+        """Return how to reach a cluster. ConfigError: there is no context of that name."""
         if name not in self.clusters:
             known = ", ".join(sorted(self.clusters)) or "none"
             raise ConfigError(
@@ -50,7 +51,7 @@ class Contexts:
 
 
 def contexts_file() -> Path:
-    """Return the file that contexts are kept in."""
+    """Return the path of the file that holds the contexts."""
     if os.environ.get(FILE_VARIABLE):
         return Path(os.environ[FILE_VARIABLE])
     home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
@@ -58,7 +59,7 @@ def contexts_file() -> Path:
 
 
 def read_contexts(file: Path) -> Contexts:
-    """Return the contexts; none when there is no file. ConfigError names the file when it is broken."""
+    """Return the contexts in the file; none if there is no file. ConfigError names a file that cannot be read."""
     try:
         found: Any = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
         clusters = {str(name): {str(k): str(v) for k, v in one.items()} for name, one in found["clusters"].items()}
@@ -74,7 +75,7 @@ def read_contexts(file: Path) -> Contexts:
 
 
 def write_contexts(file: Path, contexts: Contexts) -> None:
-    """Keep the contexts, readable by their user alone: all of them, or after a crash those of before."""
+    """Write the contexts to the file, which only its user may read. After a crash it holds the old or the new ones."""
     file = file.resolve()  # a link stays one
     file.parent.mkdir(parents=True, exist_ok=True)
     known = {name: dict(one) for name, one in contexts.clusters.items()}
@@ -86,14 +87,14 @@ def write_contexts(file: Path, contexts: Contexts) -> None:
 
 
 def chosen_context(url: str | None, context: str | None, contexts: Contexts, environ: Mapping[str, str]) -> str | None:
-    """Return the name of the context that a command speaks to; None where it is given an address, or nothing."""
+    """Return the name of the context that a command uses; None if an address is given, or nothing is."""
     if url:
         return None
     return context or (None if environ.get(URL_VARIABLE) else contexts.current)
 
 
 def chosen(url: str | None, context: str | None, contexts: Contexts, environ: Mapping[str, str]) -> Access:
-    """Return the cluster to speak to: --url, --context, CONNECT_URL, the context in use, else the local worker."""
+    """Return the cluster to use: by --url, --context, CONNECT_URL, the context in use, or else the local worker."""
     name = chosen_context(url, context, contexts, environ)
     if name:
         return contexts.access(name, environ)

@@ -1,7 +1,8 @@
-"""Keeps a cluster's connectors as a folder of files wants them, pass by pass, and says of each how it is.
+"""Keeps a cluster's connectors as a folder of files describes them, and reports a condition for each.
 
-The conditions are those of Kubernetes: one of type Ready for every connector that a file wants and for every file that
-cannot be used, with a status, a word as its reason, a message, and the time at which the status changed.
+The conditions are those of Kubernetes. There is one of type Ready for every connector that a file describes, and for
+every file that cannot be used. It has a status, a word as its reason, a message, and the time at which the status
+changed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _DONE: Final = {"create": "Created", "update": "Updated", "delete": "Deleted"}
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Says if a connector, or a file, is as it is wanted. `since`: the time of the status, as RFC 3339 in UTC."""
+    """Says if a connector or file is as it should be. `since` is when the status changed, as RFC 3339 in UTC."""
 
     about: str
     status: Status
@@ -42,13 +43,13 @@ class Condition:
     since: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the members of a KafkaConnector's `status.conditions`, with the name of what they are about."""
+        """Return the condition as in a KafkaConnector's `status.conditions`, with the name of the connector or file."""
         told = {"type": "Ready", "status": self.status, "reason": self.reason, "message": self.message}
         return {"name": self.about, "conditions": [{**told, "lastTransitionTime": self.since}]}
 
 
 class FolderSync:
-    """Makes a cluster's connectors what files say, as often as it is asked. Owned by one thread."""
+    """Changes a cluster's connectors to what files describe, each time it is asked. Owned by one thread."""
 
     def __init__(
         self,
@@ -58,9 +59,9 @@ class FolderSync:
         prune: bool = False,
         clock_s: Callable[[], float] = time.time,
     ) -> None:
-        """`prune`: connectors that no file wants are deleted, in the second pass in a row that finds so.
+        """With `prune`, delete connectors that no file describes, when two passes in a row find so.
 
-        None is deleted while a file cannot be used, or while no file wants any connector.
+        No connector is deleted while a file cannot be used, or while no file describes any connector.
         """
         self._client = client
         self._paths = paths
@@ -68,17 +69,17 @@ class FolderSync:
         self._clock_s = clock_s
         self._conditions: dict[str, Condition] = {}
         self._sent: dict[str, Manifest] = {}
-        """What was sent last: the cluster does not show a secret, so that it cannot tell whether it has the new one."""
+        """Holds what was sent last. The cluster masks secrets, so it cannot tell if it has the new ones."""
         self._unwanted: frozenset[str] = frozenset()
-        """Holds what no file wanted in the last pass: a checkout takes files away before it writes them anew."""
+        """Holds what no file described in the last pass: a checkout removes files before it writes them anew."""
 
     @property
     def conditions(self) -> Sequence[Condition]:
-        """Return the conditions of the last pass, by what they are about."""
+        """Return the conditions of the last pass, sorted by the name of the connector or file."""
         return [self._conditions[about] for about in sorted(self._conditions)]
 
     def run_once(self) -> Sequence[Condition]:
-        """Look at files and cluster, change what differs, and return the conditions that are not as before."""
+        """Compare files and cluster, change what differs, and return the conditions that have changed."""
         found = {condition.about: self._dated(condition) for condition in self._pass()}
         news = [condition for about, condition in sorted(found.items()) if condition != self._conditions.get(about)]
         self._conditions = found
@@ -143,7 +144,7 @@ class FolderSync:
 
 
 def write_conditions(file: Path, conditions: Collection[Condition]) -> None:
-    """Write conditions as JSON. Readers find the old file or the new one, whole. OSError."""
+    """Write conditions as JSON; readers find the old file or the new one, whole. OSError: it cannot be written."""
     text = json.dumps({"items": [condition.as_json() for condition in conditions]}, indent=2, ensure_ascii=False)
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
@@ -156,7 +157,7 @@ def write_conditions(file: Path, conditions: Collection[Condition]) -> None:
 
 
 def _state(name: str, status: Mapping[str, Any]) -> Condition:
-    """Return the condition of a connector that is as its file wants it, by what the cluster says of it."""
+    """Return the condition of a connector whose configuration is as its file describes it, by its status."""
     state = str(status.get("connector", {}).get("state", "UNASSIGNED"))
     tasks = status.get("tasks", [])
     failed = [str(task["id"]) for task in tasks if task["state"] == "FAILED"]

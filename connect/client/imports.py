@@ -1,7 +1,7 @@
 """Brings connectors of another cluster to this one: configuration, offsets, and at last the work itself.
 
-At no time do both clusters run a connector: here it is made STOPPED, and it is resumed only when the other one has
-stopped it and its offsets were read after that.
+Both clusters never run a connector at the same time. It is created STOPPED here, and is resumed only after the other
+cluster has stopped it and its last offsets were read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CONFLICT: Final = 409
 
 @dataclass(frozen=True, slots=True)
 class KeyReport:
-    """Tells what this cluster says of one key of a configuration; no errors: it is taken as it is."""
+    """Holds the errors that this cluster finds in one key of a configuration; none if it accepts the key."""
 
     key: str
     errors: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class KeyReport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """Tells what became of one connector. `reason`: why it was refused. `offsets`: how many positions were copied."""
+    """Tells what became of one connector: `reason` says why it was refused, `offsets` counts copied positions."""
 
     name: str
     verdict: Verdict
@@ -43,7 +43,7 @@ class ImportReport:
 
 
 class ConnectorImport:
-    """Brings connectors from one cluster, Java's or ours, to another one of ours."""
+    """Brings connectors from one cluster, which may be a Java one, to another one of ours."""
 
     def __init__(self, old: ConnectClient, new: ConnectClient) -> None:
         self._old, self._new = old, new
@@ -55,7 +55,7 @@ class ConnectorImport:
         return sorted(self._old.connectors())
 
     def examine(self, name: str) -> ImportReport:
-        """Report if a connector can be copied; nothing is changed.
+        """Report if a connector can be copied. Nothing is changed.
 
         RefusedError: the old cluster has no such connector.
         """
@@ -75,16 +75,16 @@ class ConnectorImport:
         return ImportReport(name, "refused" if errors else "can be copied", _keys(config, errors), notes, reason=reason)
 
     def copy(self, name: str) -> ImportReport:
-        """Make it here, STOPPED, with the offsets of now. It goes on running there."""
+        """Create the connector here, STOPPED, with its present offsets. It goes on running in the old cluster."""
         report = self.examine(name)
         if report.verdict == "refused":
             return report
         return self._attempt(report, lambda: self._copied(report))
 
     def move(self, name: str) -> ImportReport:
-        """Stop it there, make it here with its last offsets, resume it here if it ran there.
+        """Stop the connector in the old cluster, create it here with its last offsets, and resume it here if it ran.
 
-        When this cluster does not take it, it is resumed there.
+        If this cluster refuses it, it is resumed in the old one.
         """
         report = self.examine(name)
         if report.verdict == "refused":
@@ -129,9 +129,9 @@ class ConnectorImport:
         return replace(report, verdict="moved", notes=(*report.notes, *notes), offsets=count)
 
     def _give_back(self, name: str, before: str) -> None:
-        """Give a connector back to the old cluster.
+        """Let the old cluster run a connector again that could not be moved.
 
-        Here it stays as far as it came, STOPPED; there it runs as before.
+        Here it stays STOPPED, if it was created.
         """
         if name in self._made:
             self._new.change_state(name, "stop")
@@ -143,7 +143,8 @@ class ConnectorImport:
         try:
             self._new.create(name, config, "STOPPED")
         except RefusedError as error:
-            # Copied before, and to be moved now; one that runs here, or is another one, is left alone.
+            # A connector that was copied before can be moved now. One that runs here, or has other settings, is left
+            # alone.
             if error.status != _CONFLICT or not self._is_same_and_stopped(name, config):
                 raise
         self._made.add(name)
@@ -163,7 +164,7 @@ class ConnectorImport:
         )
 
     def _copy_offsets(self, name: str, *, is_stopped: bool) -> tuple[int, tuple[str, ...]]:
-        """Copy the offsets of a connector; return how many there were, and notes on them."""
+        """Copy the offsets of a connector; return how many there were, and notes about them."""
         is_sink = self._new.connector(name).get("type") == "sink"
         if is_sink and self._same_kafka:
             return 0, ("Both clusters use the same Kafka: the offsets of its consumer group are there already.",)
@@ -180,7 +181,7 @@ class ConnectorImport:
         return len(offsets), () if is_stopped else ("Its offsets are those of now; --move takes the last ones.",)
 
     def _wait(self, client: ConnectClient, name: str, state: str) -> None:
-        """Wait until the connector is in this state, and where it is to be stopped has no tasks any more."""
+        """Wait until the connector is in this state; for STOPPED, also until it has no tasks any more."""
         deadline = Deadline.after(WAIT_S)
         while deadline.wait(_POLL_S):
             found = self._status(client, name)
@@ -201,5 +202,5 @@ class ConnectorImport:
 
 
 def _keys(config: Mapping[str, str], errors: Mapping[str, tuple[str, ...]]) -> tuple[KeyReport, ...]:
-    """Return a report on every key of the configuration, and on those that it lacks."""
+    """Return a report for every key of the configuration, and for every key with an error."""
     return tuple(KeyReport(key, errors.get(key, ())) for key in sorted(config.keys() | errors.keys()))

@@ -1,4 +1,4 @@
-"""Keeps the tokens of logins in the file of contexts, and renews them there when they end."""
+"""Keeps the tokens of logins in the file of contexts, and renews them there when they are about to expire."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from connect.client.logins import ENTRY_KEYS, TOKEN_KEYS, Issuer, Login
 
 
 def renewed_contexts(file: Path, name: str) -> Contexts:
-    """Return the contexts of the file, where the token of this one is good for a while if it could be renewed.
+    """Return the contexts in the file, with a renewed token in the named one if it was about to expire.
 
-    A token that nothing renews is left as it is: the cluster says what is wrong with it. ConnectError: the issuer
-    does not answer, or takes the refresh token no more.
+    A token that cannot be renewed stays as it is, and the cluster says what is wrong with it. ConnectError: the issuer
+    does not answer, or does not accept the refresh token any more.
     """
     contexts = read_contexts(file)
     if not _is_due(contexts, name):
@@ -28,7 +28,7 @@ def renewed_contexts(file: Path, name: str) -> Contexts:
 
 
 def keep_login(file: Path, name: str, login: Login) -> Contexts:
-    """Write the login into the context of this name, and return the contexts."""
+    """Write a login into the context of this name, and return all contexts."""
     known = read_contexts(file)
     kept = {key: value for key, value in known.clusters[name].items() if key not in ENTRY_KEYS}
     entry = {**kept, **login.entry()}
@@ -38,7 +38,7 @@ def keep_login(file: Path, name: str, login: Login) -> Contexts:
 
 
 def forget_tokens(file: Path, name: str) -> bool:
-    """Take the tokens out of the context, and keep where its person logs in. Return False where it had none."""
+    """Remove the tokens from a context, but keep its issuer and client. Return False if it had no tokens."""
     known = read_contexts(file)
     entry = known.clusters[name]
     left = {key: value for key, value in entry.items() if key not in TOKEN_KEYS}
@@ -49,14 +49,14 @@ def forget_tokens(file: Path, name: str) -> bool:
 
 
 def _is_due(contexts: Contexts, name: str) -> Login | None:
-    """Return the login whose token has to be renewed and can be; None for any other context."""
+    """Return the login of a context if its token has to be renewed and can be; None otherwise."""
     login = Login.of_context(contexts.clusters.get(name, {}))
     return login if login and login.refresh_token and login.ends_soon(time.time()) else None
 
 
 @contextmanager
 def _alone(file: Path) -> Iterator[None]:
-    """Hold the other commands of this user off: an issuer may take a refresh token but once."""
+    """Keep other commands of this user waiting, as an issuer may accept a refresh token only once."""
     with file.with_suffix(".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

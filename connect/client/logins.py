@@ -22,27 +22,27 @@ from connect.lib.http_client import HttpClient, NoAnswerError, environment_proxy
 from connect.runtime.settings.issuer_url import check_issuer_url
 
 RENEWED_BEFORE_S: Final = 60.0
-"""A token that ends within this time is renewed: the command that uses it may run for a while."""
+"""A token that ends in fewer seconds is renewed, as the command that uses it may run for a while."""
 USUAL_SCOPE: Final = "openid profile offline_access"
 TOKEN_KEYS: Final = frozenset({"token", "refresh_token", "token_expires_at"})
-"""What a context's entry has from the last login."""
+"""A context's entry has these keys from its last login."""
 ENTRY_KEYS: Final = TOKEN_KEYS | {"issuer", "client_id", "scope", "login_parameters"}
-"""What it has of a login at all."""
+"""A context's entry has these keys for logins."""
 _TIMEOUT_S: Final = 30.0
 _LONGEST_BYTES: Final = 1 << 20
 _DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 _INTERVAL_S: Final = 5.0
-"""RFC 8628 has it where the issuer names no interval; it is also what `slow_down` adds."""
+"""RFC 8628 gives this interval if the issuer names none; it is also what `slow_down` adds."""
 _TOKEN: Final = re.compile(r"[!-~]+")
 _FORM_HEADERS: Final = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Holds where a context's person logs in, and the tokens of the last time; each is empty where there is none.
+    """Holds where a context's person logs in, and the tokens of the last login; each is empty if there is none.
 
-    `expires_at_s` is the end of `token` as Unix time in seconds; None where the issuer did not say it.
-    `parameters`: what an issuer wants besides, as Auth0 its `audience`.
+    `expires_at_s` is the end of `token` as Unix time in seconds; None if the issuer did not tell it. `parameters` are
+    further ones that an issuer asks for, such as Auth0's `audience`.
     """
 
     issuer: str
@@ -55,7 +55,7 @@ class Login:
 
     @classmethod
     def of_context(cls, entry: Mapping[str, str]) -> Login | None:
-        """Return the login that a context's entry holds; None where nobody logged in by it."""
+        """Return the login in a context's entry; None if nobody logged in with it. ConnectError: it is broken."""
         if not entry.get("issuer") or not entry.get("client_id"):
             return None
         try:
@@ -69,7 +69,7 @@ class Login:
         )  # fmt: skip
 
     def entry(self) -> dict[str, str]:
-        """Return what a context's entry holds of this login."""
+        """Return the members that a context's entry has for this login."""
         found = {
             "issuer": self.issuer, "client_id": self.client_id, "scope": self.scope, "token": self.token,
             "refresh_token": self.refresh_token,
@@ -79,13 +79,13 @@ class Login:
         return {key: value for key, value in found.items() if value}
 
     def ends_soon(self, now_s: float) -> bool:
-        """Tell if the token has to be renewed. One whose end the issuer did not say is used until it is refused."""
+        """Return True if the token has to be renewed. A token whose end is not known is used until it is refused."""
         return not self.token or (self.expires_at_s is not None and self.expires_at_s - now_s < RENEWED_BEFORE_S)
 
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """Tells a person where to log in. `complete_url` has the code in it; it is empty where the issuer gave none."""
+    """Tells a person where to log in. `complete_url` contains the code; it is empty if the issuer gave none."""
 
     url: str
     complete_url: str
@@ -97,7 +97,7 @@ class Issuer:
     """Asks one issuer for tokens."""
 
     def __init__(self, login: Login) -> None:
-        """Find the issuer's endpoints. ConnectError: it does not answer, or has none for devices."""
+        """Find the issuer's endpoints. ConnectError: the issuer does not answer, or its document names another one."""
         self._login = login
         self._address = _checked(login.issuer, "The issuer")
         self._http = HttpClient(
@@ -113,7 +113,7 @@ class Issuer:
         self._device_url = about.get("device_authorization_endpoint")
 
     def log_in(self, invite: Callable[[Invitation], None]) -> Login:
-        """Invite a person, and return the login once the person has agreed. ConnectError: refused, or too late."""
+        """Invite a person, and return the login when the person has agreed. ConnectError: refused, or too late."""
         if not self._device_url:
             raise ConnectError(
                 f"{self._login.issuer} has no device_authorization_endpoint: it lets nobody log in by a device code.",
@@ -129,7 +129,7 @@ class Issuer:
         return self._wait_for_answer(code, invitation.expires_in_s, pause_s or _INTERVAL_S)
 
     def renew(self) -> Login:
-        """Return the login with a new token, by its refresh token. ConnectError: the issuer takes it no more."""
+        """Return the login with a new token, by its refresh token. ConnectError: the issuer refuses that token."""
         form = self._form(grant_type="refresh_token", refresh_token=self._login.refresh_token)
         return self._taken(self._asked("POST", self._token_url, form))
 
@@ -179,7 +179,7 @@ class Issuer:
 
 
 class _RefusedError(ConnectError):
-    """The issuer said no; `code` is the word of RFC 6749 or RFC 8628."""
+    """Says that the issuer refused the login; `code` is the error code of RFC 6749 or RFC 8628."""
 
     def __init__(self, issuer: str, code: str, description: str) -> None:
         says = f": {description.rstrip('.')}" if description else ""
@@ -204,7 +204,7 @@ def _invitation(told: Mapping[str, Any]) -> Invitation:
 
 
 def _seconds(told: Mapping[str, Any], name: str) -> float:
-    """Return a count of seconds; 0 where there is none, or no number. A number beyond a day is a day."""
+    """Return a number of seconds, at most a day; 0 if it is missing or no number."""
     try:
         found = float(str(told.get(name)))
     except ValueError:

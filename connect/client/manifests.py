@@ -1,4 +1,4 @@
-"""Files that say which connectors there should be: Connect's JSON, YAML, `.properties`, Strimzi's KafkaConnector."""
+"""Reads files that describe connectors: Connect's JSON, YAML, `.properties`, and Strimzi's KafkaConnector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STATES: Final = {"running": "RUNNING", "paused": "PAUSED", "stopped": "STOPPED"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A connector as a file wants it. `state`: RUNNING, PAUSED or STOPPED; None: as it is."""
+    """Describes a connector as a file does. `state` is RUNNING, PAUSED or STOPPED; None: its state stays as it is."""
 
     name: str
     config: Mapping[str, str]
@@ -27,9 +27,9 @@ class Manifest:
 
 
 def read_manifests(paths: Iterable[Path]) -> list[Manifest]:
-    """Return the connectors of files, and of folders with all below them, sorted by name.
+    """Return the connectors that files describe, also files in folders and below them, sorted by name.
 
-    ConfigError tells all files that cannot be used and every name that is there twice.
+    ConfigError lists all files that cannot be used and every name that is there twice.
     """
     found, problems = read_usable(paths)
     if problems:
@@ -38,9 +38,9 @@ def read_manifests(paths: Iterable[Path]) -> list[Manifest]:
 
 
 def read_usable(paths: Iterable[Path]) -> tuple[list[Manifest], list[ConfigProblem]]:
-    """Return the connectors that can be used, sorted by name, and what is the matter with each other file.
+    """Return the connectors that can be used, sorted by name, and the problem of each other file.
 
-    A name that is there twice counts for the first file. ConfigError for a path that is not there.
+    If a name is there twice, the first file counts. ConfigError: a path does not exist.
     """
     found: list[Manifest] = []
     problems: list[ConfigProblem] = []
@@ -72,7 +72,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _is_to_be_read(file: Path) -> bool:
-    """Return True for a file, and for a link that leads nowhere: a ConfigMap's folder has such while it is replaced."""
+    """Return True for a file, and for a broken link, as a ConfigMap's folder has while it is replaced."""
     return file.is_file() or (file.is_symlink() and not file.exists())
 
 
@@ -99,7 +99,7 @@ def _manifests(file: Path) -> Iterator[Manifest]:
 def _manifest(document: Mapping[str, Any], file: Path) -> Manifest:
     """Return the manifest of a document in JSON or YAML.
 
-    It has the form `{"name", "config"}` as in POST /connectors, or the keys of a configuration alone, `name` among
+    It has the form `{"name", "config"}` as in POST /connectors, or only the keys of a configuration, with `name` among
     them.
     """
     config = document.get("config") if isinstance(document.get("config"), Mapping) else None
@@ -111,7 +111,7 @@ def _manifest(document: Mapping[str, Any], file: Path) -> Manifest:
 def _strimzi(document: Mapping[str, Any], file: Path) -> Manifest:
     """Return the manifest of Strimzi's KafkaConnector (kafka.strimzi.io/v1beta2).
 
-    Read are class, tasksMax, config, state or the older pause.
+    Its class, tasksMax, config, autoRestart, and state or the older pause are read.
     """
     if document["kind"] != "KafkaConnector":
         raise ValueError(f"kind {document['kind']!r} is no KafkaConnector")
@@ -129,7 +129,7 @@ def _strimzi(document: Mapping[str, Any], file: Path) -> Manifest:
 
 
 def _texts(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return values as Connect has them: text. Lists become comma-separated; null is left out."""
+    """Return a configuration with texts as values: lists are joined by commas, and keys with null are left out."""
     texts = {}
     for key, value in config.items():
         if isinstance(value, Mapping):

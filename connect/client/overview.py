@@ -12,7 +12,7 @@ _WORST: Final = ("FAILED", "UNASSIGNED", "RESTARTING", "PAUSED", "STOPPED", "RUN
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Describes a connector. `state`: the worst of the connector's own and its tasks'; `tasks`: running of all."""
+    """Describes a connector: `state` is the worst of its own and its tasks', `tasks` tells how many run, as "1/2"."""
 
     name: str
     type: str
@@ -23,7 +23,7 @@ class Line:
 
 
 def overview(found: Mapping[str, Any]) -> list[Line]:
-    """Return the connectors of GET /connectors?expand=info&expand=status, those first that need a person."""
+    """Return a line for each connector of GET /connectors?expand=info&expand=status; worst states come first."""
     lines = [_line(name, parts) for name, parts in found.items()]
     return sorted(lines, key=lambda line: (rank(line.state), not line.reason, line.name))
 
@@ -43,5 +43,5 @@ def _line(name: str, parts: Mapping[str, Any]) -> Line:
 
 
 def rank(state: str) -> int:
-    """Return the rank of a state: what needs a person comes first."""
+    """Return the rank of a state; the lowest rank most needs a person."""
     return _WORST.index(state) if state in _WORST else 0

@@ -29,7 +29,7 @@ _WITHOUT_REASON = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What there is to say about the connector, one of its tasks, its configuration, or rows that it missed."""
+    """Holds a sentence about the connector, one of its tasks, its configuration, or rows that it missed."""
 
     about: str
     text: str
@@ -40,9 +40,9 @@ def reasons(
     offsets: Sequence[Mapping[str, Any]],
     figures: Mapping[str, Mapping[str, float]] | None = None,
 ) -> list[Reason]:
-    """Return one reason for the connector and each task, in that order, and behind them the notes on the configuration.
+    """Return a reason for the connector, then for each task, then the notes on configuration and rows.
 
-    `offsets` are those of GET …/offsets; `figures` are the metrics of tasks by their number, where they are known.
+    `offsets` are those of GET …/offsets. `figures` are the metrics of tasks by their number, if they are known.
     """
     stands = [task for task in status["tasks"] if task["state"] != "RUNNING" or task.get("reason")]
     own = _text(status["connector"])

@@ -1,4 +1,4 @@
-"""Calls Kafka Connect's REST API for commands; what a Java worker does not answer is marked."""
+"""Calls Kafka Connect's REST API for commands; docstrings mark the calls that a Java worker does not answer."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from connect.lib.http_client import HttpClient, NoAnswerError, environment_proxy
 from connect.lib.printable import without_known_plugins
 
 TIMEOUT_S: Final = 90.0
-"""A worker itself gives up after 90 s and says in which stage."""
+"""A worker itself gives up after 90 s, and then says in which stage."""
 _REDIRECTS: Final = 5
 _NO_SUCH_PATH: Final = "HTTP 404 Not Found"
-"""What a worker says of a path that it does not know."""
+"""A worker answers so for a path that it does not know."""
 Json = Any
 
 
 class RefusedError(ConnectError):
-    """The cluster answered with an error; `status` is the HTTP status."""
+    """Says that the cluster answered with an error; `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(without_known_plugins(message))
@@ -35,10 +35,10 @@ class RefusedError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Tells where a cluster is and as whom to speak to it.
+    """Tells where a cluster is, and as whom to call it.
 
-    `ca_file`: PEM, beside the authorities the system trusts. `token`: of an issuer, in place of user and password.
-    `cert_file`: PEM of a client certificate and its key.
+    `ca_file` is a PEM file of authorities to trust beside the system's. `token` comes from an issuer, and replaces user
+    and password. `cert_file` is a PEM file of a client certificate and its key.
     """
 
     url: str
@@ -50,7 +50,7 @@ class Access:
 
 
 def check_address(url: str) -> None:
-    """Raise ConnectError when this is no http or https URL."""
+    """Raise ConnectError if this is no http or https URL."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ConnectError(f"{url!r} is no address of a worker.", fix="Write it as http://host:8083.")
@@ -62,12 +62,12 @@ class ConnectClient:
     def __init__(self, access: Access, timeout_s: float = TIMEOUT_S) -> None:
         """Take the address of a worker.
 
-        ConnectError when it is no http or https URL, or the file of authorities cannot be read.
+        ConnectError: it is no http or https URL, or the file of authorities or of the certificate cannot be read.
         """
         check_address(access.url)
         self.url = access.url.rstrip("/")
         self._timeout_s = timeout_s
-        # Histories and the audit name the program of who changed something.
+        # Histories and the audit log show the program by which somebody changed something.
         self._headers = {"Content-Type": "application/json", "User-Agent": f"connect/{__version__}"}
         if access.token:
             self._headers["Authorization"] = f"Bearer {access.token}"
@@ -98,16 +98,16 @@ class ConnectClient:
         return found
 
     def connector(self, name: str) -> Json:
-        """Return configuration and tasks of a connector. RefusedError 404."""
+        """Return the configuration and tasks of a connector. RefusedError 404: there is none of that name."""
         return self.call("GET", _path(name))
 
     def config(self, name: str) -> dict[str, str]:
-        """Return the configuration of a connector. RefusedError 404."""
+        """Return the configuration of a connector. RefusedError 404: there is none of that name."""
         found: dict[str, str] = self.call("GET", _path(name, "config"))
         return found
 
     def status(self, name: str) -> Json:
-        """Return the state of a connector and its tasks. RefusedError 404."""
+        """Return the states of a connector and its tasks. RefusedError 404: there is none of that name."""
         return self.call("GET", _path(name, "status"))
 
     def save(self, name: str, config: Mapping[str, str]) -> Json:
@@ -120,7 +120,7 @@ class ConnectClient:
         return self.call("POST", "/connectors", {"name": name, "config": dict(config), **state})
 
     def delete(self, name: str) -> None:
-        """Remove a connector. RefusedError 404."""
+        """Delete a connector. RefusedError 404: there is none of that name."""
         self.call("DELETE", _path(name))
 
     def change_state(self, name: str, verb: str) -> None:
@@ -128,12 +128,12 @@ class ConnectClient:
         self.call("PUT", _path(name, verb))
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> None:
-        """Restart the connector, its tasks too, or what has failed."""
+        """Restart a connector; `include_tasks` restarts its tasks too, `only_failed` only what has failed."""
         flags = f"includeTasks={str(include_tasks).lower()}&onlyFailed={str(only_failed).lower()}"
         self.call("POST", f"{_path(name, 'restart')}?{flags}")
 
     def offsets(self, name: str) -> Sequence[Json]:
-        """Return pairs of `partition` and `offset`. RefusedError 404."""
+        """Return pairs of `partition` and `offset`. RefusedError 404: there is no connector of that name."""
         found: Sequence[Json] = self.call("GET", _path(name, "offsets"))["offsets"]
         return found
 
@@ -156,11 +156,11 @@ class ConnectClient:
         return found
 
     def history(self, name: str) -> Json:
-        """Return versions and changes of state of a connector. ConnectError: a Java worker keeps none."""
+        """Return the history of a connector: versions and changes of state. ConnectError: a Java worker keeps none."""
         return self._versioned("GET", _path(name, "history"))
 
     def rollback(self, name: str, version: int) -> Json:
-        """Bring back a version of the history. ConnectError: a Java worker keeps none."""
+        """Bring back a version of a connector's history. ConnectError: a Java worker keeps none."""
         return self._versioned("PUT", _path(name, "rollback", str(version)))
 
     def plugins(self) -> Sequence[Json]:
@@ -239,7 +239,7 @@ class ConnectClient:
 
 
 def _show(tls: ssl.SSLContext, cert_file: str) -> None:
-    """Have TLS show a client certificate. ConnectError: the file does not hold one with its key."""
+    """Use a client certificate for TLS. ConnectError: the file does not hold a certificate and its key."""
     try:
         tls.load_cert_chain(cert_file, password="")  # without one OpenSSL would ask on the terminal
     except (OSError, ssl.SSLError) as error:

@@ -34,5 +34,5 @@ def _step_lines(step: Mapping[str, Any], before: Mapping[str, Any] | None) -> It
 
 
 def is_same(step: Mapping[str, Any], before: Mapping[str, Any] | None) -> bool:
-    """Return True where a step left what the one before it made."""
+    """Return True if a step left the records as the step before it made them."""
     return before is not None and step["records"] == before["records"] and step["more"] == before["more"]

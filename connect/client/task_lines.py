@@ -12,12 +12,12 @@ from connect.client.overview import rank
 _PREFIX: Final = "kafka_connect_task_"
 
 Figures = Mapping[tuple[str, str], Mapping[str, float]]
-"""Gives for each task, by its connector and number, what it counts: numbers by the metric's name without its prefix."""
+"""Maps each task, by its connector and number, to its figures by the metric's name without its prefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """Holds the metrics of all workers at one time. `at_s`: on any clock that only goes on."""
+    """Holds the metrics of all workers at one time. `at_s` is the time by a clock that never goes back."""
 
     at_s: float
     figures: Figures
@@ -62,13 +62,13 @@ def figures_of(text: str) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def workers_of(connectors: Mapping[str, Any]) -> list[str]:
-    """Return the `host:port` of every worker that runs a task, of GET /connectors?expand=status."""
+    """Return the `host:port` of every worker that runs a task, from the answer of GET /connectors?expand=status."""
     tasks = (task for parts in connectors.values() for task in parts.get("status", {}).get("tasks", ()))
     return sorted({str(task["worker_id"]) for task in tasks if task.get("worker_id")})
 
 
 def task_lines(connectors: Mapping[str, Any], before: Scrape, now: Scrape) -> list[TaskLine]:
-    """Return one line for each task: those that need a person first, then those that move most."""
+    """Return a line for each task: first the tasks that need a person, then those that move most rows."""
     lines = [line for name, parts in connectors.items() for line in _of_connector(name, parts, before, now)]
     return sorted(lines, key=lambda line: (rank(line.state), -(line.rows_per_second or 0.0), line.connector, line.task))
 
@@ -95,7 +95,7 @@ def _of_connector(name: str, parts: Mapping[str, Any], before: Scrape, now: Scra
 
 
 def _rate(name: str, was: Mapping[str, float], found: Mapping[str, float], passed_s: float) -> float | None:
-    """Return how much a figure grows in a second. None: the task tells nothing, or began again since."""
+    """Return how much a figure grows per second; None if the task tells nothing, or was restarted since."""
     if not found or not was or passed_s <= 0:
         return None
     grown = found.get(name, 0.0) - was.get(name, 0.0)
@@ -107,7 +107,7 @@ def _reason(part: Mapping[str, Any]) -> str:
 
 
 def cells(line: TaskLine) -> Sequence[str]:
-    """Return a line for people; `–` stands for what the cluster does not tell."""
+    """Return the cells of a line for people; `–` stands for a figure that the cluster does not tell."""
     return (
         line.connector, line.task or "–", line.state,
         _number(line.rows_per_second, ",.0f"), _number(line.lag_rows, ",.0f"),
