@@ -1,1 +1,1 @@
-"""Shows which dead letters there are and why, and replays them once what made them bad is mended."""
+"""Shows the dead letters and their errors, and replays them when the cause is mended."""

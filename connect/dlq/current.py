@@ -1,4 +1,4 @@
-"""Builds the pipelines of connectors as the config topic has them now, to see what becomes of a letter today."""
+"""Builds the pipelines of connectors by their present configurations, to see what becomes of a letter today."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Convert = Callable[[Letter], list[RawBatch]]
 
 
 class LetterRefusedError(ConnectError):
-    """This letter cannot be replayed now; it stays where it is."""
+    """Says that a letter cannot be replayed now; it stays in its topic."""
 
 
 class CurrentConnectors:
-    """Holds connector configurations as of when they were first asked for."""
+    """Holds the configurations that connectors had when the first letter was converted."""
 
     def __init__(self, worker: WorkerConfig, catalog: Catalog) -> None:
         self._clients = Clients(worker, catalog)
@@ -39,7 +39,7 @@ class CurrentConnectors:
         self._converts: dict[str, Convert] = {}
 
     def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
-        """Return what the letter becomes under its connector's present configuration.
+        """Return the records that the letter becomes under its connector's present configuration.
 
         LetterRefusedError: it is still bad.
         """
@@ -77,7 +77,10 @@ def _without_connector(letter: Letter) -> list[RawBatch]:
 
 
 def original_of(letter: Letter) -> RawBatch:
-    """Return the record that a sink gave up, as it was, for the topic and partition it came from."""
+    """Return the record that a sink gave up, as it was, for the topic and partition that it came from.
+
+    LetterRefusedError: the letter does not say from which topic it came.
+    """
     if not letter.topic:
         raise LetterRefusedError(
             "The letter does not say where it came from.",
@@ -101,7 +104,7 @@ def _refuse(rows: list[BadRow]) -> None:
 
 
 def _batches_of(letter: Letter, headers: HeaderConverter) -> list[Batch]:
-    """Return the row that the connector gave, as a batch. ConnectError when the letter holds no row to replay."""
+    """Return the row of a source connector in a letter, as a batch. ConnectError: the letter holds no row to replay."""
     if letter.source_format is not LetterFormat.JSON:
         raise ConnectError(
             f"The letter is written as {letter.source_format or 'something unknown'}, for people to read only: "

@@ -23,12 +23,12 @@ from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig
 
 SHOWN: Final = 50
-"""Each answer has so many letters, the last ones."""
+"""An answer holds at most so many letters, the newest ones."""
 _CHARS: Final = 4000
 
 
 def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is asked of a dead-letter topic: `list`, `try` (what a replay would do) or `replay`."""
+    """Return the answer to a request: to `list` letters, to `try` what a replay would do, or to `replay`."""
     worker = WorkerConfig.parse(asked["worker"])
     deadline = Deadline.after(asked["timeout_s"])
     topic = LetterTopic(worker.originals, asked["topic"])
@@ -81,7 +81,7 @@ def _cut(value: object) -> object:
 
 
 def main() -> int:
-    """Answer what standard input asks for; return the exit code."""
+    """Answer the request on standard input; return the exit code."""
     answers = Answers()
     try:
         answers.tell(answer=answer(answers.request()))

@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """Tells a letter from another one at the same place, as there may be after its topic was made anew."""
+    """Identifies a letter. A topic that was created anew may have another letter at the same place."""
 
     place: Place
     timestamp_ms: int | None
@@ -32,7 +32,7 @@ class Identity(NamedTuple):
 class Letter:
     """Describes a dead letter.
 
-    `raw` is the record itself, of one row; `context` the context headers without their prefix.
+    `raw` is the record itself, as a batch of one row. `context` holds the context headers without their prefix.
     """
 
     place: Place
@@ -41,23 +41,23 @@ class Letter:
 
     @property
     def identity(self) -> Identity:
-        """Return the identity that a mark of a replay refers to."""
+        """Return the identity by which a mark names this letter as replayed."""
         return Identity(self.place, self.timestamp_ms)
 
     @property
     def connector(self) -> str:
-        """Return the connector that gave the row up; empty when the letter does not say."""
+        """Return the name of the connector that gave up the row; empty if the letter does not say."""
         return self.context.get("connector.name", "")
 
     @property
     def topic(self) -> str:
-        """Return the topic that a sink's record was read from, or that the connector gave a source's row."""
+        """Return the topic that a sink's record was read from, or to which a source's row was to go."""
         own = SOURCE_TOPIC.removeprefix(PREFIX)
         return self.context.get(own) or self.context.get("topic", "")
 
     @property
     def origin(self) -> str:
-        """Return the row's place as people write it."""
+        """Return the row's origin as topic-partition@offset, or as the topic alone."""
         partition, offset = self.context.get("partition"), self.context.get("offset")
         return self.topic if partition is None or offset is None else f"{self.topic}-{partition}@{offset}"
 
@@ -73,7 +73,7 @@ class Letter:
 
     @property
     def error(self) -> str:
-        """Return class and message of the error; an empty text when the letter does not say."""
+        """Return the class and message of the error; empty if the letter does not say."""
         return f"{self.error_class}: {self.context.get('exception.message', '')}" if self.error_class else ""
 
     @property

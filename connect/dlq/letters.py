@@ -1,4 +1,4 @@
-"""Reads a dead-letter topic and what was replayed of it, and throws letters away."""
+"""Reads a dead-letter topic and the marks of replayed letters, and deletes letters."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from connect.lib.deadline import Deadline
 
 log = logging.getLogger(__name__)
 MARKS_SUFFIX: Final = ".replayed"
-"""The end of the name of the topic that holds the marks of replays, beside each dead-letter topic that was replayed.
+"""The marks of replays are in a topic that is named after the dead-letter topic, with this suffix.
 
-It is compacted and has one record per replayed letter, written in the transaction that replays it. The dead-letter
-topic itself stays as it is.
+It is compacted, and has a record for each replayed letter, written in the transaction that replays it. The dead-letter
+topic itself is not changed.
 """
 CLIENT_ID: Final = "connect-dlq"
 
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """Tells what a purge throws away: of each partition the letters before an offset."""
+    """Tells what a purge deletes: `before` maps partitions to the offset before which all letters go."""
 
     before: Mapping[TopicPartition, int]
     letters: int
     without_context: int = 0
-    """So many of them have no context headers, as records of any topic have none."""
+    """Counts those letters without context headers; records of any other topic have none either."""
 
 
 class LetterTopic:
@@ -48,7 +48,7 @@ class LetterTopic:
 
     @property
     def marks_topic(self) -> str:
-        """Return the topic that says what was replayed."""
+        """Return the name of the topic that marks the replayed letters."""
         return self.name + MARKS_SUFFIX
 
     def letters(self, selection: Selection, deadline: Deadline) -> Iterator[Letter]:
@@ -59,7 +59,7 @@ class LetterTopic:
             yield from (letter for letter in letters_in(raw) if selection.matches(letter))
 
     def replayed(self, deadline: Deadline) -> frozenset[Identity]:
-        """Return the letters that were replayed."""
+        """Return the identities of the letters that were replayed."""
         found: dict[Place, Identity] = {}
         for raw in self._records(self.marks_topic, deadline):
             keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
@@ -79,9 +79,9 @@ class LetterTopic:
         return mark
 
     def make_marks_topic(self, deadline: Deadline) -> None:
-        """Make the topic that says what was replayed, with the replicas of the letters' own.
+        """Create the topic of marks, with as many replicas as the dead-letter topic has.
 
-        ConfigError when there is no topic of letters.
+        ConfigError: there is no dead-letter topic.
         """
         own = self.admin.describe([self.name], deadline).get(self.name)
         if own is None:
@@ -95,7 +95,7 @@ class LetterTopic:
         )
 
     def marks(self, letters: Iterable[Letter]) -> RawBatch:
-        """Return the records that say that these letters were replayed."""
+        """Return the marks which say that these letters were replayed."""
         import pyarrow as pa
 
         chosen = list(letters)
@@ -104,9 +104,10 @@ class LetterTopic:
         return RawBatch(self.marks_topic, pa.array(values, pa.binary()), pa.array(keys, pa.binary()))
 
     def purge_plan(self, selection: Selection, replayed: frozenset[Identity] | None, deadline: Deadline) -> Purge:
-        """Return how far the letters can be deleted, as Kafka deletes from the front only.
+        """Return up to which offsets the letters can be deleted, as Kafka deletes from the front only.
 
-        That is up to the first letter that is not selected, or (where `replayed` is given) that was not replayed.
+        The letters before the first one that is kept can be deleted. A letter is kept if it is not selected, or if
+        `replayed` is given and does not hold it.
         """
         partitions = [TopicPartition(self.name, p) for p in range(self._count(self.name, deadline))]
         ends = self.admin.end_offsets(partitions, deadline, committed_only=True)
@@ -127,7 +128,7 @@ class LetterTopic:
         return Purge(left, len(gone), gone.count(False))
 
     def purge(self, plan: Purge, deadline: Deadline) -> None:
-        """Throw the letters away for good."""
+        """Delete the letters of a plan for good."""
         self.admin.delete_records(plan.before, deadline)
 
     def _missing(self) -> ConfigError:

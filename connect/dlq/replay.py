@@ -1,6 +1,6 @@
-"""Replays dead letters, each once: the records of a letter and the mark that it was replayed share a transaction.
+"""Replays dead letters, each once: a letter's records and the mark of its replay are written in one transaction.
 
-A replay that is killed leaves a transaction that nobody reads; the next one begins behind what was committed. If two
+If a replay is killed, nobody reads its open transaction, and the next replay begins behind what was committed. If two
 replays of a topic run at a time, Kafka fences the older one.
 """
 
@@ -21,11 +21,11 @@ from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import ReservedTopics
 
 LETTERS_AT_ONCE: Final = 500
-"""Bounds the letters that are replayed in one transaction."""
+"""So many letters at most are replayed in one transaction."""
 
 
 class Connectors(Protocol):
-    """Says what a letter becomes."""
+    """Converts letters to records."""
 
     def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
         """Return the records to produce. ConnectError: the letter cannot be replayed now."""
@@ -38,7 +38,7 @@ class FixedTopic:
         self._topic = topic
 
     def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
-        """Return the record of the letter, unchanged but for its topic."""
+        """Return the letter's record, with nothing changed but its topic."""
         del deadline
         headers = [list(letter.headers)] if letter.headers else None
         return [replace(letter.raw, topic=self._topic, partition=None, offsets=None, next_offset=None, headers=headers)]
@@ -69,7 +69,7 @@ class Replay:
     def __init__(
         self, topic: LetterTopic, selection: Selection, connectors: Connectors, reserved: ReservedTopics
     ) -> None:
-        """Take the letters, which are wanted, and what converts them. No record goes to a `reserved` topic."""
+        """Take the letters' topic, the selection, and the converter of letters. `reserved` topics get no record."""
         self._reserved = reserved
         self._topic = topic
         self._selection = selection
@@ -78,18 +78,18 @@ class Replay:
         self._found: set[Place] = set()
 
     def dry_run(self, deadline: Deadline) -> Outcome:
-        """Return what `run` would do now. Nothing is written."""
+        """Return what `run` would do now, without writing anything."""
         for ready in self._ready(self._topic.replayed(deadline), deadline):
             self._count(ready)
         return self._ended()
 
     def run(self, producer: BatchProducer, deadline: Deadline, on_committed: Callable[[Outcome], None]) -> Outcome:
-        """Replay. `producer` has the transactional id of this dead-letter topic; `on_committed` hears of progress.
+        """Replay the letters. `producer` has the transactional id of this dead-letter topic.
 
-        FencedError: another replay of this topic was started.
+        `on_committed` is called after each transaction. FencedError: another replay of this topic was started.
         """
         self._topic.make_marks_topic(deadline)
-        # First the others are shut out: only then is what was replayed known for good.
+        # Other replays are fenced first; only then is it certain which letters were replayed.
         producer.init_transactions(deadline)
         ready = self._ready(self._topic.replayed(deadline), deadline)
         while group := list(islice(ready, LETTERS_AT_ONCE)):
@@ -144,7 +144,7 @@ def transactional_id(topic: str) -> str:
 
 
 def errors_of(letters: Iterable[Letter]) -> dict[tuple[str, str, str], list[Letter]]:
-    """Return the letters by connector, stage and error class."""
+    """Return the letters grouped by connector, stage and error class."""
     found: dict[tuple[str, str, str], list[Letter]] = {}
     for letter in letters:
         found.setdefault((letter.connector, letter.stage, letter.error_class), []).append(letter)

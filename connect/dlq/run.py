@@ -20,7 +20,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 
 class ReplayConflictError(ConnectError):
-    """Another replay of the same dead-letter topic was started; this one has written nothing since."""
+    """Says that another replay of the same topic was started; this one has written nothing since."""
 
 
 def run_replay(
@@ -35,8 +35,9 @@ def run_replay(
 ) -> Outcome:
     """Return what became of the selected letters, or with `is_trial` what would become of them.
 
-    `to`: the topic that takes all of them as they are. `hear` is called after each transaction.
-    ReplayConflictError: another replay of this topic was started. ConfigError: `to` is a topic of the letters.
+    `to` is a topic that takes all letters as they are; None: each goes where its connector sends it. `hear` is called
+    after each transaction. ReplayConflictError: another replay of this topic was started. ConfigError: `to` is a topic
+    of the letters.
     """
     if to in {topic.name, topic.marks_topic}:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""Selects the dead letters that a person means. Pure but for the clock that is passed in."""
+"""Selects the dead letters that a person names. Pure: the time is passed in."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Selects letters that meet everything said.
+    """Selects letters that meet all given conditions.
 
-    `error`: a regular expression searched in class and message, any case.
+    `error` is a regular expression that is searched for in the error's class and message, in any case.
     """
 
     connector: str | None = None
@@ -49,7 +49,7 @@ class Selection:
 
 
 def parse_error(text: str | None) -> re.Pattern[str] | None:
-    """Return the pattern of `--error`; None where it is not given. ConfigError when it is no regular expression."""
+    """Return the pattern of `--error`; None if it is not given. ConfigError: it is no regular expression."""
     if text is None:
         return None
     try:
@@ -59,14 +59,14 @@ def parse_error(text: str | None) -> re.Pattern[str] | None:
 
 
 def parse_stage(text: str | None) -> str | None:
-    """Return the stage of `--stage`, which may be given in any case. ConfigError when there is none of that name."""
+    """Return the stage of `--stage`, which may be given in any case. ConfigError: there is no stage of that name."""
     if text is None or text.upper() in {*Stage}:
         return text and text.upper()
     raise ConfigError(f"--stage {text!r} is no stage. There are {', '.join(Stage)}.", key="--stage")
 
 
 def parse_span(since: str | None, until: str | None, now_s: float) -> tuple[int | None, int | None]:
-    """Return the moments of `--since` and `--until`. ConfigError when no letter can be between them."""
+    """Return the times of `--since` and `--until`. ConfigError: no letter can be between them."""
     since_ms, until_ms = parse_moment("--since", since, now_s), parse_moment("--until", until, now_s)
     if since_ms is not None and until_ms is not None and since_ms >= until_ms:
         raise ConfigError(f"--since {since} is not before --until {until}: no letter is between them.", key="--since")
@@ -74,9 +74,9 @@ def parse_span(since: str | None, until: str | None, now_s: float) -> tuple[int 
 
 
 def parse_moment(option: str, text: str | None, now_s: float) -> int | None:
-    """Return the milliseconds since 1970 of "2h" (so long ago: s, m, h, d) or of an ISO date and time.
+    """Return a time in milliseconds since 1970; it is given as "2h" (ago; s, m, h, d) or as an ISO date and time.
 
-    The date and time is in UTC where it does not say otherwise.
+    A date and time without a zone is in UTC.
     """
     if text is None:
         return None
@@ -94,7 +94,7 @@ def parse_moment(option: str, text: str | None, now_s: float) -> int | None:
 
 
 def parse_place(text: str) -> Place:
-    """Return the place that is written as partition:offset, or as an offset of partition 0."""
+    """Return the place that a text names as partition:offset, or as an offset of partition 0."""
     found = _PLACE.fullmatch(text)
     if found is None:
         raise ConfigError(f"{text!r} is no letter's place.", fix="Write partition:offset as `dlq list` shows it.")

@@ -13,18 +13,18 @@ _LINE: Final = 100
 
 
 def moment(at_ms: int | None) -> str:
-    """Return a time to the second, in UTC; an empty text for None."""
+    """Return a time to the second, in UTC; empty for None."""
     return "" if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def first_line(text: str, most: int = _LINE) -> str:
-    """Return the start of a message."""
+    """Return the first line of a message, cut to `most` characters."""
     line = text.partition("\n")[0]
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def shown(data: bytes | None) -> str:
-    """Return bytes as people read them: text where they are UTF-8, else Python's notation."""
+    """Return bytes as people read them: as text if they are UTF-8, else in Python's notation."""
     if data is None:
         return "null"
     try:
@@ -34,9 +34,9 @@ def shown(data: bytes | None) -> str:
 
 
 def as_json(letter: Letter, *, replayed: bool) -> Mapping[str, object]:
-    """Return a letter for programs.
+    """Return a letter as JSON values, for programs.
 
-    Key and value are text where they are UTF-8, else base64 under `..._base64`.
+    Key and value are text if they are UTF-8, else base64 under `..._base64`.
     """
     return {
         "partition": letter.place.partition,
