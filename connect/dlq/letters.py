@@ -69,7 +69,7 @@ class LetterTopic:
         return frozenset(found.values())
 
     def _marked(self, key: bytes | None, value: bytes) -> Identity | None:
-        """Return what a mark is of; None, with a warning: the record is none, as anybody may have written it."""
+        """Return the letter that a mark names; None, with a warning, if the record is no mark: anybody may write it."""
         try:
             mark = Identity(_place(key), json.loads(value).get("timestamp_ms"))
             hash(mark)
