@@ -1,4 +1,4 @@
-"""Makes connector configurations from URLs. Each plug-in says which are its own (`connect.api.optional.address`)."""
+"""Makes connector configurations from URLs. Each plug-in tells which URLs it knows (`connect.api.optional.address`)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def manifests_of(
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> Path:
-    """Write a connector as Connect's JSON, readable for its owner alone: it may hold a password."""
+    """Write a connector as Connect's JSON into a file that only its owner may read, as it may hold a password."""
     file = folder / f"{manifest.name}.json"
     text = json.dumps({"name": manifest.name, "config": dict(manifest.config)}, indent=2, ensure_ascii=False)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:

@@ -45,7 +45,7 @@ class RunOutput:
 def beside_java(
     manifest: Manifest, rest: ConnectClient, worker: Mapping[str, str], options: Options, say: Say
 ) -> list[Line]:
-    """Run the source in the Java cluster, then in a sandbox, and set the two runs beside each other.
+    """Run the source in the Java cluster and then in a sandbox, and compare the two runs.
 
     `worker` holds the properties of a worker of the Java cluster. ConfigError: the connector is no source.
     ConnectError: the connector fails on one of the sides.
@@ -75,7 +75,7 @@ def _side(cluster: SourceCluster, config: Mapping[str, str], options: Options) -
 
 
 def lines_of(ours: RunOutput, theirs: RunOutput) -> list[Line]:
-    """Return the lines of the comparison: rate, latency, counts, and in what the records differ. Pure."""
+    """Return the lines of the comparison: rate, latency, counts, and the parts in which records differ. Pure."""
     here, there = _figures(ours), _figures(theirs)
     told = compare(theirs.rows, ours.rows)
     only_here, only_there = told.invented + told.changed + told.duplicate, told.lost + told.changed

@@ -1,6 +1,6 @@
-"""The process in which an evaluation calls the user's plug-in: `python -m connect.poc.child`.
+"""Calls the user's plug-in for an evaluation, in a process of its own: `python -m connect.poc.child`.
 
-A plug-in that hangs, crashes or leaks costs this process only. `children.asked_of` writes the question to its standard
+A plug-in that hangs, crashes or leaks harms this process only. `children.asked_of` writes the question to its standard
 input as JSON, and reads the answer from its standard output as JSON.
 """
 
@@ -39,18 +39,18 @@ Answer = dict[str, Any]
 
 
 def examine(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Let the connector examine its user's data."""
+    """Have the connector examine its user's data, and return its findings."""
     del asked
     return examined(parts, deadline)
 
 
 def sample(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Compare a source's rows with what comes back from the bytes that Kafka would hold."""
+    """Compare a source's rows with the rows that are decoded from the bytes which Kafka would hold."""
     return asdict(take_sample(parts, asked["rows"], deadline, show_values=asked["show_values"]))
 
 
 def change(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Try what becomes of a source's rows when its tables change."""
+    """Try what happens to a source's rows when its tables change."""
     return {"seen": [asdict(seen) for seen in try_changes(parts, asked["registry_url"], deadline)]}
 
 
@@ -78,7 +78,7 @@ def make(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
 
 
 def rows(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Count how often each row is in the target, by the row's hash, and tell what its columns are."""
+    """Count how often each row is in the target, by the row's hash, and return the types of its columns."""
     target = _target(parts, asked)
     assert target is not None
     counts = Counter(hashlib.blake2b(row, digest_size=HASH_BYTES).hexdigest() for row in target.rows(deadline))
@@ -87,7 +87,7 @@ def rows(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
 
 
 def remove(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Remove the target and all in it."""
+    """Remove the target and everything in it."""
     target = _target(parts, asked)
     if target is not None:
         target.remove(deadline)
@@ -120,9 +120,9 @@ def write_changed(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> An
 
 
 def costs(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Say what writing costs a day; `tables` is None where the connector does not tell.
+    """Return what writing costs a day; `tables` is None if the connector does not tell.
 
-    `sampled`: the settings of the user's Kafka, in which its topics are sampled; None: they are not.
+    `sampled` holds the settings of the user's Kafka, in which its topics are sampled; None: they are not.
     """
     connector = parts.build_connector()
     if not isinstance(connector, PricedSink):
@@ -144,7 +144,7 @@ def _target(parts: ConnectorParts, asked: Asked) -> TrialTarget | None:
 
 
 def main() -> None:
-    """Answer the one question on standard input. `error` of the answer says what went wrong."""
+    """Answer the one question on standard input; `error` in the answer says what went wrong."""
     asked = json.load(sys.stdin)
     try:
         parts = ConnectorSettings(asked["worker"], asked["connector"]).open()

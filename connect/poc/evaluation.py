@@ -1,4 +1,4 @@
-"""Carries out an evaluation from start to end: of a source, a sink, or both, in one sandbox."""
+"""Carries out an evaluation of a source, a sink, or both, from start to end in one sandbox."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def evaluate(
     """Run the checks on a connector, or on a source and the sink of its topics.
 
     `worker` holds the properties of the user's own worker: converters are taken from it, and a sink is tried with
-    records of its Kafka. `leave`: what the connector may reach beside what that worker allows. ConnectError: there is
-    no such connector, or the sandbox could not be started.
+    records of its Kafka. `leave` names what the connector may reach beside what that worker allows. ConnectError: there
+    is no such connector, or the sandbox could not be started.
     """
     started_s = time.time()
     catalog = Catalog.installed()
@@ -60,9 +60,9 @@ def evaluate(
 
 
 def _plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
-    """Return the connector's plug-in.
+    """Return the connector's plug-in. ConfigError, in words for a person, if there is none.
 
-    ConfigError, in words for a person, when there is none: a worker's own error has the words of Java's.
+    A worker's own error has the words of Java's.
     """
     name = config.get("connector.class", "")
     found = catalog.find(name, *CONNECTORS)
@@ -86,7 +86,7 @@ class Sides:
 def run_checks(
     sandbox: Sandbox, sides: Sides, options: Options, say: Say, worker: Mapping[str, str] | None = None
 ) -> list[Check]:
-    """Run the checks of the source, then those of the sink, which is given what the source wrote."""
+    """Run the checks of the source, then those of the sink, which gets the records that the source wrote."""
     source, sink = (_beside(side, sandbox) for side in (sides.source, sides.sink))
     both = source is not None and sink is not None
     parts: list[CheckProgress] = []
@@ -101,7 +101,7 @@ def run_checks(
 
 
 def _beside(manifest: Manifest | None, sandbox: Sandbox) -> Manifest | None:
-    """Return the connector with the registry of the sandbox, if that has one."""
+    """Return the connector with the sandbox's schema registry in its configuration, if the sandbox has one."""
     return manifest and replace(manifest, config=with_registry(manifest.config, sandbox.registry_url))
 
 

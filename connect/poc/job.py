@@ -1,8 +1,8 @@
 """Evaluates connectors in a process of its own: `python -m connect.poc.job`.
 
-It is a child of `connect.lib.answering_child`. Each thing that it tells is `said`, a sentence of progress; the last one
-has `result` and `report`, or `error`. When standard input ends, the owner is gone or has cancelled: the evaluation ends
-and removes what it made.
+It is a child of `connect.lib.answering_child`. Each of its messages has `said`, a sentence of progress; the last one
+has `result` and `report`, or `error`. When standard input ends, the owner is gone or has cancelled: the evaluation then
+ends and removes what it made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from connect.poc.sandbox.options import Options
 
 
 def asked_options(given: Mapping[str, Any]) -> Options:
-    """Return the options of a request; those that it does not name have the defaults of the command line."""
+    """Return the options of a request; options that it does not name have the defaults of the command line."""
     known = {
         "sample_rows": int, "duration_s": float, "crashes": int, "budget_rows": int, "show_values": bool, "seed": int,
     }  # fmt: skip
@@ -29,7 +29,7 @@ def asked_options(given: Mapping[str, Any]) -> Options:
 
 
 def main() -> int:
-    """Run the evaluation that standard input asks for; return the exit code."""
+    """Run the evaluation that standard input describes; return the exit code."""
     answers = Answers()
     asked = answers.request()
     threading.Thread(target=_end_with_owner, daemon=True, name="owner").start()

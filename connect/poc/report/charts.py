@@ -1,4 +1,4 @@
-"""Turns a chart into what the report's template draws: points on a canvas, and labels. Pure."""
+"""Turns a chart into points on a canvas and labels, which the report's template draws. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _POINTS_MAX: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A chart that is ready to draw.
+    """Holds a chart that is ready to draw.
 
-    `line` holds the points as `x,y x,y …` on a canvas of WIDTH x HEIGHT; `top` and `seconds` are the ends of the axes;
-    `summary` says in words what the line shows, for those who cannot see it.
+    `line` holds the points as `x,y x,y …` on a canvas of WIDTH x HEIGHT. `top` and `seconds` are the ends of the axes.
+    `summary` says in words what the line shows, for people who cannot see it.
     """
 
     title: str

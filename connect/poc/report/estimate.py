@@ -1,4 +1,4 @@
-"""Check 10: estimates time, size and cost of all the data from what was measured. Numbers show their formulas. Pure."""
+"""Estimates time, size and cost of all the data from what was measured, with formulas shown (check 10). Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from connect.poc.sandbox.result import Check, Outcome, Table
 LOAD: Final = (10, "Load and cost")
 REPLICAS: Final = 3
 LANES: Final = 4
-"""How many chunks a backfill writes at a time; the default of `connect.backfill.job.spec`."""
+"""A backfill writes so many chunks at a time; this is the default of `connect.backfill.job.spec`."""
 _HOUR_S: Final = 3600.0
 _GB: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Holds what was measured of a source.
+    """Holds the figures that were measured of a source.
 
-    `rows` is the number of rows that it has; `is_exact` says that all of them were read, so that it is no estimate.
-    `row_bytes` is the size of a row in Kafka. `rate`, `slowest` and `fastest` are rows per second: of the run, and of
-    its slowest and fastest third. `chunks` is the number of chunks of a bulk read, None without a plan of one.
+    `rows` is the number of rows that it has; `is_exact` says that all of them were read, so the number is no estimate.
+    `row_bytes` is the size of a row in Kafka. `rate`, `slowest` and `fastest` are rows per second: of the whole run,
+    and of its slowest and fastest third. `chunks` is the number of chunks of a bulk read; None if it was not planned.
     """
 
     rows: int
@@ -37,7 +37,7 @@ class Load:
 
 
 def judge_load(load: Load, prices: Prices, warnings: Sequence[str] = ()) -> Check:
-    """Return the estimate for all the rows, with what the source's own plan warns of."""
+    """Return the check that estimates all rows, with the warnings of the source's own plan."""
     if not load.rows or not load.rate:
         return Check(*LOAD, Outcome.NOT_TESTED, "Too few rows came to tell a rate.")
     size_gb = load.rows * load.row_bytes / _GB

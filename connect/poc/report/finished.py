@@ -1,4 +1,4 @@
-"""The files that a user takes away: each connector with the advised settings, and the file of a backfill. Pure."""
+"""Makes the files that a user takes away: each connector with the advised settings, and a backfill's file. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from connect.poc.sandbox.result import Result
 
 @dataclass(frozen=True, slots=True)
 class FinishedFile:
-    """A file that the user copies.
-
-    `difference` is its unified diff against what was evaluated; empty where nothing changes.
-    """
+    """Holds a file for the user to copy. `difference` is its unified diff to what was evaluated; empty if equal."""
 
     name: str
     about: str

@@ -13,7 +13,7 @@ NONE = "–"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure or outcome, as it is on each side."""
+    """Holds one figure or outcome, as it is on each side."""
 
     what: str
     left: str
@@ -21,7 +21,7 @@ class Line:
 
     @property
     def differs(self) -> bool:
-        """Tell if the two sides differ, so that a person should look."""
+        """Return True if the two sides differ, so that a person should look."""
         return self.left != self.right
 
 

@@ -1,4 +1,4 @@
-"""Runs calls of the user's plug-in in processes of their own (`connect.poc.child`), each within a time."""
+"""Runs calls of the user's plug-in in processes of their own (`connect.poc.child`), each within a time limit."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from connect.lib import python_child
 from connect.runtime.parts.connector_settings import ConnectorSettings
 
 GRACE_S: Final = 20.0
-"""A child that does not answer is ended so long after its own time is over."""
+"""A child that does not answer is ended so many seconds after its own time is over."""
 MEMORY_MAX: Final = 4 * 2**30
-"""Bytes of memory that a child may take. One that wants more gets a MemoryError; its neighbours go on."""
+"""A child may take so many bytes of memory. One that wants more gets a MemoryError; other processes go on."""
 _SAID_CHARS: Final = 500
 
 
 def asked_of(
     settings: ConnectorSettings, action: str, timeout_s: float, *, grace_s: float = GRACE_S, **more: Any
 ) -> dict[str, Any]:
-    """Run an action of `child.ACTIONS` in a child process; its answer, as parsed JSON.
+    """Run an action of `child.ACTIONS` in a child process, and return its answer as parsed JSON.
 
-    `more` is what the action needs beside the settings. Where the child did not answer, `broken` of the answer says why
-    and `error` what the child printed last.
+    `more` is what the action needs beside the settings. If the child did not answer, `broken` in the answer says why,
+    and `error` holds what the child printed last.
     """
     asked = {
         "do": action, "worker": dict(settings.worker), "connector": dict(settings.connector), "timeout_s": timeout_s,
@@ -60,7 +60,7 @@ def _broken(what: str, said: str = "") -> dict[str, Any]:
 
 
 def reason_of(answer: Mapping[str, Any]) -> str | None:
-    """Return why an action failed; None where it did not."""
+    """Return why an action failed; None if it succeeded."""
     if answer.get("error") is None:
         return None
     return ": ".join(text for text in (answer.get("broken"), answer["error"]) if text)

@@ -12,9 +12,9 @@ from connect.poc.sandbox.topic_rows import PartitionRows, TopicRows
 class Comparison:
     """Tells how the rows of the disturbed run differ from those of the undisturbed one.
 
-    `changed`: rows whose key was there with another value only. `invented`: rows that the undisturbed run never had and
-    that stand for none of its rows. `reordered`: rows that came after a later one of their partition. Topics of the two
-    runs are matched by what follows their run's prefix.
+    `changed` counts rows whose key was there with another value only. `invented` counts rows that the undisturbed run
+    never had and that stand for none of its rows. `reordered` counts rows that came after a later one of their
+    partition. Topics of the two runs belong together if their names are equal behind the run's prefix.
     """
 
     expected: int
@@ -27,7 +27,7 @@ class Comparison:
 
     @property
     def is_exact(self) -> bool:
-        """Tell if each row came once, unchanged and in order, and no other row came."""
+        """Return True if each row came once, unchanged and in order, and no other row came."""
         return not (self.lost or self.duplicate or self.changed or self.invented or self.reordered)
 
 
@@ -60,7 +60,7 @@ def compare(expected: TopicRows, found: TopicRows, *, later: TopicRows | None = 
 def as_far_as(rows: TopicRows, other: TopicRows) -> TopicRows:
     """Return the rows of each partition up to the last one that the other run has too.
 
-    Where one of two runs was ended early, the two can be compared up to there. A row that is missing before that place
+    If one of two runs was ended early, the two can be compared up to there. A row that is missing before that place
     still counts as lost.
     """
     present = _all_rows(other)
@@ -76,7 +76,7 @@ def _all_rows(rows: TopicRows) -> Counter[bytes]:
 
 
 def _keys(rows: TopicRows, chosen: Counter[bytes]) -> Counter[bytes]:
-    """Return the keys of the chosen rows; those without a key cannot be told as the same row with another value."""
+    """Return the keys of the chosen rows. Rows without a key are left out, as nothing tells them from other rows."""
     left, keys = Counter(chosen), Counter[bytes]()
     for part in rows.partitions.values():
         for row, key in zip(part.rows, part.keys, strict=True):

@@ -1,4 +1,4 @@
-"""Checks 1 and 2, from one validation by the worker: is the configuration right, and is everything in reach."""
+"""Checks by one validation of the worker if the configuration is right and all is in reach (checks 1 and 2)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
 def with_statement_limit(
     rest: ConnectClient, config: Mapping[str, str], definitions: Iterable[KeyDefinition], limit_s: float
 ) -> dict[str, str]:
-    """Return the configuration with a limit for each statement, where the source has a key for that and it is not set.
+    """Return the configuration with a time limit for statements, if the source has a key for it that is not set.
 
     So an evaluation never holds up a database for longer than it runs itself.
     """

@@ -13,7 +13,10 @@ from connect.poc.sandbox.row_values import without_values
 
 LOOK_S: Final = 0.2
 START_S: Final = 120.0
-"""How long the tasks may take to start; only then the time of a run begins. 30 s are too few on a loaded machine."""
+"""The tasks may take so many seconds to start before the time of a run begins.
+
+30 s are too few on a loaded machine.
+"""
 STOP_S: Final = 30.0
 
 
@@ -25,12 +28,12 @@ _CLIENTS: Final = tuple(
 
 
 def at_own_brokers(config: Mapping[str, str]) -> dict[str, str]:
-    """Return the configuration without what leads its clients to other brokers than those of its cluster."""
+    """Return the configuration without keys that lead its clients to other brokers than its cluster's."""
     return {key: value for key, value in config.items() if not key.startswith(_CLIENTS)}
 
 
 class SourceCluster(Protocol):
-    """A cluster that a source can be run in: the sandbox, or a Java cluster."""
+    """Describes a cluster that a source can run in: the sandbox, or a Java cluster."""
 
     @property
     def rest(self) -> ConnectClient:
@@ -78,7 +81,7 @@ class RunTime:
         return False
 
     def saw(self, status: Mapping[str, Any]) -> None:
-        """Take note of the connector's status at this look."""
+        """Note the connector's status at this look."""
         if not self._has_begun and is_running(status):
             self._has_begun = True
             self._limit = Deadline.after(self._duration_s)

@@ -1,4 +1,4 @@
-"""The faults of check 8: kills of the tasks' processes and a pause of the broker, each while rows are under way.
+"""Causes the faults of check 8: kills of the tasks' processes and a pause of the broker, while rows are under way.
 
 On a slow machine a fault by the clock alone would hit tasks that have yet to begin, and show nothing. So rows are
 slowed down until the last fault, and each fault waits until the tasks have taken rows since the fault before it.
@@ -29,7 +29,7 @@ KILL, PAUSE = "kill of the task", "pause of the broker"
 
 
 class RunRows(Protocol):
-    """Tells what the faults have to know of a run."""
+    """Tells the faults how the rows of a run move."""
 
     @property
     def rows(self) -> int:
@@ -39,14 +39,14 @@ class RunRows(Protocol):
         """Return the least number of rows that a kill would now take from the tasks."""
 
     def killed(self) -> int:
-        """Take note that the tasks were killed just now; return the least number of rows that were under way."""
+        """Note that the tasks were killed just now; return the least number of rows that were under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault that is planned. It comes once rows have moved for `wait_s`.
+    """Describes a planned fault. It comes when rows have moved for `wait_s` seconds.
 
-    `strike` causes the fault and says what it did; an empty text where there was no process to do it to.
+    `strike` causes the fault and returns in words what it did; empty if there was no process to do it to.
     """
 
     wait_s: float
@@ -56,7 +56,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class CausedFault:
-    """A fault that was caused `after_s` into the run, when `rows` had come. It hit the rows that were `under_way`."""
+    """Describes a fault that was caused `after_s` seconds into the run, at `rows` rows; it hit `under_way` rows."""
 
     kind: str
     rows: int
@@ -80,7 +80,7 @@ class Faults:
     done: list[CausedFault] = field(default_factory=list)
     _began_s: float = field(init=False)
     _moving_s: float | None = None
-    """When rows were first under way after the last fault; None while there are none."""
+    """Is the time at which rows were first under way after the last fault; None while there are none."""
 
     def __post_init__(self) -> None:
         self._began_s = self.clock_s()
@@ -88,7 +88,7 @@ class Faults:
     def look(self, run_rows: RunRows) -> bool:
         """Cause the fault that is due, if one is. A kill that hit no rows is made again.
 
-        True once, after the last fault: from then on rows may come as fast as they can.
+        Return True once, after the last fault: from then on rows may come as fast as they can.
         """
         under_way = run_rows.under_way() if self.planned else 0
         if not under_way:

@@ -19,7 +19,7 @@ NOT_OF_THE_TARGET = ("name", "topics", "topics.regex", "tasks.max")
 
 
 class LeftTarget(NamedTuple):
-    """A target that was left behind, and the file that notes it."""
+    """Describes a target that was left behind, and the file that notes it."""
 
     name: str
     file: Path
@@ -32,7 +32,7 @@ def state_folder() -> Path:
 
 
 def note_target(name: str, config: Mapping[str, str]) -> Path:
-    """Note that this process is about to make a target; the file, to be deleted once the target is removed."""
+    """Note that this process is about to make a target. Return the note's file, to be deleted with the target."""
     folder = state_folder()
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}.json"
@@ -55,7 +55,7 @@ def left_targets(config: Mapping[str, str]) -> Iterator[LeftTarget]:
 
 
 def fingerprint(config: Mapping[str, str]) -> str:
-    """Return a hash of what says where a sink writes and as whom."""
+    """Return a hash of the settings that say where a sink writes and as whom."""
     text = json.dumps(sorted((key, value) for key, value in config.items() if key not in NOT_OF_THE_TARGET))
     return hashlib.sha256(text.encode()).hexdigest()
 

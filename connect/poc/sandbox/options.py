@@ -25,7 +25,7 @@ class Options:
     budget_rows: int = 500_000
     show_values: bool = False
     seed: int | None = None
-    """The seed for the moments of the kills; None draws other moments each time."""
+    """Is the seed for the moments of the kills; None draws other moments each time."""
     prices: Prices = field(default_factory=Prices)
 
     @property

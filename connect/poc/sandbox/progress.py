@@ -1,4 +1,4 @@
-"""Collects the checks of an evaluation: each is timed, and told as soon as it is done."""
+"""Collects the checks of an evaluation: each is timed, and reported as soon as it is done."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ class CheckProgress:
     _began_s: float = field(default_factory=time.monotonic)
 
     def note(self, *checks: Check) -> None:
-        """Take note of checks that are done. The first of them took the time since those before, and the others were
-        done with it.
-        """
+        """Note checks that are done. The time since the checks before counts for the first; the others took none."""
         now_s = time.monotonic()
         for check in checks:
             first = None if check is checks[0] else checks[0].number
@@ -38,7 +36,7 @@ class CheckProgress:
         self._began_s = now_s
 
     def attempt(self, number: int, name: str, check: Callable[[], Check]) -> None:
-        """Do a check and take note of it. A check that raises ConnectError has failed for that reason."""
+        """Do a check and note it. A check that raises ConnectError has failed for that reason."""
         try:
             done = check()
         except ConnectError as error:
@@ -47,7 +45,7 @@ class CheckProgress:
 
     @property
     def has_failed(self) -> bool:
-        """Tell if one of the checks failed."""
+        """Return True if one of the checks failed."""
         return any(check.outcome is Outcome.FAIL for check in self.checks)
 
     def outcome_of(self, number: int) -> Outcome | None:

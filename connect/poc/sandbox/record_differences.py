@@ -12,7 +12,7 @@ from connect.kafka.raw import RawBatch
 
 
 class Record(NamedTuple):
-    """A record as a reader of Kafka gets it."""
+    """Holds a record as a reader of Kafka gets it."""
 
     key: bytes | None
     value: bytes | None

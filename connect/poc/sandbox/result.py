@@ -1,4 +1,4 @@
-"""The result of an evaluation: checks, their evidence, and the verdict they add up to. Values only."""
+"""Holds the result of an evaluation: checks, their evidence, and the verdict that they give. Values only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Tells what the checks add up to."""
+    """Tells if the connector fits, by all checks together."""
 
     FITS = "fits"
     FITS_WITH_WARNINGS = "fits with warnings"
@@ -48,7 +48,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that is advised, and why. `value` None advises to take the key out."""
+    """Advises a setting, and says why. `value` None advises to take the key out."""
 
     key: str
     value: str | None
@@ -57,10 +57,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Shows a number over time.
-
-    Each point has the seconds since the run began, and the number at that moment.
-    """
+    """Holds a number over time. Each point has the seconds since the run began, and the number at that moment."""
 
     title: str
     unit: str
@@ -88,14 +85,14 @@ class Check:
     connector: str = ""
     charts: Sequence[Chart] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
-    """The numbers by which two evaluations are compared; their names hold the unit."""
+    """Holds the numbers by which two evaluations are compared; their names contain the unit."""
 
 
 DEFECTS: Final = frozenset({
     "lost", "duplicate", "changed", "invented", "lossy", "refused", "empty", "stuck", "lag", "schema", "reach",
     "cursor",
 })  # fmt: skip
-"""The defects that a check can find."""
+"""Holds the defects that a check can find."""
 
 
 def defects_of(text: str) -> frozenset[str]:

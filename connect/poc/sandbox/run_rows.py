@@ -1,4 +1,4 @@
-"""How many rows of a run are under way: those that a kill of the tasks would take from them. Pure.
+"""Counts the rows of a run that are under way: those that a kill of the tasks would take from them. Pure.
 
 A task's metrics come late, and outlive the task for a moment. So each number here is a lower bound.
 """
@@ -21,7 +21,7 @@ class SourceRunRows:
     _began_rows: int = 0
 
     def saw(self, rows: int) -> None:
-        """Take note of how many rows are in Kafka."""
+        """Note how many rows are in Kafka."""
         self.rows = rows
 
     def under_way(self) -> int:
@@ -44,16 +44,16 @@ class SinkRunRows:
 
     committed: Callable[[], int]
     rows: int = 0
-    """The rows that were committed by the last look."""
+    """Counts the rows that were committed by the last look."""
     _began_rows: int = 0
-    """The rows that were committed when the tasks began."""
+    """Counts the rows that were committed when the tasks began."""
     _put: int = 0
-    """The rows that the tasks have put since then, by their own metrics."""
+    """Counts the rows that the tasks have put since then, by their own metrics."""
     _is_new: bool = False
-    """True while the metrics may still be those of tasks that were killed."""
+    """Is True while the metrics may still be those of tasks that were killed."""
 
     def saw(self, committed: int, put: int) -> None:
-        """Take note of the offsets in Kafka and of the rows put by the tasks' metrics, 0 where there are none."""
+        """Note the committed offsets in Kafka, and the rows put by the tasks' metrics; 0 without metrics."""
         if put < self._put and not self._is_new:
             # They began anew by themselves, behind what was committed at the last look.
             self._began_rows = self.rows

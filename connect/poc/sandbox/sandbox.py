@@ -1,4 +1,4 @@
-"""The sandbox of an evaluation: a Kafka and a worker of its own, which end with it, whatever ends it."""
+"""Provides the sandbox of an evaluation: a Kafka and a worker that end with it, however it ends."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _SOON: Final = {
     "metrics.sample.window.s": "0.2",
 }  # fmt: skip
 _PATIENT: Final = {"broker.session.timeout.ms": "60000"}
-"""A broker is paused for three seconds, which is the service's own session timeout: the broker would be fenced then."""
+"""The broker is paused for three seconds. That is the service's own session timeout, at which it would be fenced."""
 REGISTRY_KEY: Final = ".schema.registry.url"
 
 
 def with_registry(config: Mapping[str, str], url: str | None) -> dict[str, str]:
-    """Return the configuration with this registry wherever it names one; unchanged where `url` is None. Pure."""
+    """Return the configuration with this registry in place of any that it names; unchanged if `url` is None. Pure."""
     return {key: url if url is not None and key.endswith(REGISTRY_KEY) else value for key, value in config.items()}
 
 
@@ -91,7 +91,7 @@ class Sandbox:
         return self.worker.properties
 
     def new_name(self, label: str) -> str:
-        """Return a name that no earlier run had, so that what that run left is not taken for what a later one wrote."""
+        """Return a name that no earlier run had, so that what an earlier run left is not taken for a later one's."""
         return f"{self.id}-{label}-{next(self._names)}"
 
     def remove(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Hides the secrets of configurations in a result: they may be in errors of drivers, samples and keys. Pure."""
+"""Hides the secrets of configurations in a result, as errors of drivers, samples and keys may hold them. Pure."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ STEPS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """The steps whose seconds the worker counts, and what is done in each."""
 WARM_UP: Final = 0.2
-"""The share of the rows that is not counted: meanwhile connections are made and code is loaded."""
+"""This share of the rows is not counted: meanwhile connections are made and code is loaded."""
 _GROWTH: Final = 1.2
 _LARGEST: Final = frozenset({"lag_rows", "lag_seconds", "source_lag_seconds", "caught_up_age_seconds"})
-"""A connector has the largest of its tasks' values here; of all else it has the sum."""
+"""These metrics of a connector are the largest of its tasks' values here; all others are the sum."""
 _LEAST_READINGS: Final = 6
 _BLIND_S: Final = 2.0
-"""Two readings that are so far apart say nothing of the time between them."""
+"""Two readings that are more seconds apart say nothing of the time between them."""
 
 
 @dataclass(frozen=True, slots=True)

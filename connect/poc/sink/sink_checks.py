@@ -23,7 +23,7 @@ from connect.poc.source.throughput_check import (
 from connect.poc.source.type_check import TYPES
 
 KEEPS_ROWS = "The sink kept all rows back until more come"
-"""Said of a sink whose files end at a number of rows that did not come."""
+"""A check says so of a sink whose files end at a number of rows that did not come."""
 
 
 def sample_checks_of(sample: Mapping[str, Any], origin: str) -> list[Check]:
@@ -45,7 +45,7 @@ def sample_checks_of(sample: Mapping[str, Any], origin: str) -> list[Check]:
 
 
 def with_columns(check: Check, columns: Mapping[str, str]) -> Check:
-    """Return the check with what the target made of the fields; the same one where the target cannot tell."""
+    """Return the check with the columns that the target made of the fields; unchanged if the target cannot tell."""
     if not columns:
         return check
     shown = Table("What the fields are in the target", ("column", "type"), sorted(columns.items()))

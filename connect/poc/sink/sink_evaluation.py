@@ -83,9 +83,9 @@ def check_sink(
 
 
 def _check_reach(sandbox: Sandbox, settings: ConnectorSettings, progress: CheckProgress) -> ConnectError | None:
-    """Run checks 1 and 2; why no target can be made beside the real one, None where one can.
+    """Run checks 1 and 2. Return why no target can be made beside the real one; None if one can.
 
-    Where one can, the connector checks its rights there, so that what it tries out is not tried out on the real target.
+    If it can, the connector checks its rights there, so that it does not try anything on the real target.
     """
     probe = Trial(settings, sandbox.new_name("check"))
     target_error: ConnectError | None = None
@@ -108,7 +108,7 @@ def _check_reach(sandbox: Sandbox, settings: ConnectorSettings, progress: CheckP
 
 
 def _tell_costs(settings: ConnectorSettings, worker: Mapping[str, str] | None, progress: CheckProgress) -> None:
-    """Note what the real target will cost a day, where the sink tells. It is looked at, and nothing is written."""
+    """Note what the real target will cost a day, if the sink tells. The target is only looked at, not written."""
     answer = asked_of(settings, "costs", _COSTS_S, sampled=None if worker is None else dict(worker))
     reason = reason_of(answer)
     if reason is not None:
@@ -129,7 +129,7 @@ def _remove_left(settings: ConnectorSettings, progress: CheckProgress) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """Holds what all runs of a sink are given."""
+    """Holds what all runs of a sink have in common."""
 
     sandbox: Sandbox
     settings: ConnectorSettings

@@ -30,7 +30,7 @@ from connect.poc.source.source_run import THROTTLE
 from connect.runtime.parts.connector_settings import ConnectorSettings
 
 QUIET_S: Final = 3.0
-"""A sink that has committed some rows, and none for so long, keeps the others until more rows come."""
+"""A sink that has committed some rows, and none for so many seconds, keeps the others until more rows come."""
 _READS_A_SECOND: Final = 5
 
 
@@ -140,7 +140,10 @@ class SinkRunner:
         full_speed: Mapping[str, str],
         until: Mapping[TopicPartition, int] | None,
     ) -> None:
-        """Watch until the sink has committed all, or the time is over. `full_speed` is for after the last fault."""
+        """Watch the run until the sink has committed all, or the time is over.
+
+        `full_speed` is the configuration to use after the last fault.
+        """
         rest, wanted = self._sandbox.rest, self._ends if until is None else until
         run_rows = SinkRunRows(lambda: sum(self._committed(run).values()))
         limit = RunTime(self._options.duration_s + (faults.further_s if faults else 0.0))
