@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 _DIGITS: Final = 38
-"""Gives the most digits of Spark's decimals."""
+"""Spark's decimals have at most so many digits."""
 VALUE: Final = "value"
-"""The name of the one column of rows that are no structs."""
+"""This is the name of the only column of rows that are no structs."""
 
 
 def frame_type(values: pa.DataType) -> StructType:
@@ -46,9 +46,9 @@ def frame_type(values: pa.DataType) -> StructType:
 
 
 def frame_schema(columns: StructType) -> pa.Schema:
-    """Return the Arrow form of a frame that Spark takes and gives.
+    """Return the Arrow schema of a frame's rows, in both directions.
 
-    It is exactly this, with each nullability as it is declared.
+    Spark takes exactly this schema, with each column nullable as it is declared.
     """
     import pyarrow as pa
 
@@ -58,8 +58,8 @@ def frame_schema(columns: StructType) -> pa.Schema:
 def frame_rows(batch: Batch, schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch of a connector as rows of a frame.
 
-    SchemaError: it has a column that the frame lacks, lacks one, or a value does not fit. ConnectError: a row is a
-    tombstone, which no frame can tell from a row of nulls.
+    SchemaError: the batch has a column that the frame lacks, lacks one that the frame has, or has a value that does not
+    fit. ConnectError: a row is a tombstone, which no frame can tell from a row of nulls.
     """
     import pyarrow as pa
 
@@ -98,7 +98,7 @@ def connector_rows(rows: pa.RecordBatch) -> Column:
 
 
 def keys_of(values: Column, names: Sequence[str]) -> Column | None:
-    """Return the keys made of the named columns of `values`; None where none is named.
+    """Return keys made of the named columns of `values`; None if no column is named.
 
     SchemaError: a column is missing.
     """
@@ -184,7 +184,7 @@ def _arrow_type(spark: DataType) -> pa.DataType:
 
 
 def _millis(arrow: pa.DataType, path: str) -> pa.DataType:
-    """Return the type with Connect's own times in place of others, as these have milliseconds."""
+    """Return the type with all times in milliseconds, as Connect's own times are."""
     import pyarrow as pa
 
     p = pa.types

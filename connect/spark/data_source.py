@@ -27,7 +27,7 @@ FORMAT = "connect"
 
 
 class ConnectDataSource(DataSource):
-    """Options are the connector's own keys, and those that begin with `connect.`."""
+    """Is the data source `connect`. Its options are the connector's own keys, and those that begin with `connect.`."""
 
     @classmethod
     def name(cls) -> str:
@@ -35,7 +35,7 @@ class ConnectDataSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """Return the columns of the first rows. Spark asks for them where the user names none."""
+        """Return the columns of the first rows. Spark calls this if the user names no columns."""
         from connect.spark.reader import sampled_type
 
         return sampled_type(self._given(PluginKind.SOURCE))

@@ -1,4 +1,4 @@
-"""Splits options of a Spark frame into a connector's configuration and what is said to Spark alone (`connect.…`)."""
+"""Splits the options of a Spark frame into a connector's configuration and options of the frame (`connect.…`)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NAMES: Final = (*_NUMBERS, _KEY_COLUMNS)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FrameOptions:
-    """Holds what a frame is told. Picklable; `connector` may hold secrets.
+    """Holds the options of a frame. Picklable; `connector` may hold secrets.
 
-    connector: the connector's configuration. split_rows: about so many rows in a partition of a batch read.
-    batch_rows: at most so many in a batch of a stream, unless one page of the connector has more. timeout_s: how long
-    the other side may be away. key_columns: those of a written frame that make the record's key.
+    `connector` is the connector's configuration. A partition of a batch read has about `split_rows` rows. A batch of a
+    stream has at most `batch_rows` rows, unless one page of the connector has more. The other side may be away for
+    `timeout_s` seconds. `key_columns` are the columns of a written frame that make the record's key.
     """
 
     connector: dict[str, str]
@@ -39,7 +39,7 @@ class FrameOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, str], kind: PluginKind) -> FrameOptions:
-        """Read Spark's options, whose names have lost their upper case. ConfigError lists every mistake."""
+        """Return the options that Spark gives, whose names are in lower case. ConfigError lists every mistake."""
         own = {name: text for name, text in given.items() if name.startswith(_OWN)}
         problems = [*_unknown(own), *_without_case(given)]
         if not given.get("connector.class"):
@@ -54,9 +54,9 @@ class FrameOptions:
         )
 
     def build(self) -> Connector:
-        """Build the connector, which connects to nothing yet. ConfigError: its configuration is wrong.
+        """Return the connector, which is not connected yet. ConfigError: its configuration is wrong.
 
-        It is of who wrote the program, and reaches what that person may.
+        The person who wrote the program wrote the configuration, so it may reach whatever that person may.
         """
         return build_connector(Catalog.installed(), self.connector, EVERYWHERE)
 
@@ -75,7 +75,7 @@ def _without_case(given: Mapping[str, str]) -> Iterator[ConfigProblem]:
 
 
 def _number(name: str, text: str, problems: list[ConfigProblem]) -> float:
-    """Return the number of an option; a problem where it is not above 0."""
+    """Return the number of an option, and add a problem if it is not above 0."""
     try:
         number = float(text)
     except ValueError:

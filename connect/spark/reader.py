@@ -1,4 +1,4 @@
-"""`spark.read.format("connect")`: splits of a source side by side, or its tasks until they have nothing more now."""
+"""Reads a source for `spark.read.format("connect")`: by splits side by side, or by its tasks until they are dry."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ConnectReader(DataSourceReader):
         self._columns = columns
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return a partition for each split where the source can be cut, else one for each task (`tasks.max`)."""
+        """Return a partition for each split if the source can be cut, else one for each task (`tasks.max`)."""
         return [InputPartition(part) for part in parts_of(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -43,9 +43,9 @@ class ConnectReader(DataSourceReader):
 
 
 def parts_of(options: FrameOptions) -> list[Any]:
-    """Return the parts that one Spark task reads each: a `Split`, or the configuration of a source task.
+    """Return the parts of a source, each of which one Spark task reads: splits, or configurations of source tasks.
 
-    Never empty.
+    The list is never empty.
     """
     connector = options.build()
     if isinstance(connector, BulkSource):
@@ -79,7 +79,7 @@ def part_batches(options: FrameOptions, part: Any) -> Generator[Batch, None, Non
 
 
 def _split_batches(reader: Any, split: Split, timeout_s: float) -> Iterator[Batch]:
-    """Read a split from its beginning; where the source was away, go on behind the last batch."""
+    """Read a split from its beginning; if the source was away, go on behind the last batch."""
     after = None
     deadline = Deadline.after(timeout_s)
     while True:

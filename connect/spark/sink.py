@@ -39,10 +39,10 @@ def _nothing(_step: Step, _lane: int, _batch: int) -> None:
 class KafkaSink:
     """Produces each batch of a stream to Kafka once. `foreachBatch` calls it with a frame and the batch's number.
 
-    name: of the sink, for good: part of its transactional ids and of its marker topic. The frame has a column `value`
-    (text or bytes, null is a tombstone) and may have `key` and `topic`, which counts before `topic` here. client:
-    Java's producer and consumer settings, for instance `security.protocol`. lanes: at most so many transactions at a
-    time.
+    `name` is the sink's for good: it is part of its transactional ids and of its marker topic. The frame has a column
+    `value` (text or bytes, null is a tombstone). It may have `key`, and `topic`, which wins over the sink's `topic`.
+    `client` holds Java's producer and consumer settings, for instance `security.protocol`. At most `lanes` transactions
+    run at a time.
     """
 
     name: str
@@ -54,7 +54,7 @@ class KafkaSink:
     """Learns of each step, with its lane and batch, in the process of the task."""
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
-        """Write the batch; returns when all of it can be read. ConnectError: it cannot be written, or is an old one."""
+        """Write the batch, and return when all of it can be read. ConnectError: it cannot be written, or is old."""
         self._make_markers()
         lanes, sink = self.lanes, self
         columns = [name for name in ("key", "value", "topic") if name in frame.columns]
@@ -70,7 +70,7 @@ class KafkaSink:
         shared_out.mapInArrow(write, "lane int, rows long").collect()
 
     def write_lane(self, lane: int, batch: int, parts: Iterable[Any]) -> Any:
-        """Write one lane of a batch, in the process of a task: fence, look, work."""
+        """Write one lane of a batch in the process of a task: fence older runs, read the markers, then write."""
         import pyarrow as pa
 
         producer = BatchProducer(
@@ -115,9 +115,9 @@ class KafkaSink:
         return RawBatch(self._markers, pa.array([value], pa.binary()), pa.array([key], pa.binary()), partition=lane)
 
     def _last_batch(self, lane: int) -> int | None:
-        """Return the newest batch that the lane has committed.
+        """Return the newest batch that the lane has committed; None if it has none.
 
-        After fencing nothing can be committed behind this look.
+        Older runs are fenced before, so none of them can commit anything later.
         """
         place = TopicPartition(self._markers, lane)
         deadline = Deadline.after(_KAFKA_S)
@@ -154,14 +154,14 @@ class KafkaSink:
 
     @property
     def client_settings(self) -> dict[str, str]:
-        """Return the client settings, as a worker's file has them. They may hold secrets."""
+        """Return the client settings in the form of a worker's file. They may hold secrets."""
         clients = ("producer", "consumer", "admin")
         own = {f"{client}.{key}": value for client in clients for key, value in self.client.items()}
         return {"bootstrap.servers": self.bootstrap_servers, **own}
 
 
 def records_of(rows: pa.RecordBatch, topic: str | None) -> Iterator[RawBatch]:
-    """Make records of rows of Spark, those of one topic together. ConnectError: a row has no topic."""
+    """Yield records made of rows of Spark, those of one topic together. ConnectError: a row has no topic."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""A source task that Spark's process runs: from stored offsets on, batch by batch, until it has nothing more now."""
+"""Runs a source task in a Spark process: from stored offsets on, batch by batch, until it has no more rows now."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POLL_S: Final = 5.0
 _PAUSE_S: Final = 0.5
 
 Positions = Mapping[str, str]
-"""Holds offsets by source partition, each the JSON text of its map."""
+"""Maps source partitions to offsets, each as the JSON text of its map."""
 
 
 def retried(call: Callable[[], T], timeout_s: float) -> T:
@@ -67,7 +67,7 @@ class FrameContext:
         return ()
 
     def topics(self) -> SourceTopics:
-        """Refuse: a frame is read without a worker's Kafka. ConnectError."""
+        """Raise ConnectError, as a frame is read without a worker's Kafka."""
         raise ConnectError(
             "This source reads Kafka's topics, which no frame has.",
             fix="Run the connector in a worker, and read the topics that it writes.",
@@ -103,7 +103,7 @@ class OpenTask:
         assert not hasattr(task, "put"), "the plug-in is declared as a source"
         self._task: SourceTask = task
         self._unit: deque[Batch] = deque()
-        """The batches of the last poll that were not given yet."""
+        """Holds the batches of the last poll that were not returned yet."""
         try:
             retried(lambda: self._task.open(self._ctx), timeout_s)
         except BaseException:
@@ -118,21 +118,21 @@ class OpenTask:
         self.close()
 
     def poll(self, timeout_s: float = _POLL_S) -> Batch | None:
-        """Return the next batch; None where none came in time."""
+        """Return the next batch; None if none came within `timeout_s`."""
         if not self._unit:
             polled = retried(lambda: self._task.poll(Deadline.after(timeout_s)), self._timeout_s)
             self._unit.extend(batches_of(polled))
         return self._unit.popleft() if self._unit else None
 
     def stored(self, positions: Positions) -> None:
-        """Tell the task that rows up to these positions are kept."""
+        """Tell the task that rows up to these positions are stored."""
         self._task.stored([SourcePosition(json.loads(key), json.loads(text)) for key, text in positions.items()])
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all that the source has now, for those who keep it as they take it.
+        """Yield everything that the source has now; each batch counts as stored when it is taken.
 
-        A task that tells up to when it has read is read until that is a later time than when it was opened; any other
-        one until it has nothing.
+        Some tasks tell up to which time they have read. Such a task is read until that is later than when it was
+        opened; any other task is read until it has nothing.
         """
         while True:
             batch = self.poll()
@@ -144,7 +144,7 @@ class OpenTask:
                 return
 
     def is_dry(self, polled: Batch | None) -> bool:
-        """Tell if, after a poll, all that the source had when the task was opened was given and kept."""
+        """Return True if, after a poll, all that the source had when the task was opened is returned and stored."""
         if self._opened_s is None:
             return polled is None
         return self._ctx.caught_up_s is not None and self._ctx.caught_up_s > self._opened_s
@@ -155,7 +155,7 @@ class OpenTask:
 
 
 def positions_of(batch: Batch) -> dict[str, str]:
-    """Return the positions behind a batch; empty where it tells none."""
+    """Return the positions behind a batch; empty if the batch has none."""
     position = batch.position
     if position is None or position.offset is None:
         return {}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _POLL_S: Final = 0.5
-"""How long one poll lasts; where there is nothing Spark asks again at once."""
+"""A poll lasts so many seconds. If it gives nothing, Spark asks again at once."""
 _PART_ROWS: Final = 20_000
 
 Offset = dict[str, Any]
@@ -38,7 +38,7 @@ Offset = dict[str, Any]
 
 @dataclass(slots=True)
 class _MicroBatch:
-    """Rows read ahead, in order, and where their source partitions stand behind them."""
+    """Holds rows that were read ahead, in order, and the positions of their source partitions behind them."""
 
     batches: list[Batch] = field(default_factory=list)
     positions: dict[str, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._ends = True
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        """Read the next batch ahead, and say where it ends; `start` where there is none."""
+        """Read the next batch ahead, and return its end; return `start` if there is no batch."""
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         if not isinstance(limit, ReadMaxRows | ReadAllAvailable):
             most = self._options.batch_rows
@@ -110,7 +110,7 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(part) for part in _parts(rows, schema)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give the rows that the partition carries."""
+        """Yield the rows that the partition carries."""
         import pyarrow as pa
 
         with pa.ipc.open_stream(partition.value) as stream:
@@ -138,7 +138,7 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._task
 
     def _read(self, most: int | None) -> _MicroBatch:
-        """Read at most so many rows, unless one page has more; fewer where there are no more now."""
+        """Read at most `most` rows, unless one page has more; return fewer if there are no more now."""
         made = _MicroBatch()
         while self._ahead or not self._is_over:
             batch = self._next()
