@@ -69,7 +69,7 @@ def plan(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
 
 
 def make(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Make a target beside the sink's real one. `settings` of the answer is None where the connector offers none."""
+    """Make a target beside the sink's real one. `settings` of the answer is None if the connector offers none."""
     target = _target(parts, asked)
     if target is None:
         return {"settings": None}

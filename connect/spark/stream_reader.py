@@ -102,7 +102,7 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Return the partitions of the batch that ends there: read ahead, or read again after a restart."""
+        """Return the partitions of the batch that ends at `end`: read ahead, or read again after a restart."""
         if self._planned is None or self._planned[0] != end:
             self._planned = (end, self._read_again(start, end))
         schema = frame_schema(self._columns)

@@ -113,7 +113,7 @@ class Sandbox:
         return killed
 
     def pause_broker(self, pause_s: float) -> bool:
-        """Stop the broker's process for `pause_s`, as a garbage collection would; False where there is no process."""
+        """Stop the broker's process for `pause_s` seconds, like a garbage collection; False if there is no process."""
         pid = self.kafka.pid
         if pid is None:
             return False
