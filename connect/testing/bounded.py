@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 THREAD_PREFIX = "connect-testing-"
 CALL_LIMIT_S = 20.0
-"""How long a call without a deadline may take: enough to connect to a service that has just started."""
+"""A call without a deadline may take so many seconds: enough to connect to a service that has just started."""
 
 
 class OverdueError(AssertionError):
-    """A call did not come back in time."""
+    """Says that a call did not come back in time."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Call:
 
 
 class TaskThread:
-    """The thread that owns a task. A call that hangs leaves it behind as a daemon; the test fails and goes on."""
+    """Keeps the thread that owns a task. A call that hangs leaves it behind as a daemon; the test fails and goes on."""
 
     def __init__(self, name: str) -> None:
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()

@@ -1,7 +1,7 @@
-"""A process that reads a source until it is killed, and the journal it leaves.
+"""Reads a source in a process until it is killed, and keeps a journal of what it read.
 
-The journal stands for Kafka and the offset store at once: first a frame with a batch's rows, in a later frame the
-offsets up to it. A kill between the two leaves rows without their offset, never an offset without its rows.
+The journal stands for Kafka and the offset store at once. A frame with a batch's rows comes first, and a later frame
+has the offsets up to it. A kill between the two leaves rows without their offset, but never an offset without its rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class JournalEntry:
 
 
 def read_journal(path: Path) -> Iterator[JournalEntry]:
-    """Yield the frames of the journal that are whole; a torn last one is what the kill left."""
+    """Yield the whole frames of the journal; a torn last frame, which the kill left, is dropped."""
     with path.open("rb") as journal:
         while True:
             try:
@@ -63,7 +63,7 @@ def offsets_of(frames: list[JournalEntry]) -> OffsetStore:
 
 
 def start_child(plugin: Plugin, config: Mapping[str, str], journal: Path) -> subprocess.Popen[bytes]:
-    """Start reading in a process of its own. The configuration goes through its standard input: it may hold secrets."""
+    """Start to read in a process of its own. Its standard input gets the configuration, which may hold secrets."""
     order = {
         "factory": plugin.factory,
         "config_class": f"{plugin.config.__module__}:{plugin.config.__qualname__}",

@@ -38,7 +38,7 @@ ROW_SCHEMA = s.struct(
 
 
 class Driver(Protocol):
-    """Provides what every driver has."""
+    """Has the methods that every driver needs."""
 
     def reset(self) -> None:
         """Empty the external system. Called before each test and between the lives of one test."""
@@ -63,7 +63,7 @@ class SourceDriver(Driver, Protocol):
 
 @runtime_checkable
 class InOrder(Protocol):
-    """A source driver whose rows must come in ascending `id` within a source partition."""
+    """Marks a source driver whose rows must come in ascending `id` within a source partition."""
 
     in_order: bool
 
@@ -94,7 +94,7 @@ class SplitsAnew(Protocol):
 
 @runtime_checkable
 class LeavesBehind(Protocol):
-    """A source driver whose system keeps something for a connector, such as a replication slot."""
+    """Belongs to a source whose system keeps something for a connector, such as a replication slot."""
 
     def cleanup_config(self) -> Mapping[str, str]:
         """Return a configuration like `config`, of a connector that takes it away when it is deleted."""

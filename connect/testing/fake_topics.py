@@ -19,7 +19,7 @@ from connect.lib.deadline import Deadline
 class FakeTopics:
     """Provides `SourceTopics` over lists of schemaless values. It outlives the tasks of a test, as Kafka does.
 
-    `rows`: keys and values of each partition. `batch_rows`: the most rows of a batch.
+    `rows` holds keys and values of each partition. A batch has at most `batch_rows` rows.
     """
 
     rows: dict[TopicPartition, list[tuple[Any, Any]]] = field(default_factory=dict)
@@ -51,12 +51,12 @@ class FakeTopics:
         return None
 
     def make_state(self, topic: str, partitions: int, deadline: Deadline) -> int:
-        """Make it, once."""
+        """Create the state topic, unless it is there."""
         del deadline
         return self.state_partitions.setdefault(topic, partitions)
 
     def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
-        """Yield all that was committed."""
+        """Yield all entries that were committed."""
         del deadline
         yield from self.states.get(TopicPartition(topic, partition), [])
 

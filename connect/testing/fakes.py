@@ -95,7 +95,7 @@ class FakeTaskContext:
 
 
 class Rejected(NamedTuple):
-    """A row that a plug-in has given up, and why."""
+    """Holds a row that a plug-in has given up, and why."""
 
     record: Record
     reason: Exception
@@ -112,7 +112,7 @@ def rejected_of(batch: Batch, rows: Mapping[int, Exception]) -> list[Rejected]:
 
 @dataclass
 class FakeSourceContext(FakeTaskContext):
-    """A SourceContext over an OffsetStore; it keeps the rejected rows."""
+    """Serves as a SourceContext over an OffsetStore; it keeps the rejected rows."""
 
     store: OffsetStore = field(default_factory=OffsetStore)
     transactions: TransactionContext | None = None
@@ -135,7 +135,7 @@ class FakeSourceContext(FakeTaskContext):
         return self.store.stored_offset(partition)
 
     def stored_positions(self) -> Sequence[SourcePosition]:
-        """Return all that is stored."""
+        """Return all positions that are stored."""
         return self.store.positions()
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
@@ -164,7 +164,7 @@ class FakeSinkContext(FakeTaskContext):
         self.rejected.extend(rejected_of(batch, rows))
 
     def request_flush(self, within_s: float = 0.0) -> None:
-        """Count it."""
+        """Count the request."""
         assert within_s >= 0, f"request_flush was asked for a flush {-within_s} s ago."
         self.flush_requests += 1
         self.flush_within_s = within_s
@@ -174,7 +174,7 @@ class FakeSinkContext(FakeTaskContext):
         return self.topic_ids.get(topic, topic)
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:  # noqa: ARG002 - nobody is asked
-        """Return True, but for the partitions of `lost`."""
+        """Return True, except for the partitions of `lost`."""
         return partition not in self.lost
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:

@@ -1,4 +1,4 @@
-"""Crashes, replays and revokes of a sink: nothing may be lost, and nothing doubled where that is promised."""
+"""Tests crashes, replays and revokes of a sink: nothing may be lost, nor doubled where that is promised."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCHES = 2 * PER_PARTITION // CUT
 
 @dataclass(frozen=True)
 class _Crash:
-    """What a crash and the replay after it left: the ids that are lost, and those that are there twice."""
+    """Holds what a crash and the replay after it left: the ids that are lost, and those that are there twice."""
 
     when: str
     lost: list[int]
@@ -36,7 +36,7 @@ class SinkRestarts(ConnectorSuite):
     def run_of(
         self, system: SinkDriver, claimed: Mapping[TopicPartition, int] | None = None, **options: Any
     ) -> SinkRun:
-        """Return a life of this sink that is not yet open; `claimed`: what was committed before."""
+        """Return a life of this sink that is not open yet. `claimed` holds the offsets that were committed before."""
         return SinkRun(self.plugin, dict(system.config()), dict(claimed or {}), **options)
 
     def exercise(self, config: Mapping[str, str], system: Any) -> None:
@@ -53,7 +53,7 @@ class SinkRestarts(ConnectorSuite):
         return FakeLog(system.topic, {0: rows[:PER_PARTITION], 1: rows[PER_PARTITION:]}, as_arrow=as_arrow)
 
     def claim(self, run: SinkRun, ends: Mapping[TopicPartition, int]) -> None:
-        """Flush until these offsets are claimed; AssertionError when that never comes."""
+        """Flush until these offsets are claimed. AssertionError: they are not in time."""
         reached = run.flush_until(ends, within_s=self.patience_s)
         assert reached, f"All rows up to {dict(ends)} were put, and flush claims only {run.claimed}"
 
@@ -135,9 +135,9 @@ class SinkRestarts(ConnectorSuite):
             yield _Crash(when, lost, written_twice(system) if is_exact else [])
 
     def _replays(self, system: SinkDriver, log: FakeLog) -> Iterator[tuple[int, Mapping[TopicPartition, int]]]:
-        """Yield the batches put before and what was committed, after each way to crash and replay.
+        """Yield the batches put before and the committed offsets, after each way to crash and replay.
 
-        The commit may be missing altogether, or be a flush behind: the crash came before Kafka heard of it.
+        The commit may be missing altogether, or be a flush behind, as if the crash came before Kafka heard of it.
         """
         for steps in (1, 2, 3, BATCHES // 2, BATCHES):
             for commits_lost in sorted({0, 1, steps}):

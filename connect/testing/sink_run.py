@@ -1,4 +1,4 @@
-"""One life of a sink's task, and the log it reads: what the framework does with both, without Kafka."""
+"""Drives one life of a sink's task over a log of rows, as the framework would, without Kafka."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from connect.testing.fakes import FakeSinkContext
 from connect.testing.source_run import DEADLINE_FIX, build_connector, leave_everywhere
 
 KeyOf = Callable[[int], tuple[Any, s.Schema | None] | None]
-"""Makes from a row's id its key and the key's schema; None: the row has no key."""
+"""Makes from a row's id its key and the key's schema; None if the row has no key."""
 CALL_S = 10.0
 KEY_SCHEMA = s.struct({"id": s.INT64})
 
 
 @dataclass(frozen=True)
 class FakeLog:
-    """Kafka partitions of one topic as a sink sees them: a row's place in its list is its offset. None: a tombstone.
+    """Holds Kafka partitions of one topic as a sink sees them: a row's index in its list is its offset.
 
-    `schema` None: rows are schemaless, and so not in Arrow form. `keys`: the ids of each partition's rows, for
-    tombstones.
+    A row of None is a tombstone. If `schema` is None the rows are schemaless, and so not in Arrow form. `keys` holds
+    the ids of each partition's rows, for tombstones.
     """
 
     topic: str
@@ -95,9 +95,8 @@ class FakeLog:
 class SinkRun:
     """Drives a sink's task on one thread.
 
-    `claimed`: what `flush` said last per partition; `rejected`: the rows it refused.
-
-    `task_number`: which of the connector's `max_tasks` tasks.
+    `claimed` holds the last offsets that `flush` returned per partition, and `rejected` the refused rows. `task_number`
+    tells which of the connector's `max_tasks` tasks it is.
     """
 
     plugin: Plugin
@@ -168,7 +167,7 @@ class SinkRun:
         return claims
 
     def try_flush(self) -> None:
-        """Flush as the framework does: one that says RetriableError claims nothing, and another follows."""
+        """Flush as the framework does: a flush that raises RetriableError claims nothing, and another one follows."""
         with suppress(RetriableError):
             self.flush()
 

@@ -28,12 +28,12 @@ from connect.testing.source_tables import SourceTables
 from connect.testing.suite import requires
 
 IDLE_CPU_S = 0.06
-"""Processor time for two seconds of idle polls: a spin gets more, also where thirty others want its core."""
+"""Idle polls of two seconds may take so much processor time. A spin takes more, even on a crowded core."""
 IDLE_ROUNDS = 3
-"""A search for garbage, or a thread of an earlier test, computes once in this process; a source that spins always."""
+"""So many rounds are tried. A search for garbage, or an earlier test's thread, computes in one; a spin in all."""
 
 OUTAGE_S = 2.0
-"""How long a source is asked while its system is away: rows that are at hand already come first."""
+"""A source is asked for so many seconds while its system is away: rows that are at hand already come first."""
 
 
 class SourceSuite(SourceTables):

@@ -1,4 +1,4 @@
-"""Restarts, crashes and kills of a source: nothing may be lost, and nothing repeated where that is promised."""
+"""Tests restarts, crashes and kills of a source: nothing may be lost, nor repeated where that is promised."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = 30
 
 @dataclass(frozen=True)
 class _Crash:
-    """What became of the rows of `ROWS` ids: those that were lost, and those that came twice."""
+    """Holds what became of the rows of `ROWS` ids: those that were lost, and those that came twice."""
 
     when: str
     lost: list[int]
@@ -36,7 +36,7 @@ class SourceRestarts(ConnectorSuite):
     quiet_s: ClassVar[float] = 0.2
 
     def run_of(self, system: SourceDriver, store: OffsetStore | None = None, **options: Any) -> SourceRun:
-        """Return a life of this source that is not yet open."""
+        """Return a life of this source that is not open yet."""
         return SourceRun(self.plugin, dict(system.config()), store or OffsetStore(), **options)
 
     def exercise(self, config: Mapping[str, str], system: Any) -> None:
@@ -201,9 +201,9 @@ class SourceRestarts(ConnectorSuite):
                 yield polled, stored
 
     def _crash_and_resume(self, system: SourceDriver, polled: int, stored: int) -> tuple[SourceRun, SourceRun]:
-        """Return a life that crashes, and the next one until every row is read.
+        """Return a life that crashes, and the next one, which reads until every row is there.
 
-        Where no row may come twice, what comes after that is read as well.
+        If no row may come twice, what comes after that is read as well.
         """
         first = self.run_of(system).open()
         first.read_batches(polled, within_s=self.patience_s)

@@ -1,4 +1,4 @@
-"""What a source reads beside one table that never changes: columns that come and go, and several topics at once."""
+"""Holds the tests of a source's columns that come and go, and of several topics at once."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SourceTables(SourceRestarts):
         assert topics[False] != topics[True], f"The rows of two streams came in one topic: {topics[True]}"
 
     def _change(self, run: SourceRun, change: Callable[[], None]) -> None:
-        """Change the columns while the source reads on: a database waits with that for who is reading the table."""
+        """Change the columns while the source reads on: a database waits with the change for readers of the table."""
         other = ThreadPoolExecutor(1, thread_name_prefix=THREAD_PREFIX)
         done = other.submit(change)
         other.shutdown(wait=False)

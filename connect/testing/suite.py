@@ -88,9 +88,9 @@ class ConnectorSuite:
         self._parameters = request.node.name.removeprefix(request.node.originalname)
 
     def once(self, what: str, make: Callable[[], _V]) -> _V:
-        """Return what `make` gave to the first test of the class that asked, with the same parameters.
+        """Return what `make` returned to the first test of the class that asked with the same parameters.
 
-        What `make` raises is kept for nobody: the next test tries again.
+        An error that `make` raises is not kept: the next test tries again.
         """
         key = (what, self._parameters)
         if key not in self._shared:
