@@ -1,4 +1,4 @@
-"""Chooses the ports of a development environment at its first start, and keeps them in its folder ever after."""
+"""Chooses the ports of a development environment at its first start, and keeps them in its folder from then on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.api.errors import ConnectError
 from connect.tools.services.process.port_claims import usual_or_free
 
 Ports = Mapping[str, Mapping[str, int]]
-"""Gives for each service, by its name, its ports by the port's name."""
+"""Maps each service's name to its ports, by the port's name."""
 
 USUAL: Final[Ports] = {
     "kafka": {"broker": 9092, "controller": 9093},
@@ -19,17 +19,14 @@ USUAL: Final[Ports] = {
     "seaweedfs": {"s3.port": 9000},
     "worker": {"rest": 8083},
 }
-"""Gives the ports where people look for these services.
-
-The other ports of SeaweedFS are nobody's business, and chosen freely.
-"""
+"""Holds the ports on which people expect these services. The other ports of SeaweedFS are chosen freely."""
 
 
 def ports_of(folder: Path, further: Ports, claim: Callable[[int], bool]) -> Ports:
-    """Return the ports noted in the folder; those not noted yet are the usual ones, or free ones where they are taken.
+    """Return the ports noted in the folder. Other ports are the usual ones, or free ones where these are taken.
 
-    `further`: the usual ports of services besides those that there always are. `claim`: takes a port, and returns False
-    where another environment has it. ConnectError: the note cannot be read.
+    `further` are the usual ports of services besides those that there always are. `claim` takes a port, and returns
+    False if another environment has it. ConnectError: the note cannot be read.
     """
     note = folder / "ports.json"
     try:

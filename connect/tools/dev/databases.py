@@ -35,7 +35,7 @@ class Database(ABC, Generic[EndpointT]):
     name: ClassVar[str]
     title: ClassVar[str]
     ports: ClassVar[Mapping[str, int]]
-    """It holds the usual number of each of the service's ports."""
+    """Holds the usual number of each of the service's ports."""
     about: ClassVar[str]
     """Says which data stay for the next start, and what its user makes before the connector runs."""
 
@@ -88,7 +88,7 @@ class BigQuery(Database[BigQueryEndpoint]):
         }
 
     def fill(self, endpoint: BigQueryEndpoint, folder: Path) -> None:
-        """Create the dataset, which is there from the second start on."""
+        """Create the dataset. From the second start on it is there already."""
         del folder
         url = f"{endpoint.url}/bigquery/v2/projects/{endpoint.project}/datasets"
         body = {"datasetReference": {"projectId": endpoint.project, "datasetId": DATASET}}
@@ -203,7 +203,7 @@ DATABASES: Final[Mapping[str, Database[Any]]] = {
 
 
 def databases_of(text: str) -> tuple[Database[Any], ...]:
-    """Return the databases of a comma-separated list, each once. ConnectError: some are unknown."""
+    """Return the databases of a comma-separated list, each once. ConnectError: a name is unknown."""
     names = list(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
     unknown = [name for name in names if name not in DATABASES]
     if unknown:

@@ -1,4 +1,4 @@
-"""A development environment: what is started, in which order, and what a person has to know of it."""
+"""Starts a development environment in the right order, and keeps what a person has to know of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from connect.tools.services.worker import WorkerService
 BUCKET: Final = "lake"
 GROUP: Final = "connect-dev"
 S3_KEYS: Final = "s3.properties"
-"""The file of the S3 keys: a connector's configuration names it, and holds no secret."""
+"""This file holds the S3 keys: a connector's configuration names it, and so holds no secret."""
 
 VARIABLES: Final = "env.sh"
 
@@ -37,7 +37,7 @@ class DevServices:
     registry: bool = True
     s3: bool = True
     paths: tuple[Path, ...] = ()
-    """Files, and folders with all in them, that connectors may name."""
+    """Holds the files, and folders with all in them, that connectors may name."""
     databases: tuple[Database[Any], ...] = ()
 
 
@@ -64,7 +64,7 @@ class DevEnvironment:
         self.addresses: dict[str, str] = {}
         """Holds the address of each service, by what the service is."""
         self.offers: list[Offer] = []
-        """It holds one for each database that was asked for."""
+        """Holds an offer for each database that was asked for."""
 
     @property
     def paths(self) -> Sequence[Path]:
@@ -72,7 +72,7 @@ class DevEnvironment:
         return self._parts.paths
 
     def start(self) -> Self:
-        """Return when all of them answer. ConnectError, ServiceError: what was started is stopped."""
+        """Start all, and return when all of them answer. ConnectError, ServiceError: everything is stopped again."""
         if "," in str(self._folder):
             raise ConnectError(f"The path {self._folder} has a comma.", fix="Name another --folder.")
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ class DevEnvironment:
         self._stack.close()
 
     def start_ended(self) -> None:
-        """Start again what has ended by itself, or was killed."""
+        """Start services again that have ended by themselves or were killed."""
         for service in self._running:
             if not service.running:
                 self._say(f"{service.name} has ended (see {service.log_path}) and is started again")
@@ -167,7 +167,7 @@ class DevEnvironment:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder. ConnectError: another process does."""
+    """Hold the folder's lock. ConnectError: another process holds it."""
     with (folder / "lock").open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Describes everything that can be set or read off, on one page of Markdown.
+"""Describes on one page of Markdown everything that can be set or read.
 
 It has the worker, connectors, plug-ins, metrics and commands.
 """

@@ -32,7 +32,7 @@ BACKFILLS: Final = "backfills"
 
 @dataclass(frozen=True, slots=True)
 class DeclaredKey:
-    """A key as its declaration describes it. `harmless`: why it names nothing though it sounds so."""
+    """Describes a key by its declaration. `harmless` says why it names nothing although it sounds so."""
 
     where: str
     name: str
@@ -41,7 +41,7 @@ class DeclaredKey:
     bounds: str
     harmless: str
     is_open: bool
-    """Its value is text of any kind: no number, no choice, and nothing that only the worker's file gives."""
+    """Tells if the value is free text: no number, no choice, and nothing that only the worker's file gives."""
 
 
 def declared_keys(catalog: Catalog) -> list[DeclaredKey]:

@@ -17,9 +17,9 @@ from typing import Final
 from connect.api.errors import ConnectError
 
 TEMPLATE: Final = ".tmpl"
-"""The end of a template's name, so that no tool takes a template for a module."""
+"""A template's name ends so, so that no tool takes a template for a module."""
 PACKAGE: Final = "package"
-"""The folder of the templates that stands for the project's package."""
+"""This folder of the templates stands for the project's package."""
 _TAKEN: Final = {"tests", "connect", "connectors"}
 
 
@@ -62,9 +62,9 @@ def project_files(name: str, kind: ConnectorKind) -> Mapping[PurePosixPath, str]
 
 
 def make_project(name: str, kind: ConnectorKind, parent: Path) -> Path:
-    """Write the project into a new folder of that name; the folder.
+    """Write the project into a new folder of that name, and return the folder.
 
-    ConnectError: the name is no good, the folder is already there, or it cannot be written. Nothing is overwritten.
+    ConnectError: the name cannot be used, the folder exists already, or it cannot be written. Nothing is overwritten.
     """
     check_name(name)
     folder = parent / name

@@ -70,7 +70,7 @@ class BigQueryEndpoint:
 
 
 class BigQueryService(SupervisedService[BigQueryEndpoint]):
-    """One emulated BigQuery; every project and dataset is its own. Rows and jobs outlive a crash, streams do not."""
+    """Keeps an emulated BigQuery with its own projects and datasets. Rows and jobs outlive a crash, streams do not."""
 
     name: ClassVar[str] = "bigquery"
     port_names: ClassVar[tuple[str, ...]] = ("http", "grpc")
@@ -97,7 +97,7 @@ class BigQueryService(SupervisedService[BigQueryEndpoint]):
 
 
 def _program() -> Path:
-    """Return the environment in the cache; made now if it is not there."""
+    """Return the environment in the cache; it is made now if it is not there."""
     target = cache_folder() / f"local-bigquery-{LOCAL_BIGQUERY_VERSION}"
     if not _is_complete(target):
         find_python(*PYTHON)  # first of all, as it says what to do

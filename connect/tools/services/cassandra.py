@@ -17,9 +17,9 @@ from connect.tools.services.process.supervised import SupervisedService
 
 CASSANDRA_VERSION: Final = "5.0.5"
 OLD_VERSION: Final = "4.1.9"
-"""The release before, which runs on Java 17 though it is not made for it."""
+"""Is the release before, which runs on Java 17 although it is not made for it."""
 _JAMM: Final = {CASSANDRA_VERSION: "0.4.0", OLD_VERSION: "0.3.2"}
-"""Gives for each release the version of the agent that tells it how large objects are."""
+"""Maps each release to the version of the agent that tells it how large objects are."""
 NODE_START_S: Final = 180.0
 """A node takes 6 s on an idle machine, and several times that where others work on the same cores."""
 
@@ -52,7 +52,7 @@ _LOGBACK: Final = """\
 class CassandraEndpoint:
     """Tells where clients connect, and where the node keeps the commit log of tables with change data capture.
 
-    `seed`: by which further nodes join it.
+    Further nodes join it by `seed`.
     """
 
     host: str
@@ -62,11 +62,12 @@ class CassandraEndpoint:
 
 
 class CassandraService(SupervisedService[CassandraEndpoint]):
-    """One node that takes every client without a password. `settings` override those of cassandra.yaml, key by key.
+    """Keeps one node that takes every client without a password.
 
-    `version`: CASSANDRA_VERSION or OLD_VERSION. `seed`: of a node that runs already, of whose cluster this one becomes
-    a part; start them one after the other, each with a loopback `address` of its own. `optimised`: what runs often is
-    compiled by the slower one of Java's compilers too, as in production; for measurements, as short runs wait for it.
+    `settings` override those of cassandra.yaml, key by key. `version` is CASSANDRA_VERSION or OLD_VERSION. `seed`
+    belongs to a running node, whose cluster this one joins; start nodes one after the other, each with its own loopback
+    `address`. With `optimised` Java's slower compiler compiles what runs often too, as in production; it is for
+    measurements, as short runs wait for it.
     """
 
     name: ClassVar[str] = "cassandra"

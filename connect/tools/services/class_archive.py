@@ -16,14 +16,14 @@ _USE_OPTION: Final = "-XX:SharedArchiveFile"
 _ARCHIVE: Final = "classes.jsa"
 _WHY_NOT: Final = "why-not.txt"
 _WRITE_GRACE_S: Final = 60.0
-"""A JVM is given this time to write its archive at its end: it writes 50 MB, in 3 to 12 s."""
+"""A JVM gets so many seconds to write its archive at its end: it writes 50 MB, in 3 to 12 s."""
 
 
 class Stoppable(Protocol):
-    """A service that has started."""
+    """Is a service that has started."""
 
     def stop(self, grace_s: float | None = None) -> None:
-        """End it gracefully."""
+        """End the service gracefully."""
 
 
 Start = Callable[[str], AbstractContextManager[Stoppable]]

@@ -23,7 +23,7 @@ _UNRESOLVED = re.compile(r":: (?P<artifact>\S+#\S+): (?P<reason>not found|.*erro
 
 @dataclass(frozen=True)
 class Artifact:
-    """A Maven artifact; with `transitive` also all that it depends on."""
+    """Describes a Maven artifact; with `transitive` also all that it depends on."""
 
     group: str
     name: str
@@ -68,7 +68,7 @@ def ivy_module(artifacts: Sequence[Artifact]) -> str:
 
 
 def unresolved(ivy_output: str, wanted: Sequence[Artifact]) -> str:
-    """Say in a few words what Ivy could not fetch and why, from what it printed."""
+    """Return in a few words what Ivy could not fetch and why, from the text that it printed."""
     missing = _UNRESOLVED.search(ivy_output)
     name = missing["artifact"].replace("#", ":").replace(";", ":") if missing else ", ".join(map(str, wanted))
     access_error = _ACCESS_ERROR.search(ivy_output)

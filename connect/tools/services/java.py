@@ -25,7 +25,7 @@ class Java:
     major_version: int
     found_by: str
     version: str
-    """All that `java -version` prints."""
+    """Holds all that `java -version` prints."""
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:

@@ -1,4 +1,4 @@
-"""Apache Kafka's own Connect worker, in Java: what ours is compared with and takes over from."""
+"""Provides Apache Kafka's own Connect worker, in Java: ours is compared with it and takes over from it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,7 +47,7 @@ class JavaConnectEndpoint:
 
 @dataclass(frozen=True)
 class InternalTopics:
-    """The three topics that hold all that a Connect cluster knows."""
+    """Names the three topics that hold all that a Connect cluster knows."""
 
     configs: str
     offsets: str

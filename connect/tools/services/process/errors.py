@@ -2,7 +2,7 @@
 
 
 class ServiceError(Exception):
-    """An embedded service cannot be had, started or stopped; `fix` says what the person can do."""
+    """Says that an embedded service cannot be had, started or stopped; `fix` says what the person can do."""
 
     def __init__(self, message: str, *, fix: str) -> None:
         super().__init__(message, fix)
@@ -14,19 +14,19 @@ class ServiceError(Exception):
 
 
 class JavaNotFoundError(ServiceError):
-    """No Java of the needed version was found."""
+    """Says that no Java of the needed version was found."""
 
 
 class PythonNotFoundError(ServiceError):
-    """No Python of the version that a service needs was found."""
+    """Says that no Python of the version that a service needs was found."""
 
 
 class ArtifactError(ServiceError):
-    """A program that the service consists of is neither installed nor could it be fetched."""
+    """Says that a program of the service is neither installed nor could it be fetched."""
 
 
 class PortTakenError(ServiceError):
-    """Another process listens on a port that the service needs."""
+    """Says that another process listens on a port that the service needs."""
 
     def __init__(self, port: int, *, owner: str | None) -> None:
         by = f" by {owner}" if owner else ""
@@ -38,8 +38,8 @@ class PortTakenError(ServiceError):
 
 
 class ServiceStartError(ServiceError):
-    """The service was started, but ended or did not answer in time."""
+    """Says that the service was started, but ended or did not answer in time."""
 
 
 class ServiceTimeoutError(ServiceError):
-    """A wait has reached its deadline."""
+    """Says that a wait has reached its deadline."""

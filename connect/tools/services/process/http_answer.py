@@ -19,6 +19,6 @@ def answer_of(method: str, url: str, timeout_s: float, body: bytes | None = None
 
 
 def answers_ok(url: str, path: str, timeout_s: float) -> bool:
-    """Tell if GET `path` of the server at `url` is answered with 200. False while the service still starts."""
+    """Return True if GET `path` of the server at `url` is answered with 200; False while the service still starts."""
     answer = answer_of("GET", urljoin(url, path), timeout_s)
     return answer is not None and answer.status == HTTPStatus.OK

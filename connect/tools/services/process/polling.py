@@ -1,4 +1,4 @@
-"""The only place in this package that waits for something to become true."""
+"""Holds the only function of this package that waits for something to become true."""
 
 import threading
 import time

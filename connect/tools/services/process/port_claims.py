@@ -1,4 +1,7 @@
-"""Keeps environments that start in the same moment from choosing one port: it is free until a service listens on it."""
+"""Keeps environments that start at the same moment from choosing the same port.
+
+A port stays free until a service listens on it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ class PortClaims:
     """Holds a lock for each port, which ends with the process at the latest. Owned by one thread."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: where all environments of this user have their locks."""
+        """Keep the locks in `folder`, where all environments of this user have theirs."""
         self._folder = folder
         self._held = ExitStack()
 
@@ -30,7 +33,7 @@ class PortClaims:
         self._held.close()
 
     def take(self, port: int) -> bool:
-        """Return True if the port is this environment's now; False: another one has claimed it."""
+        """Return True if the port belongs to this environment now; False if another one has claimed it."""
         with ExitStack() as opened:
             file = opened.enter_context((self._folder / str(port)).open("a"))
             try:
@@ -42,7 +45,7 @@ class PortClaims:
 
 
 def usual_or_free(port: int, claim: Callable[[int], bool]) -> int:
-    """Return the port, or a free one where somebody listens on it or `claim` returns False."""
+    """Return the port, or a free one if somebody listens on it or `claim` returns False."""
     while accepts_connections(port) or not claim(port):
         port = free_ports(1)[0]
     return port

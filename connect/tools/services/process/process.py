@@ -1,4 +1,4 @@
-"""One supervised operating-system process: it never outlives the process that started it."""
+"""Supervises one process of the operating system, which never outlives the process that started it."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ class SupervisedProcess:
 
     @property
     def succeeded(self) -> bool:
-        """Tell if the command has ended with exit code 0."""
+        """Return True if the command has ended with exit code 0."""
         return self._guard.poll() == 0
 
     def stop(self, grace_s: float) -> None:
@@ -76,7 +76,7 @@ class SupervisedProcess:
         self._close_pipes()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the process; tell if it has ended within `timeout_s` seconds."""
+        """Wait for the process; return True if it has ended within `timeout_s` seconds."""
         try:
             self._guard.wait(timeout_s)
         except subprocess.TimeoutExpired:
