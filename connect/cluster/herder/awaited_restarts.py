@@ -1,4 +1,4 @@
-"""Restarts of single tasks whose requests wait: as in Kafka Connect, for the task to be built, not for it to run."""
+"""Lets requests for the restart of a task wait until the task is built, not until it runs, as in Kafka Connect."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ class AwaitedRestarts:
     def wait(self, task: TaskId, attempt: int) -> Future[None]:
         """Return a future that is done when a run of this attempt, or of a later one, is built.
 
-        RequestError: it could not be.
+        RequestError: it could not be built.
         """
         done: Future[None] = Future()
         self._waiting.setdefault(task, []).append((attempt, done))
         return done
 
     def built(self, task: TaskId, attempt: int) -> None:
-        """Take note that everything that this run consists of is there."""
+        """Take note that a run is built, and complete the requests that wait for it."""
         for done in self._take(task, attempt):
             done.set_result(None)
 
     def failed(self, task: TaskId, attempt: int) -> None:
-        """Take note that the run ended; one that was built before has nobody waiting."""
+        """Take note that a run ended; requests that still wait for it to be built fail."""
         for done in self._take(task, attempt):
             done.set_exception(FailedRequestError(f"Failed to start task: {task}"))
 
     def keep(self, assigned: Collection[TaskId]) -> None:
-        """Other tasks are not this worker's to start any more."""
+        """Refuse the requests for all other tasks, as this worker may start only those that are assigned to it."""
         for task in [task for task in self._waiting if task not in assigned]:
             for _, done in self._waiting.pop(task):
                 text = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"

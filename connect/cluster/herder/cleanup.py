@@ -1,4 +1,6 @@
-"""What a deleted connector keeps outside is taken away: by the worker that deleted it, once its tasks have ended.
+"""Has a deleted connector remove what it keeps in other systems.
+
+The worker that deleted the connector does so once the connector's tasks have ended.
 
 The connector is gone for good before this begins: nothing here delays its deletion or brings it back. What could not be
 taken away is an error in the log, with the command to do it by hand.
@@ -19,15 +21,15 @@ from connect.cluster.loop.herder_parts import HerderParts
 from connect.runtime.task.messages import CallResult, Method
 
 TRY_S: Final = 20.0
-"""Time a connector gets for one try."""
+"""A connector has this many seconds for one try."""
 PAUSE_S: Final = 5.0
-"""Time between two tries."""
+"""There are this many seconds between two tries."""
 _ANSWER_S: Final = TRIES * (TRY_S + KILL_GRACE_S) + KILL_GRACE_S
 _THREADS: Final = 4
-"""As many as a host answers at once: what waited there behind clean-ups that hang would count as hanging too."""
+"""A host answers this many calls at once. A call that waited there behind hanging ones would count as hanging too."""
 
 Ask = Callable[[Method, Mapping[str, str], float], Future[CallResult]]
-"""Asks the connector of a configuration something, within so many seconds."""
+"""Calls a method of the connector that a configuration names; the last argument is the time-out in seconds."""
 
 _logger = logging.getLogger(__name__)
 
@@ -35,7 +37,7 @@ _logger = logging.getLogger(__name__)
 class Cleanup:
     """Has deleted connectors clean up. Any thread may ask.
 
-    Threads and host are its own, so that clean-ups hold up nothing but other clean-ups.
+    It has threads and a task host of its own, so that clean-ups delay nothing but other clean-ups.
     Four that hang hold up a fifth until their host is killed, `TRY_S` and its grace later; systems that are away, for
     about a minute.
     """
@@ -53,7 +55,7 @@ class Cleanup:
             self._threads.submit(self._clean_up, name, config).add_done_callback(partial(_tell_if_broken_off, name))
 
     def close(self) -> None:
-        """Begin nothing more, and wait for nothing more."""
+        """Begin no more clean-ups, and do not wait for those that are begun."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _clean_up(self, name: str, config: Mapping[str, str]) -> None:

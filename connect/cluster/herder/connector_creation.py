@@ -1,4 +1,6 @@
-"""Creates a connector with initial offsets (KIP-995): the old ones of its name go, the given ones come, then itself.
+"""Creates a connector with initial offsets (KIP-995).
+
+It removes the old offsets of the name first, then sets the given ones, and creates the connector last.
 
 Never creates a connector whose offsets could not be set, and touches no offsets for one that cannot be created.
 """

@@ -1,4 +1,6 @@
-"""Deleting a connector together with its offsets: it is stopped, its tasks end, its offsets go, then it goes itself.
+"""Deletes a connector together with its offsets.
+
+It stops the connector, waits for the end of its tasks, removes the offsets, and deletes the connector last.
 
 Never deletes a connector whose offsets could not be forgotten: that can be asked for again, the other order could not.
 """
@@ -32,7 +34,7 @@ class ConnectorRemoval:
     def remove(self, name: str) -> Future[None]:
         """Remove a connector and its offsets.
 
-        NotFoundError, NotLeaderError; RequestError when the offsets stay, and with them the stopped connector.
+        NotFoundError, NotLeaderError. RequestError: the offsets cannot be removed, and the connector is stopped only.
         """
         return self._background.submit(self._remove, name)
 

@@ -1,4 +1,4 @@
-"""Connectors as REST sees and changes them: reads are answered at once, changes queued for the herder's thread."""
+"""Shows connectors to REST and changes them: reads are answered at once, changes wait for the herder's thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from connect.runtime.task.task_id import TaskId
 
 
 class HerderConnectors:
-    """It answers what `Connectors` asks. Reads are answered on the caller's thread from immutable values."""
+    """Implements `Connectors`. Reads are answered on the caller's thread from immutable values."""
 
     def __init__(
         self, reconciler: Reconciler, requests: Requests, creation: ConnectorCreation, removal: ConnectorRemoval
@@ -55,14 +55,14 @@ class HerderConnectors:
         who: str = "rest",
         initial_offsets: Sequence[PartitionOffset] | None = None,
     ) -> Future[Saved]:
-        """Store a new configuration."""
+        """Create a connector; see `Connectors.create`."""
         if initial_offsets is not None:
             return self._creation.create(name, config, initial_state, initial_offsets, who)
         step = partial(self._requests.create, name, config, initial_state, who)
         return self._parts.loop.submit(f"creating connector {name}", step)
 
     def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
-        """Store a configuration."""
+        """Store the configuration of a new or an existing connector."""
         step = partial(self._requests.save, name, config, who)
         return self._parts.loop.submit(f"writing the configuration of connector {name}", step)
 
@@ -75,12 +75,12 @@ class HerderConnectors:
         return self._removal.remove(name)
 
     def set_target(self, name: str, target: TargetState) -> Future[None]:
-        """Pause, resume or stop."""
+        """Pause, resume or stop a connector."""
         step = partial(self._requests.set_target, name, target)
         return self._parts.loop.submit(f"setting the target state of connector {name} to {target}", step)
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> Future[ConnectorStatus]:
-        """Restart what the flags select."""
+        """Restart a connector, its tasks or only the failed ones, as the flags say."""
         step = partial(self._requests.restart, RestartRecord(name, include_tasks, only_failed))
         return self._parts.loop.submit(f"restarting connector {name}", step)
 

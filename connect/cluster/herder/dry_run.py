@@ -1,7 +1,7 @@
-"""What a configuration would lead to, found out without storing it: the connector's tasks, the topics that are missing.
+"""Finds out which tasks a configuration would lead to and which topics are missing, without storing it.
 
-Topics are those that the configuration names; what a connector makes up while it runs (a prefix and a table) is not
-known before.
+Only topics that the configuration names are known. A name that a connector forms while it runs (such as a prefix and a
+table) is not known before.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from connect.runtime.task.messages import CallResult
 
 _TOPICS: Final = ("topic", "topics", "errors.deadletterqueue.topic.name", "offsets.storage.topic")
 _AT_ONCE: Final = 256
-"""As many as REST has connections: a connector that plans for long keeps no other dry run waiting."""
+"""REST has as many connections. So a connector that takes long to plan keeps no other dry run waiting."""
 
 
 class Ask(Protocol):
-    """Asks the connector of a configuration for the configurations of its tasks, within so many seconds."""
+    """Asks the connector that a configuration names for the configurations of its tasks."""
 
     def __call__(self, config: Mapping[str, str], timeout_s: float, *, asker: str) -> Future[CallResult]:
         """See `ConnectorCalls.ask`."""
@@ -44,7 +44,7 @@ class DryRun:
         return self._threads.submit(self._plan, name, config, timeout_s, asker)
 
     def close(self) -> None:
-        """Begin nothing more, and wait for nothing more."""
+        """Begin no more dry runs, and do not wait for those that are begun."""
         self._closing.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
 

@@ -1,4 +1,4 @@
-"""The herder builds what answers for the cluster on this worker, by subject, and starts and stops it."""
+"""Builds the objects that answer for the cluster on this worker, one for each subject, and starts and stops them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Herder:
             around.catalog,
             lambda: self._parts.configs.snapshot,
             self._asking.ask,
-            # What a task stores in its last moment would otherwise be stored over what is set.
+            # A task that still runs would otherwise store its last offsets over those that are set.
             await_stopped=self._background.await_stopped,
         )
         removal = ConnectorRemoval(self._parts, self._requests, self._offsets, self._background)
@@ -61,27 +61,27 @@ class Herder:
         self.trials = HerderTrials(self._asking, self._dry_run)
 
     def read(self, deadline: Deadline) -> None:
-        """Read the internal topics to their ends. The logs' errors; may be called again after one."""
+        """Read the internal topics to their ends. Raise the errors of the logs; may be called again after one."""
         self._reconciler.read(deadline)
 
     def start(self, worker_id: str, url: str, cluster_id: str) -> None:
-        """Join the group and begin, with the topics that `read` has read."""
+        """Join the group and begin to work; `read` must have read the topics before."""
         self.worker.cluster_id = cluster_id
         self._reconciler.start(worker_id, url)
         self.worker.caught_up.set()
 
     def write_statuses_again(self) -> None:
-        """Write all that is known of statuses, into a topic that was made anew."""
+        """Write all known statuses again, into a status topic that was created anew."""
         self._parts.statuses.write_again()
 
     def wait_until_joined(self, deadline: Deadline) -> bool:
-        """Return when this worker is in the group, at the deadline the latest; from then on requests are answered."""
+        """Wait until this worker is in the group or the deadline comes; from then on requests are answered."""
         joined = self._reconciler.wait_until_joined(deadline)
         self.worker.has_waited = True
         return joined
 
     def stop(self, deadline: Deadline) -> None:
-        """Stop all tasks, say so, leave the group, close everything. May be called twice."""
+        """Stop all tasks, report that, leave the group, and close everything. May be called twice."""
         if self.worker.caught_up.is_set():
             self.worker.caught_up.clear()
             self._reconciler.stop(deadline)

@@ -1,4 +1,4 @@
-"""The offsets of connectors as REST sees and sets them."""
+"""Shows the offsets of connectors to REST and sets them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 
 
 class HerderOffsets:
-    """Implements `Offsets`: any worker reads, the leader alone sets."""
+    """Implements `Offsets`. Any worker reads offsets; the leader alone sets them."""
 
     def __init__(self, offsets: ConnectorOffsets, requests: Requests) -> None:
         self._offsets = offsets
         self._requests = requests
 
     def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
-        """Return where a connector stands."""
+        """Return the offsets of a connector."""
         return self._offsets.read(name)
 
     def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[AlteredOffsets]:

@@ -1,8 +1,8 @@
-"""Has everything looked at again, though nobody has told of a change, when that makes sense.
+"""Has the herder reconcile all connectors and tasks from time to time, although nobody has told of a change.
 
-A look at everything takes time for each connector of the cluster. What waits for time to pass alone is done some
-seconds after the last change: tasks move when the group has settled, and what was not read back is said again. So a
-cluster in which nothing happens is looked at seldom.
+To reconcile takes time for each connector of the cluster. A step that only waits for time to pass is due some seconds
+after the last change: tasks move when the group has settled, and a status that was not read back is written again. So
+the herder reconciles seldom in a cluster in which nothing happens.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Final
 from connect.cluster.loop.herder_parts import HerderParts
 
 QUIET_S: Final = 12.0
-"""After a change everything is looked at each time for so long."""
+"""For this many seconds after a change each call of `look` has everything reconciled."""
 SELDOM_S: Final = 5.0
-"""Without a change, everything is looked at so often."""
+"""Without a change, everything is reconciled once in this many seconds."""
 
 
 class QuietLooks:
-    """Compares what the topics and the group say with what they said last. Owned by the herder's thread."""
+    """Notices changes of the internal topics and of the group since the last look. Owned by the herder's thread."""
 
     def __init__(self, parts: HerderParts, clock_s: Callable[[], float]) -> None:
         self._parts = parts
@@ -30,14 +30,14 @@ class QuietLooks:
         self._looked_s = -math.inf
 
     def look(self) -> None:
-        """Have everything reconciled if something has changed lately, or everything was not looked at for long."""
+        """Have everything reconciled if something has changed lately, or if it was not reconciled for `SELDOM_S`."""
         self._compare()
         now_s = self._clock_s()
         if now_s - self._changed_s < QUIET_S or now_s - self._looked_s >= SELDOM_S:
             self._parts.loop.post("looking again", _noted)
 
     def looked(self) -> None:
-        """Take note that everything is being looked at."""
+        """Take note that everything is being reconciled."""
         self._compare()
         self._looked_s = self._clock_s()
 

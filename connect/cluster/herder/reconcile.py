@@ -48,17 +48,17 @@ from connect.runtime.task.messages import AsksToWrite, TaskBuilt, TaskCondition,
 from connect.runtime.task.task_id import TaskId
 
 LOOK_S: Final = 1.0
-"""How often it is seen whether everything is to be reconciled without a word from anybody (see QuietLooks)."""
+"""The herder asks `QuietLooks` in this interval if everything has to be reconciled although nothing was told."""
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
 _REQUEST_MAX_BYTES: Final = 1_048_576
 _ROOM_BYTES: Final = 4096
-"""A task's and a version's record may hold so much beyond the configuration itself."""
+"""The record of a task or of a version may hold this many bytes beside the configuration itself."""
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class HerderDependencies:
-    """What a herder is built on: the outside world, as the app or a test provides it."""
+    """Holds what a herder needs of the outside world, as the app or a test provides it."""
 
     config_log: MakeLog
     status_log: MakeLog
@@ -123,18 +123,18 @@ class Reconciler:
 
     @property
     def has_joined(self) -> bool:
-        """Return True if this worker has its part of the work."""
+        """Return True if this worker is in the group and has its slots."""
         return self._joined.is_set()
 
     def read(self, deadline: Deadline) -> None:
-        """Read the internal topics to their ends, side by side. The logs' errors; may be called again after one."""
+        """Read the internal topics to their ends. Raise the logs' errors; after one it may be called again."""
         with ThreadPoolExecutor(1, thread_name_prefix="statuses") as beside:
             reading = beside.submit(self.parts.statuses.start, deadline)
             self.parts.configs.start(deadline)
             reading.result()
 
     def start(self, worker_id: str, url: str) -> None:
-        """Join the group and begin, with the topics that `read` has read."""
+        """Join the group and begin to work; `read` must have read the topics before."""
         self.parts.worker_id = worker_id
         self.parts.loop.every(TICK_S, "looking after task hosts", self._tick)
         self.parts.loop.every(LOOK_S, "looking again", self._looks.look)
@@ -142,16 +142,16 @@ class Reconciler:
         self.parts.membership.start(url, worker_id, self)
 
     def wait_until_joined(self, deadline: Deadline) -> bool:
-        """Return when this worker has its part of the work; False when the deadline comes first."""
+        """Wait until this worker has joined; return False if the deadline comes first."""
         while not self._joined.is_set() and not deadline.expired:
             self._joined.wait(min(TICK_S, deadline.remaining_s))
         return self._joined.is_set()
 
     def stop(self, deadline: Deadline) -> None:
-        """Stop all tasks, say so, leave the group."""
+        """Stop all tasks, report that, and leave the group."""
         self.parts.loop.submit("reporting connectors unassigned", self.connectors.report_unassigned)
         self._leaving.set()
-        # Longer than a task may take: then its host is killed, and even that is reported.
+        # This is longer than a task may take to stop: after that its host is killed, and the kill is reported, too.
         self.release(frozenset(), deadline.sooner(self.parts.limits.stop_s + 2 * KILL_GRACE_S))
         self.parts.membership.close(deadline)
         self.parts.supervisor.kill_all("was killed: the worker ended and the task had not stopped in time")
@@ -159,7 +159,7 @@ class Reconciler:
         for calls in (self.parts.calls, self.parts.cleanup_calls):
             calls.kill("was killed: the worker ended")
             if ended:
-                # Who waits for an answer would keep the process from its end.
+                # A caller that waits for an answer would keep the process from its end.
                 calls.give_up()
 
     # --- what others tell, on their threads ---
@@ -199,7 +199,7 @@ class Reconciler:
     # --- on the herder's thread ---
 
     def expect_work(self) -> None:
-        """Have hosts ready for questions and tasks, from the first sign on that there will be any."""
+        """Start the hosts for questions and tasks at the first sign that there will be some."""
         if not self._expects_work:
             self._expects_work = True
             self.parts.calls.make_ready()
@@ -213,7 +213,7 @@ class Reconciler:
         self.tasks.run_built(built)
 
     def run_condition(self, change: TaskCondition) -> None:
-        """Take note that a run is held up, or no more."""
+        """Take note that something holds a run up, or that nothing does any more."""
         self.tasks.run_condition(change)
 
     def topics_used(self, used: TopicsUsed) -> None:
@@ -238,7 +238,7 @@ class Reconciler:
         if snapshot.connectors and not self._leaving.is_set():
             self.expect_work()
         view = NOBODY if self._leaving.is_set() else self.parts.membership.view
-        # Unheard for too long, a worker runs nothing, and starts nothing that would have to end at once.
+        # A worker that Kafka has not heard for too long runs no tasks; it would have to end what it starts at once.
         own = view if self.parts.membership.may_work else NOBODY
         self.parts.supervisor.pool.keep_ready(self._expects_work and own.slots != frozenset())
         self._carry_out_restarts(view)
@@ -262,7 +262,7 @@ class Reconciler:
 
     def _lead(self, snapshot: ConfigSnapshot, view: View) -> ConfigSnapshot:
         if not self._led or self.parts.configs.lost_claim:
-            # The leader before this one may have written a moment ago, or there is one after it.
+            # The leader before this one may have written a moment ago, or another worker leads already.
             snapshot = self.parts.configs.refresh()
             if not self.parts.membership.view.leads:
                 return snapshot
@@ -304,6 +304,6 @@ def _noted() -> None:
 
 
 def config_max_bytes(worker: WorkerConfig) -> int:
-    """Return the largest configuration that the worker's producer can write with all that belongs to it."""
+    """Return the size in bytes of the largest configuration whose records the worker's producer can write."""
     given = worker.originals.get("producer.max.request.size", "")
     return (int(given) if given.isdigit() else _REQUEST_MAX_BYTES) - _ROOM_BYTES

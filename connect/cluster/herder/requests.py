@@ -1,4 +1,4 @@
-"""What REST asks to change, carried out on the herder's thread: checked, written to the config topic, read back."""
+"""Carries out the changes that REST asks for: checks them, writes them to the config topic, and reads them back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Requests:
-    """Carries out what REST asks to change. Owned by the herder's thread."""
+    """Carries out the changes that REST asks for. Owned by the herder's thread."""
 
     def __init__(self, parts: HerderParts, deleted: Callable[[str, Mapping[str, str]], None]) -> None:
         """`deleted` is told a connector's name and its last configuration, and returns at once."""
@@ -44,7 +44,7 @@ class Requests:
     def create(
         self, name: str, config: Mapping[str, str], initial: TargetState | None, who: str, *, reserved: bool = False
     ) -> Saved:
-        """Store a new connector; `reserved`: the caller holds the name."""
+        """Store a new connector. `reserved` is True if the caller has reserved the name before."""
         self.require_leader()
         self._check_free(name, reserved=reserved)
         self._check_size(name, config)
@@ -53,17 +53,17 @@ class Requests:
         return Saved(created=True, info=self._parts.info(name))
 
     def reserve(self, name: str) -> None:
-        """Hold a name for a connector that is about to be created."""
+        """Reserve a name for a connector that is about to be created."""
         self.require_leader()
         self._check_free(name, reserved=False)
         self._reserved.add(name)
 
     def free(self, name: str) -> None:
-        """Hold a name no longer."""
+        """Give up the reservation of a name."""
         self._reserved.discard(name)
 
     def save(self, name: str, config: Mapping[str, str], who: str) -> Saved:
-        """Store a new or changed connector; its target state stays."""
+        """Store a new or changed connector; its target state stays as it is."""
         self.require_leader()
         known = self._parts.configs.snapshot.connectors.get(name)
         if known is None:
@@ -89,7 +89,7 @@ class Requests:
         self._deleted(name, config)
 
     def set_target(self, name: str, target: TargetState) -> None:
-        """Pause, resume or stop."""
+        """Pause, resume or stop a connector."""
         if name not in self._parts.configs.snapshot.connectors:
             raise NotFoundError(f"Unknown connector {name}")
         if target is TargetState.STOPPED:
@@ -101,9 +101,9 @@ class Requests:
             self._note_stopping(name, elsewhere=elsewhere)
 
     def may_run_elsewhere(self, name: str) -> bool:
-        """Return True if another worker may have a task of this connector that is not wanted any more. From any thread.
+        """Return True if another worker may still run a task of this connector that should have ended. From any thread.
 
-        Nobody tells when another worker's tasks have ended, but in time it has killed those that did not stop.
+        No worker tells when its tasks have ended, but each kills tasks that do not stop, after a known time.
         """
         return time.monotonic() < self._elsewhere_until_s.get(name, 0.0)
 
@@ -140,7 +140,7 @@ class Requests:
         return as_restarting(status, request)
 
     def check_task(self, task: TaskId, *, owned: bool) -> None:
-        """Refuse a restart of a task that is not there, or not here."""
+        """Refuse a restart of a task that does not exist or, if `owned`, that is not assigned to this worker."""
         snapshot = self._parts.configs.snapshot
         if task.connector not in snapshot.connectors:
             raise NotFoundError(f"Unknown connector: {task.connector}")
@@ -152,7 +152,7 @@ class Requests:
             raise NotLeaderError(view.urls.get(view.owners.get(slot, "")) if slot is not None else None)
 
     def check_connector(self, name: str) -> None:
-        """Refuse a restart of a connector that is not there, or not here."""
+        """Refuse a restart of a connector that does not exist, or that another worker has to restart."""
         if name not in self._parts.configs.snapshot.connectors:
             raise NotFoundError(f"Unknown connector: {name}")
         self.require_leader()

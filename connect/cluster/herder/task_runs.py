@@ -1,4 +1,4 @@
-"""Brings the tasks of this worker to what `plan` says: they are run, their states reported, their failures healed."""
+"""Carries out what `plan` decides for this worker's tasks: runs them, reports their states, restarts failed ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _logger = logging.getLogger(__name__)
 
 
 class TaskRuns:
-    """Brings up this worker's tasks. Owned by the herder's thread, which also hears the task hosts through it."""
+    """Runs this worker's tasks. Owned by the herder's thread, which also hears the task hosts through it."""
 
     def __init__(
         self, parts: HerderParts, *, tracks_topics: bool, clock_s: Callable[[], float] = time.monotonic
@@ -61,24 +61,24 @@ class TaskRuns:
             self._histories.pop(task, None)
 
     def owns(self, task: TaskId) -> bool:
-        """Return True if the task is this worker's to run."""
+        """Return True if this worker has to run the task."""
         return task in self._assigned
 
     def has_runs(self, connector: str) -> bool:
-        """Return True if tasks of a connector run here, or have yet to end. From any thread."""
+        """Return True if tasks of a connector run here, or have not ended yet. From any thread."""
         return any(task.connector == connector for task in tuple(self._running))
 
     def restart(self, tasks: Collection[TaskId]) -> None:
-        """Run these tasks anew; those of other workers are left to them."""
+        """Restart those of the tasks that this worker runs; each worker restarts its own."""
         for task in tasks:
             if task in self._assigned:
                 self._histories.pop(task, None)
                 self._attempt_again(task)
 
     def restart_awaited(self, task: TaskId) -> Future[None]:
-        """Run this worker's task anew; done when it is built, FailedRequestError when it cannot be.
+        """Restart a task of this worker. The future is done when it is built; FailedRequestError: it cannot be built.
 
-        Nobody waits for the end of what its predecessors had open: that may take as long as Kafka takes.
+        It does not wait for the end of transactions that the runs before had open, as Kafka may take long for that.
         """
         self.restart([task])
         done = self._awaited.wait(task, self._attempts[task])
@@ -87,11 +87,11 @@ class TaskRuns:
         return done
 
     def restarts(self) -> Mapping[str, int]:
-        """Return how often tasks were restarted here, by themselves or as asked, by `name-0`. From any thread."""
+        """Return how often each task, named as `name-0`, was restarted here, by itself or as asked. From any thread."""
         return {str(task): attempts for task, attempts in self._attempts.copy().items()}
 
     def has_released(self) -> bool:
-        """Return True if no run is left here of a task that is not this worker's."""
+        """Return True if this worker has no run of a task that is assigned to another worker."""
         return all(task in self._assigned or run.phase is Phase.FAILED for task, run in self._running.items())
 
     def run_changed(self, change: TaskState) -> None:
@@ -108,7 +108,7 @@ class TaskRuns:
             case None:
                 del self._running[task]
             case State.FAILED if self._superseded(task, run, self._parts.configs.snapshot):
-                # Shut out by its successor, or hit by what the new configuration mends: nobody waits for this run.
+                # Its successor has shut it out, or the new configuration mends its error: nobody waits for this run.
                 _logger.info(
                     "task_ended", extra={"connector": task.connector, "task": task.task, "exception": change.trace}
                 )
@@ -124,21 +124,21 @@ class TaskRuns:
                 self._statuses.say(task, state, run.spec.connector_config)
 
     def run_condition(self, change: TaskCondition) -> None:
-        """Take a task host's report of what holds a run up, or that its rows move again."""
+        """Take a task host's report that something holds a run up, or that its rows move again."""
         task = TaskId(change.connector, change.task)
         run = self._running.get(task)
         if run is not None and run.number == change.run and run.phase is Phase.LIVE:
             self._statuses.say(task, change.state, run.spec.connector_config, condition=change.condition)
 
     def run_built(self, built: TaskBuilt) -> None:
-        """Take note that a task host has made what a run consists of."""
+        """Take note that a task host has built a run."""
         task = TaskId(built.connector, built.task)
         run = self._running.get(task)
         if run is not None and run.number == built.run:
             self._awaited.built(task, run.spec.attempt)
 
     def asks_to_write(self, asking: AsksToWrite) -> None:
-        """Let a run go on that has shut out its predecessors, unless it is one itself (invariant 8)."""
+        """Let a run write that has shut out the runs before it, unless it was itself replaced by now (invariant 8)."""
         task = TaskId(asking.connector, asking.task)
         run = self._running.get(task)
         if run is None or run.number != asking.run:
@@ -157,13 +157,13 @@ class TaskRuns:
         self._parts.supervisor.let_write(asking, refusal)
 
     def topics_used(self, used: TopicsUsed) -> None:
-        """Take a task host's report of topics."""
+        """Take a task host's report that a task uses topics."""
         if self._tracks_topics and used.connector in self._parts.configs.snapshot.connectors:
             for topic in used.topics:
                 self._parts.statuses.use_topic(TaskId(used.connector, used.task), topic)
 
     def _superseded(self, task: TaskId, run: Run, snapshot: ConfigSnapshot) -> bool:
-        """Return True if the task is no more, or runs otherwise or elsewhere now."""
+        """Return True if the task does not exist any more, or runs with other settings or on another worker now."""
         wanted = self._desired(snapshot).get(task)
         is_here = self._parts.membership.view.owns(snapshot.placements.get(task))
         return wanted is None or not is_here or not wanted.is_run_of(run.spec)

@@ -1,7 +1,8 @@
-"""What this worker says of its tasks in the status topic, until the topic says what is so.
+"""Reports the states of this worker's tasks to the status topic, until the topic holds the true state.
 
-What is so is compared with what was said and with what the topic says each time the worker reconciles. So no order of
-events can leave a task that nobody runs under the name of this worker, for which the leader would wait for ever.
+Each time the worker reconciles, it compares the true states with those that it reported and those in the topic. So no
+order of events can leave a status in which this worker seems to hold a task that nobody runs: the leader would wait for
+that task for ever.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SAY_AGAIN_S: Final = 5.0
 
 
 class TaskStatuses:
-    """Says what state this worker's tasks are in. Owned by the herder's thread."""
+    """Reports the states of this worker's tasks. Owned by the herder's thread."""
 
     def __init__(self, parts: HerderParts, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._parts = parts
@@ -44,12 +45,12 @@ class TaskStatuses:
         self._put(task, status)
 
     def reconcile(self, snapshot: ConfigSnapshot, assigned: Collection[TaskId], running: Collection[TaskId]) -> None:
-        """Report tasks that this worker has let go of, and say again what the topic does not say.
+        """Report tasks that this worker has let go of, and write again each status that the topic does not hold.
 
-        `assigned`: the tasks that are to run here; `running`: those that have a run here, ended by itself or not.
+        `assigned` are the tasks that have to run here. `running` are those with a run here, even one that has ended.
         """
         for task in [task for task in self._said if not snapshot.has_task(task)]:
-            # The leader removes the statuses of tasks that are no more; nobody else may, or the order would be lost.
+            # Only the leader removes statuses of tasks that no longer exist; otherwise the order of records is lost.
             del self._said[task]
             del self._said_s[task]
         for name, tasks in snapshot.tasks.items():
@@ -66,7 +67,7 @@ class TaskStatuses:
         if said is not None and said.state is not State.UNASSIGNED:
             self.say(task, State.UNASSIGNED, config)
         elif known is not None and known.worker_id == self._parts.worker_id and known.state is not State.UNASSIGNED:
-            # A former life of this worker said it, or what this one said was not written.
+            # This worker wrote it before it was restarted, or its later report was not written.
             self._say_again(task, self._parts.status(State.UNASSIGNED, config))
 
     def _say_again(self, task: TaskId, status: Status) -> None:

@@ -1,4 +1,4 @@
-"""The tasks of connectors, the topics they used, and what was before, as REST sees them."""
+"""Shows REST the tasks of connectors, the topics that they used, and the history of configurations and states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from connect.runtime.task.task_id import TaskId
 
 
 class HerderTasks:
-    """It answers what `Tasks` asks. Reads are answered on the caller's thread from immutable values."""
+    """Implements `Tasks`. Reads are answered on the caller's thread from immutable values."""
 
     def __init__(self, reconciler: Reconciler, requests: Requests) -> None:
         self._reconciler = reconciler
@@ -49,7 +49,7 @@ class HerderTasks:
 
 
 class HerderTopics:
-    """It answers what `UsedTopics` asks from the status topic."""
+    """Implements `UsedTopics` from the status topic."""
 
     def __init__(self, parts: HerderParts, requests: Requests) -> None:
         self._parts = parts
@@ -66,7 +66,7 @@ class HerderTopics:
 
 
 class HerderHistory:
-    """It answers what `History` asks from the internal topics."""
+    """Implements `History` from the internal topics."""
 
     def __init__(self, parts: HerderParts) -> None:
         self._parts = parts
@@ -87,7 +87,7 @@ class HerderHistory:
         return self._parts.statuses.rebalances()
 
     def told_alerts(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the alerts that were told, read to the end of the topic."""
+        """Return the alerts that were told, after reading the status topic to its end."""
         self._parts.statuses.refresh()
         return self._parts.statuses.told_alerts()
 

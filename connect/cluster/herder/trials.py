@@ -1,4 +1,4 @@
-"""Asks connectors in task hosts: for what REST wants to know of a configuration, and for the herder's other parts."""
+"""Asks connectors in task hosts, for REST requests about a configuration and for other parts of the herder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from connect.runtime.task.messages import CallResult, Method
 
 
 class Asking:
-    """Asks a connector by the calls of one kind, from any thread; the question begins on the herder's."""
+    """Asks connectors through one kind of calls. Any thread may ask; the call begins on the herder's thread."""
 
     def __init__(self, loop: EventLoop, calls: ConnectorCalls) -> None:
         self._loop = loop
@@ -35,20 +35,20 @@ class Asking:
         count: int = 0,
         asker: str = "",
     ) -> Future[CallResult]:
-        """Ask; the answer comes in time, or says why it does not. `asker`: see `ConnectorCalls.ask`."""
+        """Ask a connector; the future ends in time, with an answer or an error. See `ConnectorCalls.ask`."""
         begin = partial(self._calls.ask, method, config, timeout_s, positions, count=count, asker=asker)
         return self._loop.begin(f"asking a connector: {method}", begin)
 
 
 class HerderTrials:
-    """It answers what `Trials` asks."""
+    """Implements `Trials`."""
 
     def __init__(self, asking: Asking, dry_run: DryRun) -> None:
         self._ask = asking.ask
         self._dry_run = dry_run
 
     def check(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[Checked]:
-        """Let the connector try its configuration."""
+        """Let the connector try if it reaches its systems and may use them; see `Trials.check`."""
         return mapped(self._ask("check", config, timeout_s, asker=asker), _findings)
 
     def validate(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[ConfigInfos]:
@@ -60,7 +60,7 @@ class HerderTrials:
         return mapped(self._ask("sample", config, timeout_s, count=rows, asker=asker), _answered)
 
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[TaskPlan]:
-        """Return what a configuration would lead to."""
+        """Return the tasks that a configuration would lead to, and the topics that are missing."""
         return self._dry_run.plan(name, config, timeout_s, asker)
 
 

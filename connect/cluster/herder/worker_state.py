@@ -1,4 +1,4 @@
-"""This worker as REST sees it: whether it is up, what it does, what it knows of Kafka and of the other workers."""
+"""Tells REST of this worker: if it is up, what it does, and what it knows of Kafka and of the other workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from connect.cluster.model.statuses import OverdueTask, Stage
 
 
 class HerderWorkerState:
-    """It answers what `WorkerState` asks. Any thread may ask it."""
+    """Implements `WorkerState`. Any thread may ask it."""
 
     def __init__(self, reconciler: Reconciler, requests: Requests) -> None:
         self._reconciler = reconciler
@@ -37,13 +37,13 @@ class HerderWorkerState:
 
     @property
     def session_key(self) -> str:
-        """Return what only workers of the cluster know; empty while there is none."""
+        """Return the key that only workers of the cluster know; empty while there is none."""
         record = self._parts.configs.snapshot.session_key
         return record.key if record is not None else ""
 
     @property
     def stage(self) -> Stage:
-        """Return what the herder thread is doing."""
+        """Return the step that the herder's thread is at, or was at last."""
         return self._parts.loop.stage
 
     @property
@@ -68,12 +68,12 @@ class HerderWorkerState:
 
     @property
     def kafka_trouble(self) -> str | None:
-        """Return why the brokers were last not reached."""
+        """Return why the brokers were last not reached; None if they are reached, as far as is known."""
         return self._parts.membership.trouble
 
     @property
     def overdue_tasks(self) -> Sequence[OverdueTask]:
-        """Return tasks that should run and do not."""
+        """Return the tasks that should run and have not run for `task.overdue.ms`."""
         return self._reconciler.overdue.found
 
     @property
@@ -82,7 +82,7 @@ class HerderWorkerState:
         return self.view.owners.get(LEADER_SLOT, "")
 
     def figures(self) -> Mapping[str, float]:
-        """Return what this worker counts of itself."""
+        """Return this worker's own figures, by their names."""
         return {
             "start_epoch_s": self._start_epoch_s,
             "leads": float(self.view.leads),
@@ -95,16 +95,16 @@ class HerderWorkerState:
         }
 
     def require_leader(self) -> None:
-        """Raise NotLeaderError where this worker, as far as it knows, does not lead."""
+        """Raise NotLeaderError if this worker, as far as it knows, does not lead."""
         self._requests.require_leader()
 
     @property
     def view(self) -> View:
-        """Return the group of workers as this one sees it."""
+        """Return the group of workers as this worker sees it."""
         return self._parts.membership.view
 
     def expect_work(self) -> None:
-        """Make hosts ready before they are needed, as somebody asks for something. Returns at once."""
+        """Start hosts before they are needed, as a request has come that may need them. Returns at once."""
         if not self._expects_work:
             self._expects_work = True
             self._parts.loop.post("making task hosts ready", self._reconciler.expect_work)
