@@ -1,4 +1,4 @@
-"""The figures of the tasks in all task hosts, asked of the hosts when somebody wants to know."""
+"""Asks the task hosts for the figures of their tasks when somebody wants to know them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from connect.cluster.hosts.task_host import Host
 from connect.runtime.task.messages import Figures, TellFigures
 
 WAIT_S: Final = 0.5
-"""A host that does not answer in this time counts with what it told before."""
+"""If a host does not answer within this many seconds, its last answer is used."""
 
 
 class AskedFigures:
-    """Asks the hosts at most once in a while, for all who want to know. Any thread may call it."""
+    """Asks the hosts for figures and keeps the answers for a while, for all callers. Any thread may call it."""
 
     def __init__(
         self, hosts: Mapping[Host, HostRuns], kept_s: float, clock_s: Callable[[], float] = time.monotonic
     ) -> None:
-        """`hosts`: all there are, which change. `kept_s`: answers are good for so long."""
+        """Take the hosts, a mapping that changes as they come and go. Answers are used again for `kept_s` seconds."""
         self._hosts = hosts
         self._kept_s = kept_s
         self._clock_s = clock_s
@@ -32,7 +32,7 @@ class AskedFigures:
         self._number = 0
 
     def now(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the metrics of every task and of the host it is in, by `name-0`. It waits for hosts a moment."""
+        """Return the figures of each task and of its host, by the task as `name-0`. Waits up to `WAIT_S` for hosts."""
         with self._changed:
             if self._clock_s() - self._asked_s >= self._kept_s:
                 self._ask()
@@ -45,7 +45,7 @@ class AskedFigures:
         return found
 
     def told(self, host: Host, figures: Figures) -> None:
-        """Take what a host said."""
+        """Keep the figures that a host sent."""
         with self._changed:
             runs = self._hosts.get(host)
             if runs is not None:
@@ -54,7 +54,7 @@ class AskedFigures:
                 self._heard_all_of(host)
 
     def ended(self, host: Host) -> None:
-        """Wait for a host no more, which is gone."""
+        """Stop waiting for a host that is gone."""
         with self._changed:
             self._heard_all_of(host)
 

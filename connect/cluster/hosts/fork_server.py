@@ -1,13 +1,14 @@
 """Makes task hosts by forking: `fork_server N LEASE HELD`.
 
-What every host needs is loaded here once, and shared in memory. A worker starts it for its first host, which it does at
-the first sign of work: one that is idle has no such process. A host is there in milliseconds, where an interpreter of
-its own needs a second or two to load Arrow and the rest. The process has one thread and no connection to anything,
-which is what makes forking it safe; plug-ins are loaded in the hosts only. It ends with its worker, and its hosts with
-it. HELD is the end of the `life_line` that each of them has.
+The modules that every host needs are loaded here once, and shared in memory. A worker starts this process for its first
+host, at the first sign of work; an idle worker has no such process. A forked host starts in milliseconds, while a new
+interpreter needs a second or two to load Arrow and the rest. The process has one thread and no connections, so that it
+is safe to fork; plug-ins are loaded in the hosts only. It ends with its worker, and its hosts end with it. LEASE is the
+descriptor of the hosts' lease, and HELD is the end of the `life_line` that each host keeps open.
 
-Said on N, a socket that keeps messages apart: the worker sends `{"number"}` with the descriptors of a host's line and
-its crash report, or `{"kill": number, "signal"}`; back come `{"number", "pid"}` and in the end `{"number", "code"}`.
+N is the descriptor of a socket that keeps messages apart. The worker sends `{"number"}` with the descriptors of a
+host's line and of its crash report to start a host, or `{"kill": number, "signal"}` to end one. The server answers with
+`{"number", "pid"}` when the host is started, and with `{"number", "code"}` when it has ended.
 """
 
 from __future__ import annotations
@@ -42,26 +43,26 @@ SHARED: Final = (
     "connect.convert.json.converter",
     "connect.convert.plain.simple_header",
 )
-"""Loaded before the first host is made: in nearly every host, and starting no thread when imported."""
+"""These modules are loaded before the first host is made: nearly every host needs them, and they start no thread."""
 
 WITHOUT_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """The settings with which these libraries start no thread when they are loaded: it would not survive the fork."""
 
 SMALL_HEAPS: Final = {"MIMALLOC_ARENA_EAGER_COMMIT": "0"}
-"""Arrow's allocator has a heap for each thread: so it takes of a task's what the task uses, not a megabyte at once."""
+"""Arrow's allocator has a heap for each thread. With this, a heap takes what is used, not a megabyte at once."""
 
 
 def set_up_libraries() -> None:
-    """Say in the environment how libraries are to be loaded, where nobody has said it."""
+    """Set the environment variables by which libraries start no threads and use little memory, unless they are set."""
     for name, value in {**WITHOUT_THREADS, **SMALL_HEAPS}.items():
         os.environ.setdefault(name, value)
 
 
 def load_shared() -> None:
-    """Load what hosts have in common."""
+    """Load the modules that all hosts share."""
     for module in SHARED:
         importlib.import_module(module)
-    # pyarrow loads pandas, where that is installed, for its first array: once for all hosts.
+    # pyarrow loads pandas, if that is installed, for its first array. So it is loaded once for all hosts.
     importlib.import_module("pyarrow").array([None])
 
 
@@ -81,7 +82,7 @@ class ForkServer:
         signal.set_wakeup_fd(wakeup.fileno())
 
     def serve(self) -> None:
-        """Work until the worker is gone."""
+        """Carry out the worker's messages until the worker is gone."""
         while True:
             readable, _, _ = select.select([self._control, self._ended], [], [])
             if self._ended in readable:
@@ -116,7 +117,7 @@ class ForkServer:
 
             load_shared()
             self._catalog = Catalog.installed()
-            # What is there now lives as long as any host: collecting it would only copy its pages into each of them.
+            # The objects that exist now live as long as any host; a later collection would copy their pages into each.
             gc.collect()
             gc.freeze()
 

@@ -1,4 +1,4 @@
-"""Task hosts made by the fork server: the worker's side of it."""
+"""Starts task hosts through the fork server; this is the worker's side of it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _logger = logging.getLogger(__name__)
 
 
 class ForkedHosts:
-    """Starts hosts; starts the server behind them, also again when it has died. Any thread may call it."""
+    """Starts hosts, and starts their fork server, again if it has died. Any thread may call it."""
 
     def __init__(self, lease: int, held: int) -> None:
-        """`lease`: the descriptor that hosts watch. `held`: their end of the life line."""
+        """Take the descriptor of the lease that hosts watch, and `held`, the hosts' end of the life line."""
         self._lease = lease
         self._held = held
         self._lock = threading.Lock()  # the herder's thread asks for hosts, reader threads of hosts kill them
@@ -31,12 +31,12 @@ class ForkedHosts:
 
     @property
     def server_pid(self) -> int:
-        """Return the process id of the server, which is started when it is not there."""
+        """Return the process id of the server; start the server if it does not run."""
         with self._lock:
             return self._running().pid
 
     def start(self, line: socket.socket, report: int) -> ForkedProcess:
-        """Start a host at the other end of this line, with the descriptor of its crash report; never waits."""
+        """Start a host with its end of the line and the descriptor of its crash report. Never waits."""
         with self._lock:
             return self._running().start(line, report)
 
@@ -53,7 +53,7 @@ class ForkedHosts:
 
 
 class ForkedProcess:
-    """A host, from the moment it is asked for."""
+    """Stands for the process of a host, from the moment it is asked for."""
 
     def __init__(self, send: Callable[[signal.Signals], None]) -> None:
         self._send = send
@@ -71,11 +71,11 @@ class ForkedProcess:
         self._send(signal.SIGABRT)
 
     def wait(self, timeout_s: float | None) -> str | None:
-        """Return how the process ended; None: not within this time."""
+        """Return how the process ended; None if it did not end within the time."""
         return self._reason if self._ended.wait(timeout_s) else None
 
     def end(self, reason: str) -> None:
-        """Take note that it has ended; called by the server's reader."""
+        """Take note that the process has ended; called by the thread that reads from the server."""
         self._reason = reason
         self._ended.set()
 

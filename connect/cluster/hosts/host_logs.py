@@ -18,11 +18,11 @@ FRAMEWORK: Final[Mapping[str, str]] = {
     "org.apache.kafka.connect.transforms": "connect.transforms",
     "org.apache.kafka.clients": "connect.kafka",
 }
-"""What Kafka Connect's packages are called here."""
+"""Maps the packages of Kafka Connect to the packages here that do the same."""
 
 
 def name_java_loggers(levels: LogLevels, catalog: Catalog) -> None:
-    """Let the names that a Java worker's loggers have stand for ours: a plug-in's class for the package it is in."""
+    """Let the names of a Java worker's loggers stand for ours: a plug-in's Java class stands for its package here."""
     for plugin in catalog.plugins():
         module = plugin.factory.partition(":")[0]
         levels.alias(plugin.name, module.rpartition(".")[0] or module)
@@ -31,7 +31,7 @@ def name_java_loggers(levels: LogLevels, catalog: Catalog) -> None:
 
 
 def at_worker_levels(launch: Launch, levels: LogLevels) -> Launch:
-    """Return what launches hosts that follow these levels from their first line on."""
+    """Return a `Launch` whose hosts log at these levels from their first line on."""
 
     def launched(name: str, listener: HostListener) -> Host:
         following = _Following(listener, levels)
@@ -43,7 +43,7 @@ def at_worker_levels(launch: Launch, levels: LogLevels) -> Launch:
 
 
 class _Following:
-    """Stands before a host's listener; heard on the host's reader thread."""
+    """Keeps a host at the worker's levels, and passes all else on to its listener, on the host's reader thread."""
 
     def __init__(self, listener: HostListener, levels: LogLevels) -> None:
         self._listener = listener
@@ -52,7 +52,7 @@ class _Following:
         self._ended = False
 
     def begin(self, host: Host) -> None:
-        """Tell the host what counts now and what is set later."""
+        """Tell the host the present levels, and from now on each level that is set later."""
         self._follower = partial(_tell, host)
         self._levels.follow(self._follower)
         if self._ended:

@@ -1,4 +1,4 @@
-"""The pool knows which task hosts there are and which one takes a connector's next task; it starts another one."""
+"""Keeps the task hosts of a worker, selects the host for a connector's next task, and starts hosts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from connect.runtime.task.messages import Figures, WarmUp
 from connect.runtime.task.task_id import TaskId
 
 IDLE_S: Final = 60.0
-"""A host without tasks is ended after this time."""
+"""A host without tasks is ended after this many seconds."""
 SPARE_PAUSE_S: Final = 5.0
-"""After a host without tasks has died, the next one is not made ready before this."""
+"""After a host without tasks has died, the next one is made ready this many seconds later."""
 
 Launch = Callable[[str, HostListener], Host]
 
@@ -40,7 +40,7 @@ class HostRuns:
     spoke: bool = False
     """It is true when the host spoke since the last look."""
     silent_ticks: int = -1
-    """This counts looks since it spoke; -1: it has yet to begin, and is given the time for that."""
+    """This counts the looks since the host spoke last; -1: it has not spoken yet, and silence does not count so far."""
     figures: Figures = field(default_factory=Figures)
 
     def remove(self, run: int, now_s: float) -> None:
@@ -55,7 +55,7 @@ class HostPool:
     """Holds the task hosts. Owned by the herder's thread; other threads may read `hosts`."""
 
     def __init__(self, launch: Launch, most: int, listener: HostListener, clock_s: Callable[[], float]) -> None:
-        """`most`: how many hosts there may be beside those of isolated connectors."""
+        """Take `most`, the number of shared hosts that there may be. Hosts of isolated connectors do not count."""
         self.hosts: dict[Host, HostRuns] = {}
         self._launch = launch
         self._most = most
@@ -66,18 +66,18 @@ class HostPool:
         self._ready_again_s = 0.0
 
     def keep_ready(self, wanted: bool) -> None:
-        """Keep a host there before a task needs it, as far as there may be one more; or keep none any more."""
+        """Set if a host is kept ready before a task needs it, as long as the pool has room for it."""
         self._keeps_ready = wanted
         self.make_ready()
 
     def make_ready(self) -> None:
-        """Start the host that is kept ready, when it is missing and its pause is over."""
+        """Start the host to keep ready if one is wanted, there is none, and the pause after a death is over."""
         wanted = self._keeps_ready and self._has_room() and self._idle(self._fitting(None)) is None
         if wanted and self._clock_s() >= self._ready_again_s:
             self._launched(None)
 
     def pause_making_ready(self) -> None:
-        """Wait a while before a host is made ready again, as one without tasks has died."""
+        """Wait `SPARE_PAUSE_S` before a host is made ready again, as one without tasks has died."""
         self._ready_again_s = self._clock_s() + SPARE_PAUSE_S
 
     def host_of(self, run: int) -> Host | None:
@@ -85,7 +85,7 @@ class HostPool:
         return next((host for host, tasks in self.hosts.items() if run in tasks.runs), None)
 
     def host_for(self, connector: str | None) -> Host:
-        """Return the host for a task: that of the connector's own, or, for None, the shared one with the fewest."""
+        """Return the connector's own host, or for None a shared host: an idle or new one, or the least used."""
         fitting = self._fitting(connector)
         idle = self._idle(fitting)
         if idle is not None:
@@ -101,13 +101,13 @@ class HostPool:
         return spare
 
     def is_unneeded(self, host: Host) -> bool:
-        """Tell if a host without tasks has been there for long enough and is not the one that is kept ready."""
+        """Tell if a host without tasks may end: it has been idle for long enough and is not the one kept ready."""
         tasks = self.hosts[host]
         idle_s = 0.0 if tasks.isolated_for else IDLE_S
         return self._clock_s() - tasks.idle_since_s >= idle_s and not self._is_spare(host)
 
     def end(self, host: Host) -> None:
-        """Let a host go that nobody needs."""
+        """Forget a host that nobody needs, and ask it to end."""
         del self.hosts[host]
         host.close()
 

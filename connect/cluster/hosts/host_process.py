@@ -1,4 +1,4 @@
-"""The process behind a task host, however it was started; knows nothing of what is said to it."""
+"""Starts, ends and awaits the process of a task host; knows nothing of the messages to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from connect.lib import python_child
 
 MESSAGE_BYTES: Final = 4096
-"""No message between a worker and its fork server is longer."""
+"""No message between a worker and its fork server has more bytes."""
 
 
 class HostProcess(Protocol):
@@ -22,27 +22,27 @@ class HostProcess(Protocol):
         """Return the process id; 0 until it is known."""
 
     def kill(self) -> None:
-        """End it at once; nothing when it has ended."""
+        """End it at once; do nothing if it has ended."""
 
     def abort(self) -> None:
-        """End it with the stacks of its threads in its crash report; it may be too broken for that."""
+        """Have it write the stacks of its threads to its crash report and end; a broken process may not do so."""
 
     def wait(self, timeout_s: float | None) -> str | None:
         """Return how it ended, in words that follow "the process"; None if not within `timeout_s` (None: for ever)."""
 
 
 StartProcess = Callable[[socket.socket, int], HostProcess]
-"""Starts a host at the other end of this line, with this descriptor of its crash report; must return at once."""
+"""Starts a host that has this end of the line and this descriptor of its crash report; must return at once."""
 
 HostCommand = Callable[[int], Sequence[str]]
-"""The command line of a host whose line is this file descriptor."""
+"""Returns the command line of a host; the argument is the file descriptor of the host's line."""
 
 
 class CommandProcess:
-    """A host that is a program of its own."""
+    """Runs a host as a program of its own."""
 
     def __init__(self, line: socket.socket, command: HostCommand, inherited: Sequence[int] = ()) -> None:
-        """`inherited`: further descriptors that the process gets."""
+        """Start the process. It inherits the descriptors of `inherited` beside that of its line."""
         # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
         self._process = python_child.start(
             command(line.fileno()),
@@ -65,7 +65,7 @@ class CommandProcess:
         self._process.send_signal(signal.SIGABRT)
 
     def wait(self, timeout_s: float | None) -> str | None:
-        """Return how it ended, in words that follow "the process"; None: not within this time."""
+        """Return how it ended, in words that follow "the process"; None if it did not end within the time."""
         try:
             return exit_reason(self._process.wait(timeout_s))
         except subprocess.TimeoutExpired:
@@ -73,7 +73,7 @@ class CommandProcess:
 
 
 def python_host(descriptor: int, lease: int, report: int) -> Sequence[str]:
-    """Return the command line of a real host that works only as long as the lease is held."""
+    """Return the command line of a `leased_host`, which works only as long as the worker holds the lease."""
     given = ("--fd", descriptor, "--lease", lease, "--report", report)
     return python_child.command("connect.cluster.hosts.leased_host", *map(str, given))
 

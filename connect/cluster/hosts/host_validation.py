@@ -1,6 +1,6 @@
-"""Validation where values of config providers are looked up: in a task host. No value leaves it.
+"""Validates a configuration with the values of config providers in a task host. No such value leaves the host.
 
-A configuration without placeholders is validated by the worker itself, which is sooner done.
+The worker itself validates a configuration without placeholders, as that is faster.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REFUSALS: Final = {kind.__name__: kind for kind in (BadRequestError, FailedRequ
 
 
 def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, Any]:
-    """Return what `validated` understands: ConfigInfos, or the refusal of a request. For task hosts."""
+    """Validate, and return an answer for `validated`: ConfigInfos, or the error of the request. For task hosts."""
     try:
         infos = Validator(clients.catalog, clients.worker, clients.configs.resolve).validate(config)
     except RequestError as error:
@@ -28,14 +28,14 @@ def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, A
 
 
 def _without_secrets(infos: ConfigInfos) -> ConfigInfos:
-    """Return the answer without what a provider gave for a part of a value, whichever key an error is about."""
+    """Return the infos without the texts that a provider gave for parts of values, in the errors of all keys."""
     hide = SECRET_TEXTS.shown
     configs = [replace(i, value=replace(i.value, errors=tuple(map(hide, i.value.errors)))) for i in infos.configs]
     return replace(infos, configs=tuple(configs), notes=tuple(map(hide, infos.notes)))
 
 
 def validated(said: Mapping[str, Any]) -> ConfigInfos:
-    """Return the answer of a host. RequestError as `Validator.validate` raises it."""
+    """Return the infos that a host answered. Raise RequestError as `Validator.validate` raises it."""
     if "infos" not in said:
         raise _REFUSALS[said["refusal"]](said["message"])
     return ConfigInfos.of_json(said["infos"])

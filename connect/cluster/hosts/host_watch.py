@@ -10,21 +10,21 @@ from connect.cluster.hosts.host_pool import HostPool, HostRuns
 from connect.cluster.hosts.task_host import Host
 
 TICK_S: Final = 0.25
-"""How often the herder calls `tick`."""
+"""The herder calls `tick` once in this many seconds."""
 SILENT_TICKS: Final = 16
-"""A host speaks every second; after so many looks without a word, something in it keeps all else from running.
+"""A host sends a message every second. After this many ticks without one it hangs, and is told to end.
 
-That is 4 s: with the default session timeout the kernel ends such a host after 4.4 s at the least, as it does not look
-at its lease either, and then nobody learns what its threads did.
+That is 4 s. A host that hangs does not look at its lease either, so with the default session timeout the kernel ends it
+after 4.4 s at the least, and then nobody learns what its threads did.
 """
 ABORT_TICKS: Final = 4
-"""A host that is told to write its stacks and end gets this long."""
+"""A host that is told to write its stacks and end has this many ticks to do so; then it is killed."""
 MIB: Final = 1024 * 1024
 _logger = logging.getLogger(__name__)
 
 
 class MemoryLimit(NamedTuple):
-    """Says how much memory a host may hold, 0: any, and which key of the worker's file says so."""
+    """Holds the memory in bytes that a host may hold (0: no limit), and the key of the worker's file that sets it."""
 
     size_bytes: int
     key: str = "task.host.memory.limit"
@@ -40,18 +40,19 @@ def require_memory(host: Host, limit: MemoryLimit) -> None:
 
 
 class HostWatch:
-    """Looks at each host from time to time. Owned by the herder's thread."""
+    """Looks at each host at every tick, and ends those that must end. Owned by the herder's thread."""
 
     def __init__(self, pool: HostPool, memory_bytes: int, clock_s: Callable[[], float]) -> None:
-        """`memory_bytes`: what a host may hold; 0: any."""
+        """Watch the hosts of a pool. Each may hold `memory_bytes`; 0 means no limit."""
         self._pool = pool
         self._memory = MemoryLimit(memory_bytes)
         self._clock_s = clock_s
 
     def tick(self) -> None:
-        """End the hosts that have to end, and make one ready where that is wanted.
+        """End the hosts that have to end, and start the host that is kept ready.
 
-        Called every `TICK_S`. Silence is counted in calls, so that a machine without time for either costs no host.
+        Called every `TICK_S`. Silence is counted in calls: on a machine so busy that neither the worker nor the host
+        runs, no host is ended for its silence.
         """
         now_s = self._clock_s()
         for host, tasks in tuple(self._pool.hosts.items()):

@@ -1,14 +1,14 @@
-"""The right of task hosts to work, held in memory they share with their worker: it runs out when the worker freezes.
+"""The lease is the right of task hosts to work. It is kept in shared memory and runs out when the worker freezes.
 
-A worker that hangs, or is stopped by a debugger or a virtual machine, loses its slots to others while its task hosts
-would work on; so do those of a worker that no broker hears any more. So each host ends itself when the lease was not
-extended in time. The clock is CLOCK_MONOTONIC, which all processes of a machine share.
+A worker that hangs, that a debugger or a virtual machine stops, or that no broker hears any more loses its slots to
+other workers, while its task hosts would work on. So each host ends itself when the lease was not extended in time. The
+clock is CLOCK_MONOTONIC, which all processes of a machine share.
 
-A host looks at the lease every `CHECK_S`. One that is frozen itself cannot look, and would send what its Kafka clients
-hold as soon as it goes on; so where there are such timers (Linux) the kernel ends it a moment later (`lease_timer`).
+A host looks at the lease every `CHECK_S`. A host that is frozen itself cannot look, and as soon as it goes on it would
+send the records that its Kafka clients hold. So on Linux a timer of the kernel ends it a moment later (`lease_timer`).
 
-The worker and the process that is its member in the group (`connect.cluster.group`) both extend the lease, each its own
-end, and the earlier one counts: one of them alone cannot speak for the other.
+The worker and the process that is its member in the group (`connect.cluster.group`) both extend the lease. Each writes
+the time at which its own part ends, and the earlier time counts: neither of them can tell if the other one works.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from connect.runtime.host.crash_report import say_lease_over, say_lease_until
 
 _MOMENT: Final = struct.Struct("d")
 _WORKERS_END, _MEMBERS_END, _WORKER_SEEN = (place * _MOMENT.size for place in range(3))
-"""The moments of a lease are at these places of the shared memory."""
+"""These are the offsets in bytes of the lease's three times in the shared memory."""
 SHARE: Final = 0.8
-"""Part of the session time-out for which a lease is good: hosts must be gone before the group notices."""
+"""A lease is good for this part of the session time-out: hosts must be gone before the group notices."""
 UNHEARD_SHARE: Final = 0.9
 """A lease is good for this part of the session time-out after the last answer of a broker: the group counts from when
 it last heard of the worker.
@@ -42,11 +42,11 @@ Reach = Callable[[float], bool]
 """Called with a number of seconds, it returns True if a broker answers within them."""
 CHECK_S: Final = 0.2
 TIMER_GRACE_S: Final = 2 * CHECK_S
-"""The kernel's timer leaves a host that is not frozen the time to end itself, and to say why."""
+"""The kernel's timer fires this many seconds after the lease ended: a host that is not frozen ends itself before."""
 EXIT_CODE: Final = 75
-"""EX_TEMPFAIL: how a host ends whose lease is over; the crash report says that it was not a plug-in that ended it."""
+"""A host whose lease is over ends with this code (EX_TEMPFAIL). Its crash report says that no plug-in ended it."""
 LEASE_OVER: Final = "ended with its worker's lease"
-"""The reason of such an end: the host has done nothing wrong, and neither have its tasks."""
+"""This is the reason that is given for such an end: neither the host nor its tasks have done anything wrong."""
 
 
 class Lease:
@@ -55,9 +55,10 @@ class Lease:
     def __init__(
         self, valid_s: float, unheard_s: float = float("inf"), reach: Reach | None = None, resume_s: float = 0.0
     ) -> None:
-        """`unheard_s`: how long it is good after the last time that `reach` found a broker.
+        """Make a lease that each extension makes good for `valid_s` seconds.
 
-        `resume_s`: how long it has to be good again after it had run out, see `is_good`.
+        It runs out `unheard_s` after `reach` last found a broker. If it had run out, hosts may begin to work again only
+        after it was good for `resume_s`, see `is_good`.
         """
         self._valid_s = valid_s
         self._unheard_s = unheard_s
@@ -66,7 +67,7 @@ class Lease:
         self._resumes_s = 0.0
         self.descriptor = shared_memory("lease", mmap.PAGESIZE)
         self._moments = _Moments(self.descriptor, mmap.PROT_READ | mmap.PROT_WRITE)
-        self._moments.write(_MEMBERS_END, float("inf"))  # until there is a member
+        self._moments.write(_MEMBERS_END, float("inf"))  # no member limits the lease until there is one
         self._held = threading.Event()
         self._ended = threading.Event()
         threading.Thread(target=self._extend, name="lease", daemon=True).start()
@@ -77,8 +78,8 @@ class Lease:
     def is_good(self) -> bool:
         """Return True if hosts may begin to work.
 
-        A lease that had run out counts again when it was good for `resume_s`: by then the group has told a worker that
-        lost its slots meanwhile. From any thread.
+        A lease that had run out counts again after it was good for `resume_s`. If the worker has lost its slots
+        meanwhile, the group has told it so by then. From any thread.
         """
         now_s = time.monotonic()
         return self._moments.end_s >= now_s >= self._resumes_s
@@ -98,7 +99,7 @@ class Lease:
         self._write(0.0)
 
     def close(self) -> None:
-        """Extend no more."""
+        """Stop extending the lease."""
         self._ended.set()
 
     def _extend(self) -> None:
@@ -126,17 +127,17 @@ class Lease:
 
 
 class MemberLease:
-    """The share in the lease of the process that is the worker's member in its group.
+    """Extends the lease for the process that is the worker's member in its group.
 
-    While it is held a thread extends it, so it runs out when this process freezes, as the worker's does.
+    A thread extends it while it is held. So the lease also runs out when this process freezes.
     """
 
     def __init__(self, descriptor: int, valid_s: float) -> None:
-        """`valid_s`: as the worker's lease has it."""
+        """Hold the lease behind the descriptor; `valid_s` is the same as for the worker's `Lease`."""
         self._moments = _Moments(descriptor, mmap.PROT_READ | mmap.PROT_WRITE)
         self._valid_s = valid_s
         self._held = threading.Event()
-        self._lock = threading.Lock()  # an extension must not come behind the end
+        self._lock = threading.Lock()  # the lease must not be extended after it was revoked
         self.hold()
         threading.Thread(target=self._extend, name="lease", daemon=True).start()
 
@@ -153,9 +154,9 @@ class MemberLease:
 
     @property
     def hosts_ended_s(self) -> float:
-        """Return when the hosts of a worker that does nothing from now on have ended, by the clock they share.
+        """Return the time by which all hosts have ended if the worker does nothing from now on, by the monotonic clock.
 
-        The worker extends its lease for `valid_s` at the most each time it is seen.
+        Each time the worker extends the lease, it does so by `valid_s` at the most.
         """
         return self._moments.read(_WORKER_SEEN) + self._valid_s + TIMER_GRACE_S
 
@@ -171,14 +172,14 @@ class MemberLease:
 
 
 class _Moments:
-    """Holds the moments of a lease in shared memory. Each has one process that writes it."""
+    """Holds the times of a lease in shared memory. Each time is written by one process only."""
 
     def __init__(self, descriptor: int, access: int) -> None:
         self._memory = mmap.mmap(descriptor, mmap.PAGESIZE, prot=access)
 
     @property
     def end_s(self) -> float:
-        """Return until when hosts may work."""
+        """Return the monotonic time until which hosts may work."""
         return min(self.read(_WORKERS_END), self.read(_MEMBERS_END))
 
     def read(self, place: int) -> float:
@@ -192,7 +193,7 @@ class _Moments:
 def watch(descriptor: int, report: int) -> None:
     """End this process when the lease behind the descriptor has run out. For task hosts.
 
-    `report`: the descriptor of its crash report, which tells the worker why.
+    `report` is the descriptor of its crash report, in which the worker reads why it ended.
     """
     watcher = _Watcher(descriptor, report)
     watcher.arm()
@@ -200,14 +201,14 @@ def watch(descriptor: int, report: int) -> None:
 
 
 class _Watcher:
-    """Keeps an eye on the lease for a host."""
+    """Ends the process of a host when the lease has run out."""
 
     def __init__(self, descriptor: int, report: int) -> None:
         self._moments = _Moments(descriptor, mmap.PROT_READ)
         self._report = report
         self._armed_s = 0.0
         self._timer: LeaseTimer | None = None
-        with suppress(OSError):  # such a system has the look at the clock alone, see docs/decisions/024-lease.md
+        with suppress(OSError):  # without such timers only `run` ends the host, see docs/decisions/024-lease.md
             self._timer = LeaseTimer()
 
     def run(self) -> None:
@@ -220,7 +221,7 @@ class _Watcher:
             self.arm()
 
     def arm(self) -> None:
-        """Tell the kernel until when this process may live. A lease that is revoked ends by `run`."""
+        """Tell the kernel until when this process may live. If the lease is revoked, `run` ends the process."""
         until_s = self._moments.end_s
         if self._timer is not None and until_s > self._armed_s:
             self._armed_s = until_s

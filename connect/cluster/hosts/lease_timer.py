@@ -1,8 +1,8 @@
-"""A timer in the kernel that ends this process at the end of its lease, also while it is stopped.
+"""Sets a timer in the kernel that ends this process at the end of its lease, even while the process is stopped.
 
-A process that was frozen and goes on runs all of its threads at once: before Python has seen a clock, Kafka's client
-has sent what was in its queues. So the end of the lease is given to the kernel, whose SIGKILL lets no thread of the
-process run again. Sources: timer_create(2), sigevent(3type), clock_gettime(2).
+When a frozen process goes on, all of its threads run at once: Kafka's client sends what is in its queues before Python
+has looked at a clock. So the kernel is told the end of the lease, and its SIGKILL lets no thread of the process run
+again. Sources: timer_create(2), sigevent(3type), clock_gettime(2).
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class _TimerSetting(ctypes.Structure):
 
 
 class LeaseTimer:
-    """One timer of this process; it is not inherited by processes that are forked from it."""
+    """Holds one timer of this process; processes that are forked from it do not inherit the timer."""
 
     def __init__(self) -> None:
-        """OSError: this system has no such timers."""
+        """Create the timer. OSError: this system has no such timers."""
         self._lib = _timer_library()
         self._timer = ctypes.c_void_p()
         event = _SignalEvent(signal=signal.SIGKILL, notify=_SIGEV_SIGNAL)
         self._check(self._lib.timer_create(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(self._timer)))
 
     def arm(self, at_s: float) -> None:
-        """End this process when CLOCK_MONOTONIC (`time.monotonic`) gets there, and no earlier time set before."""
+        """End this process when CLOCK_MONOTONIC (`time.monotonic`) reaches `at_s`. A later call replaces the time."""
         fraction, whole_s = math.modf(at_s)
         setting = _TimerSetting(value=_Time(int(whole_s), int(fraction * 1e9)))
         self._check(self._lib.timer_settime(self._timer, _TIMER_ABSTIME, ctypes.byref(setting), None))
@@ -62,7 +62,7 @@ class LeaseTimer:
 
 
 def _timer_library() -> ctypes.CDLL:
-    # In libc since glibc 2.34 and in musl, in a library of its own before.
+    # The function is in libc since glibc 2.34 and in musl; older versions of glibc have it in a library of its own.
     for name in (None, "librt.so.1"):
         try:
             library = ctypes.CDLL(name, use_errno=True)

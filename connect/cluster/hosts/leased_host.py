@@ -1,4 +1,4 @@
-"""A task host that works only as long as its worker holds the lease: `--fd N --lease M --report R`.
+"""Runs a task host that works only as long as its worker holds the lease: `--fd N --lease M --report R`.
 
 Where processes cannot be forked from a server (see `fork_server`), each host is started as a program of its own.
 """
@@ -16,7 +16,7 @@ from connect.runtime.host.parent_death import die_with_parent
 
 
 def main() -> int:
-    """Run a task host until its worker, or the lease, is gone."""
+    """Run a task host until its worker is gone or the lease has run out."""
     parser = argparse.ArgumentParser(prog="connect.cluster.hosts.leased_host")
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--lease", type=int, required=True)

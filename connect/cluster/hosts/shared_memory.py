@@ -1,4 +1,4 @@
-"""Memory that a worker shares with its task hosts through a descriptor they inherit."""
+"""Makes memory that a worker shares with its task hosts through a descriptor that they inherit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from connect.api.errors import ConnectError
 
 
 def shared_memory(purpose: str, size_bytes: int) -> int:
-    """Return a descriptor of that much zeroed memory, the caller's to close. ConnectError: there is no room for it."""
+    """Return a descriptor of `size_bytes` of zeroed memory; the caller closes it. ConnectError: there is no room."""
     empty = bytes(size_bytes)
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(purpose)
@@ -17,7 +17,7 @@ def shared_memory(purpose: str, size_bytes: int) -> int:
         return descriptor
     try:
         with tempfile.TemporaryFile(buffering=0) as file:
-            # Written, not just made longer: on a full disk a page without room behind it would end the process later.
+            # The zeros are written: on a full disk, a file that is only made longer would end the process later.
             file.write(empty)
             return os.dup(file.fileno())
     except OSError as error:

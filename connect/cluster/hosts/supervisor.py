@@ -1,4 +1,4 @@
-"""Brings runs of tasks into task hosts, speaks with them there, and tells what became of them."""
+"""Starts runs of tasks in task hosts, exchanges messages with the hosts, and reports what becomes of the runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
 KILL_GRACE_S: Final = 1.0
-"""A host gets this much longer than the task before it is killed, to report a stop in the last moment."""
+"""A host has this many seconds more than its task to report a stop before it is killed."""
 Post = Callable[[str, Callable[[], None]], None]
 _logger = logging.getLogger(__name__)
 
@@ -40,15 +40,16 @@ class RunListener(Protocol):
     """Hears what becomes of runs, on the herder's thread."""
 
     def run_changed(self, change: TaskState) -> None:
-        """Take note that a run has another state; None: it ended as asked, with its worker's lease, or for another
-        task's sake.
+        """Take note that a run has another state.
+
+        The state is None if the run ended as asked, with its worker's lease, or because of another task.
         """
 
     def run_built(self, built: TaskBuilt) -> None:
         """Take note that a run is built and begins."""
 
     def run_condition(self, change: TaskCondition) -> None:
-        """Take note that a run is held up, or no more."""
+        """Take note that something holds a run up, or that nothing does any more."""
 
     def topics_used(self, used: TopicsUsed) -> None:
         """Take note that a task used topics for the first time."""
@@ -58,7 +59,7 @@ class RunListener(Protocol):
 
 
 class Supervisor:
-    """Brings tasks into hosts, heard through `post`. Owned by the herder's thread but for `figures` and `kill_all`."""
+    """Runs tasks in hosts, heard through `post`. Owned by the herder's thread but for `figures` and `kill_all`."""
 
     def __init__(
         self,
@@ -77,16 +78,17 @@ class Supervisor:
         self._figures = AskedFigures(self.pool.hosts, limits.figures_kept_s, clock_s)
 
     def start(self, message: StartTask, *, isolated: bool) -> None:
-        """Run a task: in a host of its connector's own, or in the shared host with the fewest tasks.
+        """Run a task in a host of its connector's own if `isolated`, else in the shared host with the fewest tasks.
 
-        Connectors whose host died are kept apart for a while, so that the one that did it takes no other along again.
+        Connectors whose host died get hosts apart from others for a while. So the one that ended the host does not
+        end the tasks of the others again.
         """
         host = self.pool.host_for(message.connector if isolated else self._suspects.group_of(message.connector))
         self.pool.hosts[host].runs[message.run] = TaskId(message.connector, message.task)
         host.send(message)
 
     def stop(self, task: TaskId, run: int, timeout_s: float) -> None:
-        """End a run; its host is killed when that takes longer than `timeout_s`."""
+        """End a run; its host is killed if that takes longer than `timeout_s`."""
         host = self.pool.host_of(run)
         if host is not None:
             self.pool.hosts[host].overdue_s[run] = self._clock_s() + timeout_s + KILL_GRACE_S
@@ -99,15 +101,15 @@ class Supervisor:
             host.send(SetPaused(task.connector, task.task, run, paused))
 
     def let_write(self, asking: AsksToWrite, refusal: str | None) -> None:
-        """Answer a run; `refusal` says why it may not write."""
+        """Answer a run that asks to write; `refusal` says why it may not, and is None if it may."""
         host = self.pool.host_of(asking.run)
         if host is not None:
             host.send(MayWrite(asking.connector, asking.task, asking.run, refusal))
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the metrics of every task and of the host it is in, by `name-0`. From any thread but an event loop's.
+        """Return the figures of each task and of its host, by the task as `name-0`.
 
-        It asks the hosts, and waits a moment for them.
+        It asks the hosts and waits a moment for them; so any thread may call it but that of an event loop.
         """
         return self._figures.now()
 
@@ -118,12 +120,12 @@ class Supervisor:
             host.kill(reason)
 
     def close(self) -> None:
-        """Ask every host to end; it is killed when it does not."""
+        """Ask every host to end; a host that does not is killed."""
         for host in tuple(self.pool.hosts):
             host.close()
 
     def said(self, host: Host, message: Message) -> None:
-        """Take what a host said; on its reader thread."""
+        """Take a message of a host; called on the host's reader thread."""
         tasks = self.pool.hosts.get(host)
         if tasks is not None:
             tasks.spoke = True
@@ -133,7 +135,7 @@ class Supervisor:
             self._post("taking in a task's state", lambda: self._take(host, message))
 
     def ended(self, host: Host, reason: str) -> None:
-        """Take note that a host is gone; on its reader thread."""
+        """Take note that a host is gone; called on the host's reader thread."""
         self._figures.ended(host)
         self._post("taking in the end of a task host", lambda: self._bury(host, reason))
 

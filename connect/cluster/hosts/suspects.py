@@ -1,4 +1,4 @@
-"""After a host died: who may have done it, and what is told about it. Pure: the caller brings the clock."""
+"""Remembers which connectors may have ended a host that died. Pure: the caller brings the clock."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 from connect.cluster.hosts.task_host import CrashReport
 
 PROBATION_S: Final = 600.0
-"""A connector whose host died is kept apart for so long, and so is who asked what a host died of."""
+"""A connector whose host died, or an asker whose question ended a host, is kept apart for this many seconds."""
 FEW: Final = 8
-"""So many suspects get a host each; more share so many hosts, and those of the next host to die are split again."""
+"""Up to this many suspects get a host each. More share this many hosts; if one dies, its suspects are split again."""
 
 
 class Suspects:
-    """Connectors that were in a host when it died."""
+    """Keeps the connectors that were in a host when it died."""
 
     def __init__(self, clock_s: Callable[[], float]) -> None:
         self._clock_s = clock_s
@@ -30,7 +30,7 @@ class Suspects:
             self._groups[name] = (group, until_s)
 
     def group_of(self, connector: str) -> str | None:
-        """Return the name of those it may share a host with; None: everybody."""
+        """Return the name of the group whose connectors may share a host with this one; None: it is no suspect."""
         group, until_s = self._groups.get(connector, (None, 0.0))
         if group is not None and self._clock_s() >= until_s:
             del self._groups[connector]
@@ -39,16 +39,16 @@ class Suspects:
 
 
 class SuspectedAskers:
-    """Those whose questions took long or cost a process; each is in one of a few groups for a while."""
+    """Keeps the askers whose questions took long or ended a process; each is in one of a few groups for a while."""
 
     def __init__(self, groups: int, clock_s: Callable[[], float]) -> None:
-        """`groups`: so many there are; 1 is the first."""
+        """Make `groups` groups, whose numbers begin at 1."""
         self._numbers = range(1, groups + 1)
         self._clock_s = clock_s
         self._groups: dict[str, tuple[int, float]] = {}
 
     def add(self, asker: str) -> None:
-        """Make this one a suspect, in a group of its own or in the one with the fewest others."""
+        """Make an asker a suspect, and put it into the group with the fewest others unless it has one."""
         now_s = self._clock_s()
         self._groups = {one: (group, until_s) for one, (group, until_s) in self._groups.items() if now_s < until_s}
         sizes = Counter(group for group, _ in self._groups.values())
@@ -56,13 +56,13 @@ class SuspectedAskers:
         self._groups[asker] = (group, now_s + PROBATION_S)
 
     def group_of(self, asker: str) -> int:
-        """Return the number of its group; 0: it is no suspect, as most are."""
+        """Return the number of an asker's group; 0 if the asker is no suspect."""
         group, until_s = self._groups.get(asker, (0, 0.0))
         return group if self._clock_s() < until_s else 0
 
 
 def last_words(pid: int, reason: str, report: CrashReport, run: int) -> str:
-    """Return what the status of a task tells about the end of its host."""
+    """Return the text for the status of a task whose host has ended."""
     stage = report.stages.get(run)
     doing = f" This task was in {stage} at that time." if stage else ""
     stacks = f"\nThe threads of that process, as it ended:\n{report.stacks}" if report.stacks else ""

@@ -1,6 +1,6 @@
-"""One task host: a child process that runs connector code, and the line to it.
+"""Connects the worker to one task host, a child process that runs connector code.
 
-Knows nothing of what the tasks mean.
+It passes messages in both directions and does not know what the tasks do.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from connect.runtime.host.crash_report import REPORT_BYTES, lease_over_in, stack
 from connect.runtime.task.messages import Message, decode, encode
 
 EXIT_WAIT_S: Final = 3.0
-"""Time a host gets to end after its line was closed; then it is killed."""
+"""A host has this many seconds to end after its line was closed; then it is killed."""
 
 UNHEEDED: Final = "was killed: it gave no sign of life, and did not look at its lease either"
 _logger = logging.getLogger(__name__)
 
 
 class CrashReport(NamedTuple):
-    """What each run was doing when its host died, and the stacks of the host's threads as far as it could tell."""
+    """Says what each run did when its host died, and holds the stacks of the host's threads if it could write them."""
 
     stages: Mapping[int, str]
     stacks: str
 
 
 class HostListener(Protocol):
-    """Hears a host, on the host's reader thread: must return at once."""
+    """Hears a host, on the host's reader thread; each call must return at once."""
 
     def said(self, host: Host, message: Message) -> None:
         """Take a message that came."""
@@ -50,7 +50,7 @@ class HostListener(Protocol):
 
 
 class Host(Protocol):
-    """What a supervisor needs of a task host."""
+    """Stands for a task host, as a supervisor uses it."""
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ class Host(Protocol):
 
     @property
     def crash_report(self) -> CrashReport:
-        """Return what the process left behind; there once it has ended."""
+        """Return what the process wrote at its end; complete once it has ended."""
 
     def close(self) -> None:
         """Ask the process to end by closing its line; never waits."""
@@ -94,7 +94,7 @@ class TaskHost:
         start: StartProcess,
         lease_is_good: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`lease_is_good`: the worker itself may go on now, and has been able to all along."""
+        """Start a host. `lease_is_good` tells if the worker may work now and its lease has not run out before."""
         self._name = name
         self._lease_is_good = lease_is_good
         self._listener = listener
@@ -137,7 +137,7 @@ class TaskHost:
 
     @property
     def crash_report(self) -> CrashReport:
-        """Return what the process left behind; there once it has ended."""
+        """Return what the process wrote at its end; complete once it has ended."""
         return self._left_behind
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class TaskHost:
             self._line.shutdown(socket.SHUT_WR)
             self._wait()
         except OSError as error:
-            # The reader sees the same end and tells it with the exit code.
+            # The reader thread sees the same end, and reports it with the exit code.
             _logger.debug("task_host_line_broken", extra={"host": self._name, "error": str(error)})
 
     def _read(self) -> None:
@@ -171,7 +171,7 @@ class TaskHost:
             _logger.debug("task_host_line_broken", extra={"host": self._name, "error": str(error)})
         reason = self._wait()
         if self._killed_because is None and lease_over_in(self._report):
-            # A worker that was frozen too, or is out of its group, holds no good lease by now.
+            # The lease of a worker that was frozen as well, or is out of its group, is not good by now.
             reason = UNHEEDED if self._lease_is_good() else LEASE_OVER
         self._left_behind = CrashReport(stages_in(self._report), stacks_in(self._report))
         os.close(self._report)
