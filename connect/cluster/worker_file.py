@@ -1,4 +1,4 @@
-"""The worker's file -> its properties: Kafka Connect's `.properties` as it is, or the same keys in YAML."""
+"""Reads the properties of a worker's file: a `.properties` file of Kafka Connect, or the same keys in YAML."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ REPLACED: Final[Mapping[str, str]] = {
     "internal.key.converter": "internal topics are always JSON without schemas",
     "internal.value.converter": "internal topics are always JSON without schemas",
 }
-"""Keys of a Java worker that mean nothing here, and what stands in for each."""
+"""Maps each key of a Java worker that has no effect here to the text that says what replaces it."""
 _OWN: Final = frozenset({definition.name for definition in WorkerConfig.definitions()})
 _PASSWORDS: Final = tuple(d.name for d in WorkerConfig.definitions() if d.type is ConfigType.PASSWORD)
 _OFFSETS_FILE: Final = "offset.storage.file.filename"
@@ -86,12 +86,12 @@ _PREFIXES: Final = (
     "producer.", "consumer.", "admin.", "security.", "sasl.", "ssl.", "listeners.https.", "config.providers.",
     "key.converter.", "value.converter.", "header.converter.", "config.storage.", "offset.storage.", "status.storage.",
 )  # fmt: skip
-"""These prefixes are those of keys that clients, converters, config providers, topics and listeners take."""
+"""Keys with these prefixes are settings of clients, converters, config providers, topics and listeners."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WorkerFile:
-    """The properties of a worker's file; may hold secrets. `notes`: what its reader should know, without values."""
+    """Holds the properties of a worker's file, which may be secret. `notes` are hints for its author without values."""
 
     properties: Mapping[str, str]
     notes: tuple[str, ...]
@@ -116,14 +116,14 @@ def read_worker_file(path: Path, overrides: Mapping[str, str] | None = None) -> 
 
 
 def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConfig:
-    """Return the settings of a worker, with what its own file refers to looked up.
+    """Return the settings of a worker, with the placeholders in its own file replaced.
 
     ConfigError lists every broken key.
     """
     problems: list[ConfigProblem] = [*_standalone(properties)]
     resolved = properties
     try:
-        # The file is the worker's own: what it names, it may.
+        # The file is the worker's own, so that it may name any provider and any path.
         resolved = config_providers({**properties, **EVERYWHERE}, catalog).resolve(properties)
     except ConfigError as error:
         problems += error.problems
@@ -133,7 +133,7 @@ def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConf
     try:
         config = WorkerConfig.parse(resolved)
     except ConfigError as error:
-        # A value that could not be looked up is broken for that alone.
+        # A placeholder that could not be replaced is the only problem that is told of its value.
         problems += [problem for problem in error.problems if problem.key not in unknown]
     SECRET_TEXTS.add(secret_texts(catalog, resolved))
     SECRET_TEXTS.add(resolved.get(key, "") for key in _PASSWORDS)
@@ -144,7 +144,7 @@ def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConf
 
 
 def _standalone(properties: Mapping[str, str]) -> Iterable[ConfigProblem]:
-    """Yield a problem of the file of a Java worker that runs alone, which lacks what keeps its state in Kafka."""
+    """Yield a problem if the file is that of a standalone Java worker, which lacks the keys for state in Kafka."""
     missing = [key for key in _STATE_KEYS if not properties.get(key, "").strip()]
     if _OFFSETS_FILE in properties and missing:
         yield ConfigProblem(

@@ -1,12 +1,14 @@
 """Keeps a worker in its group, as a process of its own: `member_process LINE LEASE WATCHED`.
 
-It leaves the group for a worker that is gone as soon as all of its task hosts are gone, too, so that nobody waits for
-the end of a session: the group then goes on as after any worker that says good-bye. It leaves as well for a worker that
-is frozen, when the hosts' lease has run out. As long as a host may be at work it stays in the group.
+When the worker is gone, this process leaves the group as soon as all of the worker's task hosts are gone, too. So the
+other workers need not wait for the end of a session, as if the worker had left by itself. It also leaves for a worker
+that is frozen, when the hosts' lease has run out. As long as a host may be at work it stays in the group.
 
-Said on LINE, one JSON object a line: the worker sends `Joining` as an object first, then `{"level": [logger, level]}`,
-`{"polled"}`, `{"done"}` when it has let go of the slots it was asked for, and `{"leave"}`. Back come `{"assigned"}`,
-`{"revoked"}` and `{"lost"}` with slots, `{"trouble"}`, and `{"failed"}` with the reason before the end.
+LINE, LEASE and WATCHED are descriptors: of the socket to the worker, of the hosts' lease, and of the life line of the
+hosts. Messages on LINE are JSON objects, one a line. The worker sends `Joining` as an object first, then
+`{"level": [logger, level]}`, `{"polled"}`, `{"done"}` when it has let go of the slots it was asked for, and
+`{"leave"}`. It gets `{"assigned"}`, `{"revoked"}` and `{"lost"}` with slots, `{"trouble"}`, and at the end `{"failed"}`
+with the reason.
 """
 
 from __future__ import annotations
@@ -31,32 +33,33 @@ from connect.lib.deadline import Deadline
 from connect.telemetry.log_levels import LOG_LEVELS
 
 POLL_S: Final = 0.05
-"""How soon the end of the worker is noticed."""
+"""The end of the worker is noticed within this many seconds."""
 UNPOLLED_S: Final = 5.0
-"""A worker that does not ask for news from its group for so long gets none: its thread for that may hang, and then the
-group puts it out after max.poll.interval.ms.
+"""A worker that has sent no `{"polled"}` for this many seconds gets no news of the group.
+
+The thread that should ask may hang, and then the group puts the worker out after max.poll.interval.ms.
 """
 _IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The worker decides what ends; who stops all processes of a service at once does not take the last word from it."""
+"""These signals are ignored: a service manager may send them to all processes, but the worker decides when to end."""
 
 _logger = logging.getLogger("connect.cluster.group.member_process")  # run as a program it has another name
 
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """Says which group to join, and for how long a lease and a session are good."""
+    """Says which group to join, and how many seconds a lease and a session are good."""
 
     topic: str
     settings: Mapping[str, str | int | float | bool]
     secrets: Sequence[str]
-    """These of the settings' values are in no log."""
+    """These values of the settings are masked in logs."""
     log_level: int
     lease_s: float
     session_s: float
 
 
 class MemberServer:
-    """Serves the group on the main thread, and hears the worker on another."""
+    """Polls the group on the main thread, and hears the worker on another thread."""
 
     def __init__(
         self, line: socket.socket, orders: Iterator[bytes], joining: Joining, lease: int, watched: int
@@ -74,7 +77,7 @@ class MemberServer:
         threading.Thread(target=self._hear, name="worker-line", daemon=True).start()
 
     def serve(self) -> None:
-        """Be in the group until the worker leaves it, is gone or is frozen."""
+        """Stay in the group until the worker leaves it, is gone or is frozen."""
         failure: str | None = None
         try:
             member = MembershipConsumer(self._joining.topic, self._joining.settings, self)
@@ -130,7 +133,7 @@ class MemberServer:
         self._tell({"lost": sorted(partitions)})
 
     def _worker_is_out(self) -> bool:
-        """Return True if the worker is gone or frozen, and none of its hosts can be at work; waits until that is so."""
+        """Return True if the worker is gone or frozen; it then waits first until none of its hosts can be at work."""
         if self._is_out:
             return True
         began_s = time.monotonic()
@@ -145,7 +148,7 @@ class MemberServer:
             self._is_out = True
         elif began_s > self._lease.hosts_ended_s:
             self._lease.revoke()
-            # What it extended before the lease was revoked it may have read, and its hosts with it.
+            # The worker may have extended its part just before the lease was revoked, and its hosts may have seen that.
             self._is_out = began_s > self._lease.hosts_ended_s
             if self._is_out:
                 _logger.warning("worker_frozen", extra={"lease_s": self._joining.lease_s})
@@ -154,7 +157,7 @@ class MemberServer:
         return self._is_out
 
     def _end_with_session(self) -> None:
-        # The group has forgotten this member by then, whatever keeps it.
+        # After the time of a session the group has forgotten this member, even if something keeps the process here.
         timer = threading.Timer(self._joining.session_s, os._exit, (1,))
         timer.daemon = True
         timer.start()
@@ -165,10 +168,10 @@ class MemberServer:
         try:
             for line in self._orders:
                 self._obey(json.loads(line))
-        except (OSError, ValueError) as error:  # the last of a worker that died inside of a word
+        except (OSError, ValueError) as error:  # the worker died within a message
             _logger.debug("worker_line_broken", extra={"error": str(error)})
         finally:
-            self._gone.set()  # nobody else hears the worker
+            self._gone.set()  # no other thread hears the worker
 
     def _obey(self, order: Mapping[str, Any]) -> None:
         if "level" in order:
@@ -188,14 +191,14 @@ class MemberServer:
 
 
 class _FirstLine(logging.Handler):
-    """Sets up the logs when there is something to say, which mostly there is not: what formats them takes 9 MiB."""
+    """Sets up the logs at the first record only: most members log nothing, and the formatters take 9 MiB."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         super().__init__()
         self._secrets = secrets
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass the record on to the handler that takes the place of this one."""
+        """Replace this handler by the real one, and pass the record on to that."""
         from connect.telemetry.logs import set_up_logs
         from connect.telemetry.secret_texts import SECRET_TEXTS
 
@@ -207,7 +210,7 @@ class _FirstLine(logging.Handler):
 
 
 def main() -> int:
-    """Be a worker's member in its group until the worker is done with it, or gone."""
+    """Keep a worker in its group until the worker leaves it or is gone."""
     line, lease, watched = (int(descriptor) for descriptor in sys.argv[1:])
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
@@ -225,7 +228,7 @@ def main() -> int:
             _logger.exception("member_failed")
             code = 1
         sys.stderr.flush()
-        os._exit(code)  # the thread that hears the worker may be inside of a read, which closing would wait for
+        os._exit(code)  # the thread that hears the worker may be in a read, for whose end closing would wait
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The worker's side of its member in the group, which is a process of its own (`member_process`)."""
+"""Connects the worker to its member in the group, which is a process of its own (`member_process`)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from connect.lib.deadline import Deadline
 from connect.telemetry.log_levels import LogLevels
 
 END_S: Final = 5.0
-"""A process that has said its last word, or was killed, ends in this time."""
+"""A process that has sent its last message, or was killed, ends within this many seconds."""
 _READ_BYTES: Final = 65_536
 _logger = logging.getLogger(__name__)
 
 
 class MemberProcesses:
-    """Starts the processes by which a worker is in its group: one at a time, and the first before it is needed."""
+    """Starts the processes that keep a worker in its group: one at a time, and the first before it is needed."""
 
     def __init__(self, lease: int, watched: int, levels: LogLevels) -> None:
-        """`lease`, `watched`: the descriptors of the hosts' lease, and of their life line for who watches it."""
+        """Take the descriptors of the hosts' lease, and of the end of their life line that shows if they run."""
         self._descriptors = (lease, watched)
         self._levels = levels
         self._ready: _Process | None = None
@@ -70,7 +70,7 @@ class _Process:
 
 
 class RemoteMember:
-    """Implements GroupMember: what the process says is told to the listener inside of `poll`."""
+    """Implements GroupMember. The listener hears the messages of the process during `poll`."""
 
     def __init__(self, process: _Process, joining: Joining, listener: SlotListener, levels: LogLevels) -> None:
         self._process = process
@@ -82,7 +82,7 @@ class RemoteMember:
         self._unread = b""
         self._ended = False
         self._polled_s = float("-inf")
-        self._lock = threading.Lock()  # levels are told by the thread that sets them
+        self._lock = threading.Lock()  # any thread may set a log level and send it from there
         self._readable, self._writable = select.poll(), select.poll()
         self._readable.register(process.line, select.POLLIN)
         self._writable.register(process.line, select.POLLOUT)
@@ -91,11 +91,11 @@ class RemoteMember:
 
     @property
     def trouble(self) -> str | None:
-        """Return why the brokers were last not reached; None when nothing is known against them."""
+        """Return why the brokers were last not reached; None if they are reached, as far as is known."""
         return self._trouble
 
     def poll(self, timeout_s: float) -> None:
-        """Tell the listener what the group says. ConnectError: the process has ended, and slots it had are lost."""
+        """Tell the listener the news of the group. ConnectError: the process has ended, and its slots are lost."""
         if time.monotonic() - self._polled_s >= UNPOLLED_S / 5:
             self._polled_s = time.monotonic()
             self._send({"polled": True}, may_be_left_out=True)
@@ -109,7 +109,7 @@ class RemoteMember:
             raise ConnectError(reason)
 
     def close(self, deadline: Deadline) -> None:
-        """Leave the group; the process is killed when that takes too long."""
+        """Leave the group; the process is killed if it has not left by the deadline."""
         self._levels.unfollow(self._tell_level)
         self._send({"leave": True})
         while not self._ended and not deadline.expired:
@@ -120,7 +120,7 @@ class RemoteMember:
         self._process.line.close()
 
     def _exit_code(self) -> int:
-        """Return the exit code of the process, which is killed where it does not end by itself in time."""
+        """Return the exit code of the process; kill the process if it does not end by itself in time."""
         try:
             return self._process.child.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -172,5 +172,5 @@ class RemoteMember:
                     _logger.error("member_process_stuck", extra={"unread_for_s": wait_s})
                     self._process.child.kill()
         except OSError as error:
-            # Its end is heard of by who polls.
+            # The thread that polls notices the end of the process.
             _logger.debug("member_line_broken", extra={"error": str(error)})

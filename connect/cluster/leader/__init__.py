@@ -1,1 +1,1 @@
-"""What the leader alone does: asks connectors for tasks, places them, shuts out zombies."""
+"""Does what only the leader may do: asks connectors for tasks, places the tasks, shuts out zombies."""

@@ -1,6 +1,6 @@
-"""Looks after the connectors themselves: the leader asks for their tasks, publishes these and reports their states.
+"""Asks each connector for its tasks, publishes the tasks and reports the state of the connector.
 
-Only the leader does this; it runs no task here and must never publish what has not changed.
+Only the leader does this. No task runs here, and tasks that have not changed must never be published.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
 LOOK_LEAST_S: Final = 1.0
-"""Connectors that change are asked for their tasks no more often than this."""
+"""A connector that wants to be asked for its tasks again is asked after this many seconds at the earliest."""
 _PLANNING: Final = "The question for its tasks (task_configs)"
 
 _logger = logging.getLogger(__name__)
@@ -33,25 +33,25 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _ConnectorRun:
-    """One try to bring a connector where it should be; a config change, resume or restart makes a new one."""
+    """Holds one try to bring a connector into its target state; a config change, resume or restart makes a new one."""
 
     config: Mapping[str, str]
     target: TargetState
     history: RestartHistory = field(default_factory=RestartHistory)
     state: State | None = None
     tasks: int = 0
-    """How many tasks it has published."""
+    """This many tasks were published."""
     kept_because: str | None = None
-    """Why its tasks stay as they are, although it was asked whether they are still the same."""
+    """It says why the tasks stay as they were when the connector was asked again; None: nothing went wrong."""
     asked: Future[CallResult] | None = None
-    """The question for its tasks that was put last."""
+    """This is the future of the answer to the last question for its tasks."""
     told_wait: bool = False
-    """Its status says that this question is not answered."""
+    """It is true while the connector's status says that this question is not answered."""
     waiting: list[Future[None]] = field(default_factory=list)
 
 
 class ConnectorRuns:
-    """Brings every connector where it should be. Owned by the herder's thread."""
+    """Brings every connector into its target state. Owned by the herder's thread."""
 
     def __init__(self, parts: HerderParts) -> None:
         self._parts = parts
@@ -59,7 +59,7 @@ class ConnectorRuns:
         self.starts = StartCounts()
 
     def reconcile(self, snapshot: ConfigSnapshot) -> None:
-        """Bring every connector where it should be."""
+        """Begin a new run of each connector whose configuration, target state or tasks have changed."""
         for name in [n for n in self._runs if n not in snapshot.connectors]:
             self._end(self._runs.pop(name), "The connector was deleted.")
         for name, config in snapshot.connectors.items():
@@ -68,12 +68,12 @@ class ConnectorRuns:
             if run is None or run.config != config or run.target is not target:
                 self._begin(name, _ConnectorRun(config, target), snapshot, was=run)
             elif run.state is State.RUNNING and len(snapshot.tasks.get(name, {})) != run.tasks:
-                # They cannot all be read, or somebody stopped and resumed the connector between two looks at it.
+                # Not all task records can be read, or the connector was stopped and resumed since the last call.
                 self._begin(name, _ConnectorRun(config, target, run.history), snapshot, was=run)
         self._forget_statuses(snapshot)
 
     def restart(self, name: str) -> Future[None]:
-        """Begin anew; done when the connector runs, FailedRequestError when it does not start."""
+        """Restart a connector. The future is done when it runs; FailedRequestError: it does not start."""
         done: Future[None] = Future()
         snapshot = self._parts.configs.snapshot
         config = snapshot.connectors.get(name)
@@ -98,7 +98,7 @@ class ConnectorRuns:
 
     def _begin(self, name: str, run: _ConnectorRun, snapshot: ConfigSnapshot, was: _ConnectorRun | None) -> None:
         if was is not None:
-            # Who waits for a restart gets the outcome of the run that took its place.
+            # Requests that wait for the old run get the outcome of the new one.
             run.waiting.extend(was.waiting)
             was.waiting = []
         self._runs[name] = run
@@ -132,7 +132,7 @@ class ConnectorRuns:
         self._parts.loop.later(LONG_CALL_S, f"seeing whether connector {name} has planned its tasks", tell)
 
     def _tell_wait(self, name: str, run: _ConnectorRun, lasts_s: float) -> None:
-        """Say that the connector, or what it asks, leaves the question for its tasks without an answer."""
+        """Report that the connector, or the system that it asks, has not answered the question for its tasks yet."""
         why = not_returned(_PLANNING, lasts_s, self._parts.catalog.asked_addresses(run.config))
         kind = self._parts.catalog.kind(run.config)
         _logger.warning("connector_planning_waits", extra={"connector": name, "reason": why})
@@ -143,7 +143,7 @@ class ConnectorRuns:
 
     def _answered(self, name: str, run: _ConnectorRun, result: CallResult) -> None:
         if self._runs.get(name) is not run:
-            return  # asked for a configuration that is no longer the newest
+            return  # the question was about a configuration that is no longer the newest
         if (refused := _told(result.problems)) is not None:
             self._fail(name, run, refused)
         elif result.error is not None:
@@ -157,13 +157,13 @@ class ConnectorRuns:
             self._look_later(name, run, result.again_s)
 
     def _with_addresses(self, run: _ConnectorRun, text: str) -> str:
-        """Add to the first line of an error what was asked, where the answer took long."""
+        """Add the addresses that the connector asked to the first line of an error, if the answer took long."""
         asked = self._parts.catalog.asked_addresses(run.config) if run.told_wait else ""
         line, end, rest = text.partition("\n")
         return f"{line} It asked {asked}.{end}{rest}" if asked else text
 
     def _publish(self, name: str, run: _ConnectorRun, result: CallResult) -> str | None:
-        """Write the tasks when they have changed. Return what went wrong, or None."""
+        """Write the tasks if they have changed. Return what went wrong, or None."""
         # Clients and Java workers look for the class in a task's configuration; nothing here needs it.
         task_class = self._parts.catalog.task_class(run.config)
         named = {} if task_class is None else {"task.class": task_class}

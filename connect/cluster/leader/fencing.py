@@ -1,5 +1,6 @@
-"""Zombies of exactly-once sources: the leader shuts out the tasks of a connector's last configuration before those of
-its next one start (KIP-618).
+"""Shuts out the zombies of exactly-once sources (KIP-618).
+
+The leader shuts out the tasks of a connector's last configuration before the tasks of the next one start.
 
 Published tasks wait (`Parts.awaits_fencing`) until a fencing record follows them in the config topic. Source of the
 rules: org.apache.kafka.connect.runtime.distributed.DistributedHerder.doFenceZombieSourceTasks (Kafka 4.1).
@@ -31,9 +32,10 @@ _logger = logging.getLogger(__name__)
 
 
 def producers_to_fence(recorded: int | None, tasks: int) -> int:
-    """Return how many producers must be shut out before `tasks` tasks start; `recorded`: the last fencing record.
+    """Return how many producers must be shut out before `tasks` tasks start.
 
-    None were ever there without a record; a single task's new producer shuts out the old one by itself.
+    `recorded` is the number of tasks in the last fencing record. Without a record there never was a producer. If there
+    was one task and is one again, its new producer shuts out the old one by itself.
     """
     if recorded is None or (recorded == 1 and tasks == 1):
         return 0
@@ -42,7 +44,7 @@ def producers_to_fence(recorded: int | None, tasks: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class _Round:
-    """One round for the tasks that were published when it began; `ends`: who waits for its outcome."""
+    """Holds one fencing round for the tasks that were published when it began. `ends` are futures of its outcome."""
 
     config: Mapping[str, str]
     tasks: Mapping[int, Properties]
@@ -50,14 +52,14 @@ class _Round:
 
 
 class Fencing:
-    """Shuts out the zombies of exactly-once sources. Owned by the herder's thread; the leader's alone."""
+    """Shuts out the zombies of exactly-once sources. Owned by the herder's thread; used on the leader only."""
 
     def __init__(self, parts: HerderParts, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._parts = parts
         self._clock_s = clock_s
         self._rounds: dict[str, _Round] = {}
         self._retries: dict[str, tuple[float, Iterator[float]]] = {}
-        """When a failed round is tried again, and the waits after that."""
+        """It holds the time of the next try after a failed round, and the waits for further tries."""
 
     def reconcile(self, snapshot: ConfigSnapshot) -> None:
         """Begin a round for every connector whose tasks wait for one."""
@@ -82,7 +84,7 @@ class Fencing:
         return done
 
     def again(self, name: str) -> None:
-        """Do not wait until a failed round is due, as somebody asked for a restart."""
+        """Let the next try of a failed round be due at once, as somebody asked for a restart."""
         self._retries.pop(name, None)
 
     def release(self) -> None:
@@ -111,7 +113,7 @@ class Fencing:
         if result.error is not None:
             self._fail(name, fencing, result.error)
         elif self._parts.configs.snapshot.tasks.get(name, {}) != fencing.tasks:
-            # Tasks that were published meanwhile need a round of their own.
+            # Tasks that were published during this round need another round.
             del self._rounds[name]
             self._refuse(name, fencing, "The connector was changed meanwhile.")
         else:

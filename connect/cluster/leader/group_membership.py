@@ -1,7 +1,7 @@
-"""Membership by a consumer group: the partitions of the slots topic are the slots, Kafka sees which worker is lost.
+"""Makes workers members of a consumer group. Each partition of the slots topic is a slot; Kafka sees lost workers.
 
-Each worker writes the slots it holds to the config topic, a claim, before it uses them. The log's order makes all
-workers agree on who holds what, and a worker that reads another's claim on its slot knows that it is out.
+Before a worker uses its slots it writes them to the config topic; this record is its claim. The order of the log makes
+all workers agree on who holds which slot, and a worker that reads another's claim on its slot knows that it is out.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from connect.cluster.store.config_store import ConfigStore
 from connect.lib.deadline import Deadline
 
 POLL_S: Final = 0.02
-"""How soon a new assignment is claimed and a stop is noticed."""
+"""A new assignment is claimed, and a stop is noticed, within this many seconds."""
 RETRY_S: Final = 1.0
 LEADER_SLOT: Final = 0
-"""Who owns this slot leads."""
+"""The worker that owns this slot leads."""
 
 _logger = logging.getLogger(__name__)
 
 
 class GroupMember(Protocol):
-    """The consumer in the group; `connect.kafka.consume.membership_consumer.MembershipConsumer` is the real one."""
+    """Stands for the consumer in the group, as `connect.kafka.consume.membership_consumer.MembershipConsumer` is."""
 
     def poll(self, timeout_s: float) -> None:
-        """Serve the group; tells its listener of slots. ConnectError, RetriableError."""
+        """Serve the group for `timeout_s`, and tell the listener of slots. ConnectError, RetriableError."""
 
     @property
     def trouble(self) -> str | None:
-        """Return why the brokers were last not reached; None when nothing is known against them."""
+        """Return why the brokers were last not reached; None if they are reached, as far as is known."""
 
     def close(self, deadline: Deadline) -> None:
         """Leave the group."""
@@ -47,13 +47,13 @@ class SlotListener(Protocol):
     """Hears of slots, on the thread that polls."""
 
     def assigned(self, partitions: frozenset[int]) -> None:
-        """Take slots that are this worker's now."""
+        """Take slots that are assigned to this worker now."""
 
     def revoked(self, partitions: frozenset[int]) -> None:
-        """Give up slots that go to others when this returns."""
+        """Give up slots; they go to other workers as soon as this returns."""
 
     def lost(self, partitions: frozenset[int]) -> None:
-        """Give up slots that others may have already."""
+        """Give up slots that other workers may have already."""
 
 
 Join = Callable[[str, SlotListener], GroupMember]
@@ -61,7 +61,7 @@ Join = Callable[[str, SlotListener], GroupMember]
 
 
 class GroupMembership:
-    """The membership thread owns the member and the slots; `view` is an immutable value that any thread may read."""
+    """Keeps this worker in the group. The membership thread owns member and slots; any thread may read `view`."""
 
     def __init__(self, configs: ConfigStore, join: Join, lease: Lease, release_timeout_s: float) -> None:
         self._configs = configs
@@ -99,12 +99,12 @@ class GroupMembership:
         return self._lease.is_good
 
     def figures(self) -> dict[str, float]:
-        """Return what there is to tell of rebalances."""
+        """Return the figures of rebalances, by their names."""
         return dict(self._rebalances.figures())
 
     @property
     def trouble(self) -> str | None:
-        """Return why the brokers were last not reached, in words; None when they are, as far as is known."""
+        """Return why the brokers were last not reached; None if they are reached, as far as is known."""
         member = self._member
         return None if member is None else member.trouble
 
@@ -120,7 +120,7 @@ class GroupMembership:
         claimed = self._claimed
         if claimed is None:
             return
-        claims = self._configs.claims  # no snapshot: this is asked for each record
+        claims = self._configs.claims  # not the snapshot, as this runs for each record
         mine = claims.workers.get(self._worker_id)
         taken = claimed - frozenset(mine.slots if mine else ())
         if taken & self._held and claims.next_offset > self._generation:
@@ -188,7 +188,7 @@ class GroupMembership:
             member.close(Deadline.after(self._release_timeout_s))
 
     def _claim(self) -> None:
-        # Also no slots are claimed, once: a member that has none yet can be reached, and answers.
+        # A member without slots also writes a claim, once: from then on it can be reached, and answers.
         if self._claimed == self._held or not self._is_member:
             return
         claimed = self._held
@@ -218,7 +218,7 @@ class GroupMembership:
         owners = {slot: worker.worker_id for worker in claims.workers.values() for slot in worker.slots}
         leader = claims.owner(LEADER_SLOT)
         if leader is not None and leader.worker_id == self._worker_id and LEADER_SLOT not in slots:
-            leader = None  # a claim of this worker's last life
+            leader = None  # this worker claimed the slot before it was restarted
         return View(
             generation=self._generation,
             leads=LEADER_SLOT in slots,

@@ -11,14 +11,14 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 _RECONNECT_MS: Final = "100"
 _HEARTBEAT_MS: Final = 300
-"""How soon a worker hears that another one leaves or joins, where heartbeat.interval.ms is not given."""
+"""A worker hears of others that leave or join within this time, if heartbeat.interval.ms is not given."""
 _RESUME_HEARTBEATS: Final = 3
-"""A worker that nobody heard for too long starts tasks after so many heartbeats: they are told when it is out."""
+"""A worker that Kafka did not hear for too long waits this many heartbeats for news that it is out of the group."""
 
 
 def member_settings(config: WorkerConfig, worker_id: str) -> dict[str, str | int | float | bool]:
     """Return the settings of the consumer by which this worker is in the group."""
-    # It is the only member in this process, so it may try its brokers more often than a sink does.
+    # A process has only one such member, so the member may try its brokers more often than a sink does.
     soon: Mapping[str, str] = {"consumer.reconnect.backoff.ms": _RECONNECT_MS}
     name = config.client_id or f"connect-{worker_id}"
     given = consumer_settings({**soon, **config.originals}, {}, client_id=name, group_id=config.group_id).properties
@@ -31,12 +31,12 @@ def member_settings(config: WorkerConfig, worker_id: str) -> dict[str, str | int
 
 
 def resume_s(config: WorkerConfig) -> float:
-    """Return how long a worker that was not heard waits before it starts tasks."""
+    """Return how many seconds a worker that Kafka did not hear waits before it starts tasks."""
     return _RESUME_HEARTBEATS * _heartbeat_ms(config) / 1000
 
 
 def release_s(config: WorkerConfig) -> float:
-    """Return how long giving up slots may take: until tasks have stopped, or their hosts were killed a little later."""
+    """Return how many seconds it may take to give up slots: tasks stop, or their hosts are killed a little later."""
     return config.task_shutdown_graceful_timeout_ms / 1000 + 2 * KILL_GRACE_S
 
 

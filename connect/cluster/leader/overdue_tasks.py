@@ -1,6 +1,7 @@
-"""Tasks that should run and do not, for longer than anything takes that a cluster does: named, and placed again.
+"""Finds tasks that should run and have not for longer than any step of the cluster takes.
 
-Every worker looks for itself at what all of them say, so that each can name the tasks; the leader's `TaskPlacer` acts.
+Every worker looks for them in the statuses of all workers, so that each can name them; the leader's `TaskPlacer` places
+them again.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
 LOOK_S: Final = 0.9
-"""All tasks are looked at no more often than this, which each look of a second reaches."""
+"""The tasks are looked at once in this many seconds at most, which is less than the herder's interval of a second."""
 _AT_WORK: Final = (State.RUNNING, State.PAUSED)
 _logger = logging.getLogger(__name__)
 
 
 class OverdueTasks:
-    """Finds overdue tasks. Owned by the herder's thread; `found` may be read by any."""
+    """Finds overdue tasks. Owned by the herder's thread; any thread may read `found`."""
 
     def __init__(self, parts: HerderParts, after_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
-        """`after_s`: how long a task may be without a run before it is overdue."""
+        """A task is overdue after it was without a run for `after_s` seconds."""
         self._parts = parts
         self._after_s = after_s
         self._clock_s = clock_s

@@ -1,4 +1,4 @@
-"""Tells in the leader's log which workers come and go, and when the tasks of one that is gone run elsewhere."""
+"""Logs on the leader which workers come and go, and when the tasks of a lost worker run on other workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 
 
 class PresentWorkers:
-    """Knows the workers that were there last. Owned by the herder's thread; asked by the leader only."""
+    """Remembers which workers were present last. Owned by the herder's thread; used on the leader only."""
 
     def __init__(self, statuses: StatusStore, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._statuses = statuses
@@ -26,7 +26,7 @@ class PresentWorkers:
         self._orphans: dict[str, tuple[float, list[TaskId]]] = {}
 
     def reconcile(self, snapshot: ConfigSnapshot, present: frozenset[str]) -> None:
-        """Tell what is new since the last call."""
+        """Log which workers have come and gone since the last call, and whose tasks run again."""
         for worker in sorted(self._present - present):
             tasks = [task for task in _tasks(snapshot) if self._is_at(task, worker)]
             _logger.info("worker_lost", extra={"worker": worker, "left": len(present), "tasks": len(tasks)})
@@ -34,12 +34,12 @@ class PresentWorkers:
         if self._present:
             for worker in sorted(present - self._present):
                 _logger.info("worker_joined", extra={"worker": worker, "present": len(present)})
-                self._orphans.pop(worker, None)  # it may get the same tasks again
+                self._orphans.pop(worker, None)  # the worker is back, and may get the same tasks again
         self._present = present
         self._tell_of_orphans(snapshot)
 
     def forget(self) -> None:
-        """Know of no worker any more: another one leads."""
+        """Forget all workers, as another one leads."""
         self._present = frozenset()
         self._orphans.clear()
 

@@ -1,4 +1,4 @@
-"""Tells how often and for how long this worker waited for its part of the work."""
+"""Measures how often and for how long this worker waited for its slots."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 
 class RebalanceTimes:
-    """Takes the times of rebalances. Owned by the membership's thread; any thread may read."""
+    """Measures the times of rebalances. Owned by the membership thread; any thread may read."""
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
-        """`clock_s` only goes on."""
+        """Take a clock that never goes back, in seconds."""
         self._clock_s = clock_s
         self._began_s: float | None = None
         self._ended_s: float | None = None
@@ -19,12 +19,12 @@ class RebalanceTimes:
         self._total_s = 0.0
 
     def began(self) -> None:
-        """Take note that the worker has no sure part of the work, unless that was known."""
+        """Take note that a rebalance has begun, unless one is under way."""
         if self._began_s is None:
             self._began_s = self._clock_s()
 
     def ended(self) -> None:
-        """Take note that the worker has its part; one of which no beginning was seen took no time."""
+        """Take note that a rebalance has ended. It counts as 0 s if `began` was not called for it."""
         self._ended_s = self._clock_s()
         lasted_s = 0.0 if self._began_s is None else self._ended_s - self._began_s
         self._longest_s = max(self._longest_s, lasted_s)
@@ -33,7 +33,7 @@ class RebalanceTimes:
         self._count += 1
 
     def figures(self) -> Iterator[tuple[str, float]]:
-        """Yield what is known; nothing of times before there was one."""
+        """Yield names and values of the figures; those of times only after the first rebalance."""
         yield "rebalancing", float(self._began_s is not None)
         yield "rebalances_total", float(self._count)
         if self._count and self._ended_s is not None:

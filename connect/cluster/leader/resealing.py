@@ -1,7 +1,7 @@
-"""Writes configurations anew that are not sealed as this worker seals: after a key was set, changed or taken away.
+"""Rewrites configurations that are not sealed by the worker's first key, after a key was set, changed or removed.
 
-The leader does so once, when it begins to lead. A reader folds records in their order, so that tasks and their commit
-follow a connector that is written anew.
+The leader does so once, when it begins to lead. Readers apply records in their order. So when a connector is written
+anew, its tasks and their commit record are written anew after it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _logger = logging.getLogger(__name__)
 
 
 class Resealed(NamedTuple):
-    """Holds records in two groups; `then` is written once all of `first` is."""
+    """Holds records in two groups. `then` is written after all of `first` is written."""
 
     first: list[ConfigRecord]
     then: list[ConfigRecord]
 
 
 def reseal(configs: ConfigStore) -> None:
-    """Write what is not sealed by the first key of the worker's file anew. ConnectError: it cannot be written."""
+    """Rewrite the records that the first key of the worker's file does not seal. ConnectError: it is not possible."""
     outdated = configs.outdated()
     for name, keys in outdated.items():
         if not name and configs.snapshot.session_key is not None:
@@ -49,7 +49,7 @@ def reseal(configs: ConfigStore) -> None:
 
 
 def resealed(name: str, snapshot: ConfigSnapshot, outdated: Iterable[bytes]) -> Resealed:
-    """Return the records of a connector anew; pure. `outdated`: the keys that hold something in another form."""
+    """Return the records to rewrite for a connector. `outdated` are the keys of records in another form. Pure."""
     config, tasks = snapshot.connectors.get(name), snapshot.tasks.get(name, {})
     first: list[ConfigRecord] = [
         ConfigHistoryRecord(name, number, version) for number, version in snapshot.history.get(name, {}).items()
@@ -57,7 +57,7 @@ def resealed(name: str, snapshot: ConfigSnapshot, outdated: Iterable[bytes]) -> 
     then: list[ConfigRecord] = []
     if config is not None:
         first.append(ConnectorRecord(name, config))
-    # Tasks of an older configuration are not committed to the new one: the leader is about to publish others.
+    # Tasks of an older configuration are not committed here, as the leader will publish others soon.
     if config is not None and snapshot.applied.get(name) == config:
         first += [TaskRecord(TaskId(name, number), properties) for number, properties in tasks.items()]
         then.append(CommitRecord(name, len(tasks)))
@@ -68,7 +68,7 @@ def resealed(name: str, snapshot: ConfigSnapshot, outdated: Iterable[bytes]) -> 
 
 
 def _left_over(name: str, outdated: Iterable[bytes]) -> Iterable[TaskId]:
-    """Yield the tasks of these keys, which may be from a time with more tasks or of a connector that is deleted."""
+    """Yield the tasks of these keys. Some may no longer exist, or their connector may have been deleted."""
     for key in outdated:
         text = key.decode()
         if text.startswith("task-"):

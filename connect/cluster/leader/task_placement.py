@@ -1,7 +1,8 @@
-"""The leader's hand on placements: every task gets a slot, and the work is kept even. Where is `placement`'s to say.
+"""Gives every task a slot, and moves tasks so that all workers have about the same number. Only the leader does this.
 
-A task changes its slot in two steps: it leaves the old one, and gets the new one only when its status says that it has
-stopped, or its old worker is gone. A slot that changes its worker takes its tasks along without any of this.
+The functions of `placement` choose the slots. A task moves in two steps: it leaves its old slot first, and gets the new
+one when its status says that it has stopped, or when its old worker is gone. If a slot goes to another worker, its
+tasks go along without these steps.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
 SETTLED_S: Final = 3.0
-"""The group must have been the same for this long before tasks are moved: slots come and go in several steps."""
+"""The group must not have changed for this many seconds before tasks are moved, as it changes in several steps."""
 
 _logger = logging.getLogger(__name__)
 
 
 class TaskPlacer:
-    """Gives tasks their slots. Owned by the herder's thread; asked by the leader only."""
+    """Gives tasks their slots. Owned by the herder's thread; used on the leader only."""
 
     def __init__(
         self, configs: ConfigStore, statuses: StatusStore, clock_s: Callable[[], float] = time.monotonic
@@ -39,9 +40,10 @@ class TaskPlacer:
         self._same_since_s = 0.0
 
     def reconcile(self, snapshot: ConfigSnapshot, view: View, overdue: Collection[TaskId] = ()) -> None:
-        """Place what has no slot, and take from their slots the tasks that should move.
+        """Place the tasks that have no slot, and take the tasks that should move from their slots.
 
-        A task that is `overdue` for its worker's word goes back to that worker: nowhere else is it safe to start it.
+        If a task is `overdue` because its last worker has not reported its stop, the task goes back to that worker:
+        it is not safe to start it on another one.
         """
         if view.slots is None:
             return
@@ -63,10 +65,10 @@ class TaskPlacer:
         self._write(snapshot, changed, wanted)
 
     def forget(self, snapshot: ConfigSnapshot) -> None:
-        """Remove the placements of connectors that are no more; for a new leader.
+        """Remove the placements of connectors that do not exist any more; called when this worker begins to lead.
 
-        Not done when a connector is deleted: if it is made again at once, its tasks meet their old runs, which may
-        still be stopping, on the same worker.
+        This is not done when a connector is deleted. If it is created again at once, its tasks go to the same workers,
+        which know the old runs that may still be stopping.
         """
         gone = {task.connector for task in snapshot.placements} - snapshot.connectors.keys()
         if gone:
@@ -77,7 +79,7 @@ class TaskPlacer:
         return {slot: owner for slot, owner in view.owners.items() if owner == worker_id}
 
     def _is_held(self, task: TaskId, placed: Mapping[TaskId, int], view: View) -> bool:
-        """Return True if its worker has said that it has the task, so it will say when it has let go of it."""
+        """Return True if the task's worker has reported the task, so that it will also report the task's end."""
         status = self._statuses.tasks(task.connector).get(task.task)
         if status is None or status.state is State.UNASSIGNED:
             return False
