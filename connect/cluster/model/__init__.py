@@ -1,1 +1,1 @@
-"""What a cluster is made of, as values and pure rules."""
+"""Values and pure rules that describe the state of a cluster."""

@@ -1,4 +1,4 @@
-"""When a failed connector or task starts again by itself. Pure: the caller brings the clock."""
+"""Decides when a failed connector or task is restarted by itself. Pure: the caller brings the clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """Holds the keys `auto.restart.*`. `limit` -1: restart for ever."""
+    """Holds the keys `auto.restart.*`. A `limit` of -1 means that there is no limit."""
 
     enabled: bool
     initial_s: float
@@ -21,7 +21,7 @@ class RestartPolicy:
 
     @classmethod
     def of(cls, worker: WorkerConfig) -> RestartPolicy:
-        """Return the worker's policy."""
+        """Return the policy of a worker's settings."""
         return cls(
             enabled=worker.auto_restart_enabled,
             initial_s=worker.auto_restart_backoff_initial_ms / 1000,
@@ -31,14 +31,14 @@ class RestartPolicy:
         )
 
     def allows(self, connector_config: Mapping[str, str]) -> bool:
-        """Return what the connector itself says, else what the worker says."""
+        """Return True if a connector restarts by itself: as its own configuration says, else as the worker's does."""
         own = connector_config.get("auto.restart.enabled", "").strip().lower()
         return own == "true" if own in {"true", "false"} else self.enabled
 
 
 @dataclass(frozen=True, slots=True)
 class RestartHistory:
-    """Restarts in a row, and since when the present run is good (None: it never got that far)."""
+    """Counts restarts in a row, and says since when the present run works (None: it has not worked yet)."""
 
     restarts: int = 0
     good_since_s: float | None = None
@@ -46,14 +46,14 @@ class RestartHistory:
 
 @dataclass(frozen=True, slots=True)
 class NextRestart:
-    """Restart after this wait, with this history."""
+    """Says how long to wait before the restart, and the history to go on with."""
 
     delay_s: float
     history: RestartHistory
 
 
 def next_restart(policy: RestartPolicy, history: RestartHistory, now_s: float) -> NextRestart | None:
-    """Return what follows a failure now; None: it stays FAILED until somebody restarts it."""
+    """Return the restart that follows a failure now; None if the state stays FAILED until somebody restarts it."""
     good = history.good_since_s is not None and now_s - history.good_since_s >= policy.reset_after_s
     restarts = 0 if good else history.restarts
     if 0 <= policy.limit <= restarts:

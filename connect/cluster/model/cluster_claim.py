@@ -1,9 +1,10 @@
-"""Tells which internal topics belong to which cluster of workers, and if two clusters got into each other's. Pure.
+"""Tells which internal topics belong to which cluster of workers, and if two clusters use the same. Pure.
 
 Each cluster writes its claim into its slots topic, `<group.id>-slots`, which holds nothing else. A worker that starts
-reads the claims of all slots topics: its own tells whether others use its group.id with other topics, the rest whether
-another group.id uses one of its topics. A claim counts while its group has members; after that the topics are free.
-It has the number of the form in which the cluster keeps its state, too, whether its group has members or not.
+reads the claims of all slots topics. The claim in its own slots topic shows if others use its group.id with other
+topics; the claims in the others show if another group.id uses one of its topics. A claim counts while its group has
+members; after that the topics are free. A claim also holds the number of the form of the cluster's records, which
+counts even if the group has no members.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from connect.runtime.settings.worker_access_keys import AUDIT_TOPIC
 from connect.runtime.settings.worker_config import WorkerConfig
 
 SUFFIX: Final = "-slots"
-"""Topics with this end may be the slots topics of clusters."""
+"""Topics whose names end so may be the slots topics of clusters."""
 KEY: Final = b"cluster"
 GROUP: Final = "group.id"
 FORMAT: Final = FIRST_FORMAT
-"""It is the form of the records in the config, offset and status topics that this version writes."""
+"""This version writes records of this form into the config, offset and status topics."""
 _TOPICS: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterClaim:
-    """A cluster and its internal topics, by the worker key that names each, and the form of their records.
+    """Names a cluster, its internal topics by the worker key that names each, and the form of their records.
 
-    `audit_topic`: no row of another cluster's connectors goes there, but clusters may have one together.
+    Clusters may share an `audit_topic`, but no cluster's connectors may write rows to the one of another cluster.
     """
 
     group_id: str
@@ -47,13 +48,13 @@ class ClusterClaim:
         return cls(worker.group_id, dict(zip(_TOPICS, names, strict=True)), audit_topic=worker.rest_audit_topic)
 
     def as_bytes(self) -> bytes:
-        """Return the value of the record with KEY."""
+        """Return the claim as the value of the record whose key is KEY."""
         audit = {AUDIT_TOPIC: self.audit_topic} if self.audit_topic is not None else {}
         return compact_json({GROUP: self.group_id, **self.topics, **audit, FORMAT_MEMBER: self.format_version})
 
     @classmethod
     def parse(cls, value: bytes | None) -> ClusterClaim | None:
-        """Return the claim that a record holds; None: it is no claim."""
+        """Return the claim that a record's value holds; None if it is no claim."""
         try:
             members = json.loads(value or b"null")
         except (ValueError, RecursionError):
@@ -74,7 +75,7 @@ class ClusterClaim:
 
 
 def conflict(mine: ClusterClaim, other: ClusterClaim) -> ConfigError | None:
-    """Return what is wrong with both clusters at work; None: they do not touch, or are one."""
+    """Return the error if the two clusters must not work at once; None: they share no topic, or are the same one."""
     if mine == other:
         return None
     if mine.group_id == other.group_id:

@@ -1,8 +1,8 @@
-"""The versions of a connector's configuration: which there are, and what to write for a further one. Pure.
+"""Lists the versions of a connector's configuration, and makes the records of a further one. Pure.
 
-They are records of the config topic, so every worker knows them and they are stored as the configuration itself is. A
-configuration that came another way (from a Java worker, from a time before there was a history) gets its version when
-it is first seen to differ from the last one recorded; nobody knows then who wrote it.
+Versions are records of the config topic, so that every worker knows them. A configuration that came another way (from a
+Java worker, or before there was a history) gets its version when it is first seen to differ from the last version; its
+author is unknown then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.history import Author, ConfigVersion
 
 KEPT: Final = 20
-"""So many versions of each connector are kept; older ones become tombstones."""
+"""This many versions of each connector are kept; older ones are deleted by tombstones."""
 
 
 def versions(name: str, snapshot: ConfigSnapshot) -> list[ConfigVersion]:
@@ -28,7 +28,7 @@ def versions(name: str, snapshot: ConfigSnapshot) -> list[ConfigVersion]:
 
 
 def added(name: str, snapshot: ConfigSnapshot, config: Mapping[str, str], author: Author) -> list[ConfigHistoryRecord]:
-    """Return the records of a configuration that is stored: its version, and tombstones of the oldest ones."""
+    """Return the records to write with a new configuration: its version, and tombstones of the oldest versions."""
     before = versions(name, snapshot)
     known = snapshot.history.get(name, {})
     unrecorded = [version for version in before if version.version not in known]
@@ -44,9 +44,9 @@ def removed(name: str, snapshot: ConfigSnapshot) -> list[ConfigHistoryRecord]:
 
 
 def orphans(snapshot: ConfigSnapshot, unread: Collection[str] = ()) -> list[ConfigHistoryRecord]:
-    """Return what to write for connectors that went another way, deleted by a Java worker.
+    """Return the tombstones of the versions of connectors that a Java worker has deleted.
 
-    `unread`: connectors of which a record cannot be read, so that nobody knows if they are there.
+    `unread` are connectors with a record that cannot be read; their versions are kept, as they may still exist.
     """
     gone = snapshot.history.keys() - snapshot.connectors.keys() - set(unread)
     return [record for name in sorted(gone) for record in removed(name, snapshot)]

@@ -30,7 +30,7 @@ LONGEST_NUMBER: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class ConnectorRecord:
-    """A connector's configuration; `properties` None deletes the connector."""
+    """Holds a connector's configuration; with `properties` None it deletes the connector."""
 
     name: str
     properties: Mapping[str, str] | None
@@ -38,8 +38,9 @@ class ConnectorRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """A task's configuration; takes effect with the next CommitRecord of its connector. `properties` None forgets a
-    task that its connector has no more.
+    """Holds a task's configuration, which takes effect with the next CommitRecord of its connector.
+
+    With `properties` None it deletes a task that its connector no longer has.
     """
 
     task: TaskId
@@ -48,7 +49,7 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True)
 class CommitRecord:
-    """The connector has exactly `tasks` tasks, whose records came before."""
+    """Says that the connector has exactly `tasks` tasks, whose records came before."""
 
     name: str
     tasks: int
@@ -56,7 +57,7 @@ class CommitRecord:
 
 @dataclass(frozen=True, slots=True)
 class TargetRecord:
-    """What a connector should be; None forgets it."""
+    """Holds the target state of a connector; None deletes it."""
 
     name: str
     target: TargetState | None
@@ -64,7 +65,7 @@ class TargetRecord:
 
 @dataclass(frozen=True, slots=True)
 class FencingRecord:
-    """The producers of this many tasks of an exactly-once source have been fenced."""
+    """Says that the producers of this many tasks of an exactly-once source have been fenced."""
 
     name: str
     tasks: int
@@ -72,7 +73,7 @@ class FencingRecord:
 
 @dataclass(frozen=True, slots=True)
 class RestartRecord:
-    """A restart was asked for."""
+    """Says that somebody asked for the restart of a connector."""
 
     name: str
     include_tasks: bool
@@ -89,7 +90,7 @@ class LoggerRecord:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionKeyRecord:
-    """The key that signs requests between workers; `key` is base64 and secret."""
+    """Holds the key that signs requests between workers; `key` is base64 and secret."""
 
     key: str
     algorithm: str
@@ -98,7 +99,7 @@ class SessionKeyRecord:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRecord:
-    """The slot of each task of a connector, by task number; None: in no slot, so nobody may run it."""
+    """Holds the slots of a connector's tasks, by task number; a task with None has no slot, so nobody may run it."""
 
     name: str
     slots: Sequence[int | None] | None
@@ -106,7 +107,7 @@ class PlacementRecord:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """The slots a worker holds and where it answers. A later record of another worker takes the slots it names."""
+    """Holds a worker's slots and its URL. A later record of another worker takes away the slots that it names."""
 
     worker_id: str
     url: str
@@ -115,7 +116,7 @@ class WorkerRecord:
 
 @dataclass(frozen=True, slots=True)
 class ConfigHistoryRecord:
-    """A version of a connector's configuration; None forgets it."""
+    """Holds a version of a connector's configuration; None deletes it."""
 
     name: str
     number: int
@@ -166,7 +167,7 @@ def encode(record: ConfigRecord) -> KeyedBytes:  # noqa: C901 - one case per kin
 
 
 def decode(key: bytes | None, value: bytes | None) -> ConfigRecord:
-    """Return the record of these bytes. RecordFormatError when they are none of ours."""
+    """Return the record of these bytes. RecordFormatError: they are no record of the config topic."""
     text = key_text(key)
     if text == SESSION_KEY:
         return _session_key("", value)
@@ -210,7 +211,7 @@ def _task(name: str, value: bytes | None) -> TaskRecord:
 
 
 def connector_of(key: str) -> str:
-    """Return the connector whose configuration the record of this key holds; empty: none's."""
+    """Return the connector whose configuration the record of this key holds; empty if it holds none."""
     for prefix in ("task-", "history-config-"):
         if key.startswith(prefix):
             return key.removeprefix(prefix).rpartition("-")[0]
@@ -218,7 +219,7 @@ def connector_of(key: str) -> str:
 
 
 def parse_task_id(text: str) -> TaskId:
-    """Return the task of `name-0`; the name may hold `-` itself. RecordFormatError."""
+    """Return the task that a text such as `name-0` names; the name itself may hold `-`. RecordFormatError."""
     connector, dash, number = text.rpartition("-")
     if not dash or not connector or not (number.isascii() and number.isdigit()) or len(number) > LONGEST_NUMBER:
         raise RecordFormatError("key does not end in -<task number>")

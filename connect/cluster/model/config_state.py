@@ -29,7 +29,7 @@ Properties = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """Holds who has which slots at `next_offset` of the config topic: all that a place in the group rests on."""
+    """Says which worker has which slots at `next_offset` of the config topic."""
 
     next_offset: int
     workers: Mapping[str, WorkerRecord]
@@ -47,24 +47,24 @@ class ConfigSnapshot:
     connectors: Mapping[str, Properties] = field(default_factory=dict)
     targets: Mapping[str, TargetState] = field(default_factory=dict)
     tasks: Mapping[str, Mapping[int, Properties]] = field(default_factory=dict)
-    """Committed task configurations; none for a connector that is inconsistent."""
+    """These are the committed task configurations; an inconsistent connector has none."""
     applied: Mapping[str, Properties] = field(default_factory=dict)
-    """The connector configuration that was current when its tasks were last committed (KAFKA-9228)."""
+    """This is each connector's configuration at the time when its tasks were last committed (KAFKA-9228)."""
     inconsistent: frozenset[str] = frozenset()
-    """Connectors whose last commit lacked task records; their tasks must be published again."""
+    """The last commits of these connectors lacked task records; their tasks must be published again."""
     fenced_tasks: Mapping[str, int] = field(default_factory=dict)
-    """The number of tasks in the last fencing record of each connector: so many producers may be alive."""
+    """This is the number of tasks in each connector's last fencing record: as many producers may be alive."""
     unfenced: frozenset[str] = frozenset()
-    """Connectors whose tasks were published after the last fencing record."""
+    """The tasks of these connectors were published after the last fencing record."""
     session_key: SessionKeyRecord | None = None
     placements: Mapping[TaskId, int] = field(default_factory=dict)
     workers: Mapping[str, WorkerRecord] = field(default_factory=dict)
-    """The slots each worker holds; a slot is in at most one."""
+    """These are the workers with the slots that each holds; no slot is held by two."""
     history: Mapping[str, Mapping[int, ConfigVersion]] = field(default_factory=dict)
-    """Holds the recorded versions of each connector's configuration, by number."""
+    """These are the recorded versions of each connector's configuration, by number."""
 
     def target(self, name: str) -> TargetState:
-        """Return what a connector should be."""
+        """Return the target state of a connector."""
         return self.targets.get(name, TargetState.STARTED)
 
     def has_task(self, task: TaskId) -> bool:
@@ -73,7 +73,7 @@ class ConfigSnapshot:
 
 
 class ConfigState:
-    """Folds records into a snapshot. Owned by whoever reads the topic."""
+    """Adds records up to a snapshot. Owned by the thread that reads the topic."""
 
     def __init__(self) -> None:
         self._next_offset = 0
@@ -88,7 +88,7 @@ class ConfigState:
         self._session_key: SessionKeyRecord | None = None
         self._placements: dict[str, Sequence[int | None]] = {}
         self._placed: Mapping[TaskId, int] | None = None
-        """Holds the placements by task until one changes: snapshots share it, as most records place nothing."""
+        """These are the slots of tasks until a placement changes. Snapshots share them, as few records change one."""
         self._workers: dict[str, WorkerRecord] = {}
         self._history: dict[str, Mapping[int, ConfigVersion]] = {}
 
@@ -97,7 +97,7 @@ class ConfigState:
         self._next_offset = offset + 1
 
     def apply(self, record: ConfigRecord) -> None:  # noqa: C901 - one case per kind of record
-        """Take a record in; restarts and log levels are events, not state, and change nothing."""
+        """Add a record. Restarts and log levels change nothing, as they are events and not state."""
         match record:
             case ConnectorRecord(name, properties):
                 self._apply_connector(name, properties)
@@ -163,7 +163,7 @@ class ConfigState:
         if name not in self._connectors:
             return
         self._unfenced.add(name)
-        # Records of higher numbers may be left from a time with more tasks: compaction keeps them.
+        # Compaction keeps task records with higher numbers from a time when the connector had more tasks.
         if all(number in pending for number in range(count)):
             self._tasks[name] = {number: pending[number] for number in range(count)}
             self._applied[name] = self._connectors[name]
@@ -189,7 +189,7 @@ class ConfigState:
             self._placements[name] = tuple(slots)
 
     def _apply_history(self, record: ConfigHistoryRecord) -> None:
-        # A snapshot may hold the map that is there: it is replaced, never changed.
+        # A snapshot may share the present map, so the map is replaced and never changed.
         kept = {n: v for n, v in self._history.get(record.name, {}).items() if n != record.number}
         if record.version is not None:
             kept[record.number] = record.version

@@ -1,4 +1,4 @@
-"""Connectors as requests and answers speak of them. Values only, no I/O."""
+"""Values that describe connectors in requests and answers. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connect.runtime.task.task_id import TaskId
 
 
 class TargetState(StrEnum):
-    """Says what a connector should be; the text is `state.v2` of the config topic."""
+    """The state that somebody wants a connector to be in; its text is `state.v2` in the config topic."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
@@ -21,7 +21,7 @@ class TargetState(StrEnum):
 class ConnectorInfo:
     """Holds a connector as REST shows it; `config` is raw and always holds `name`. `type`: source, sink or unknown.
 
-    `target`: what somebody asked it to be, whatever its tasks do now.
+    `target` is the state that somebody asked for, whatever its tasks do now.
     """
 
     name: str
@@ -38,16 +38,15 @@ class Saved:
     created: bool
     info: ConnectorInfo
     offsets_whole: bool | None = None
-    """True when initial offsets were set, and they are all it has; False: not known. None: none were given."""
+    """True: the given initial offsets are all that it has. False: that is not known. None: none were given."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionOffset:
     """Says where a connector stands in one partition of its source or topic.
 
-    `offset` None: nothing is stored, or it is to be forgotten.
-
-    A sink's maps are `{"kafka_topic", "kafka_partition"}` and `{"kafka_offset"}`.
+    `offset` is None if none is stored, or if it should be deleted. A sink's maps are
+    `{"kafka_topic", "kafka_partition"}` and `{"kafka_offset"}`.
     """
 
     partition: Mapping[str, object]
@@ -56,7 +55,7 @@ class PartitionOffset:
 
 @dataclass(frozen=True, slots=True)
 class TaskPlan:
-    """Holds what a configuration would lead to: its tasks' configurations, and topics it names that do not exist."""
+    """Holds the task configurations that a configuration would lead to, and its topics that do not exist."""
 
     tasks: Sequence[Mapping[str, str]]
     new_topics: Sequence[str]

@@ -1,4 +1,4 @@
-"""What has changed in a cluster: configurations, states, and who works. Values only, no I/O."""
+"""Values that describe changes in a cluster: of configurations, of states, and of the workers. No I/O."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Author:
 class ConfigVersion:
     """Holds a configuration that a connector had or has; `config` is raw.
 
-    No author: it was not written through REST here.
+    `author` is None if it was not written through the REST API of these workers.
     """
 
     version: int
@@ -30,7 +30,7 @@ class ConfigVersion:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """Holds a state that a connector (`task` None) or a task came into; `number` counts its changes."""
+    """Holds a change of state of a task, or of a connector (`task` None); `number` counts the changes of each."""
 
     number: int
     task: int | None
@@ -40,10 +40,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """Names the workers that were there after work was shared anew, sorted, by `host:port`.
-
-    `number` counts rebalances.
-    """
+    """Names the workers that were present after a rebalance, sorted, by `host:port`. `number` counts rebalances."""
 
     number: int
     generation: int

@@ -1,7 +1,7 @@
-"""What the REST layer may ask of a cluster. The herder answers; REST knows nothing else of it. Values only, no I/O.
+"""Declares what REST may ask of a cluster. The herder implements it, and REST knows the herder only through it.
 
-Every call that changes something returns a Future: REST waits for it without blocking its event loop and names the
-herder's current stage when it takes too long.
+Every call that changes something returns a Future. REST waits for it without blocking its event loop, and names the
+present stage of the herder if it takes too long.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class WorkerState(Protocol):
 
     @property
     def session_key(self) -> str:
-        """Return what only workers of the cluster know, from the config topic; empty while there is none."""
+        """Return the key from the config topic that only workers of the cluster know; empty while there is none."""
 
     @property
     def stage(self) -> Stage:
-        """Return what the herder thread is doing, for time-out messages."""
+        """Return the step that the herder's thread is at, for time-out messages."""
 
     @property
     def started(self) -> bool:
@@ -42,7 +42,7 @@ class WorkerState(Protocol):
         """Return True while the worker has read its internal topics and has a place in the group."""
 
     def require_leader(self) -> None:
-        """Raise NotLeaderError as far as this worker knows: REST then forwards instead of checking twice."""
+        """Raise NotLeaderError if this worker, as far as it knows, does not lead; REST then forwards the request."""
 
     @property
     def is_out(self) -> bool:
@@ -54,7 +54,7 @@ class WorkerState(Protocol):
 
     @property
     def kafka_trouble(self) -> str | None:
-        """Return why the brokers were last not reached, in words; None when they are, as far as is known."""
+        """Return why the brokers were last not reached; None if they are reached, as far as is known."""
 
     @property
     def overdue_tasks(self) -> Sequence[OverdueTask]:
@@ -65,16 +65,16 @@ class WorkerState(Protocol):
         """Return the worker that leads, as `host:port`; empty while none is known."""
 
     def figures(self) -> Mapping[str, float]:
-        """Return what this worker counts of itself, by figures of `connect.telemetry`."""
+        """Return this worker's own figures, by their names in `connect.telemetry`."""
 
     def expect_work(self) -> None:
-        """Prepare for more, as somebody asks for something. Returns at once."""
+        """Prepare for work, as a request has come. Returns at once."""
 
     def ping(self) -> Future[None]:
         """Return a future that is done when the herder thread gets to it: the worker is healthy."""
 
     def catch_up(self) -> Future[None]:
-        """Return a future that is done when this worker knows all that is in the config topic now. The log's errors."""
+        """Return a future that is done when this worker has read the config topic to its end. The log's errors."""
 
     def set_cluster_log_level(self, logger: str, level: str) -> Future[None]:
         """Set a logger's level on every worker; `level` is one of `connect.telemetry.log_levels.LEVELS`."""
@@ -87,7 +87,7 @@ class Connectors(Protocol):
         """Return the names of all connectors."""
 
     def info(self, name: str) -> ConnectorInfo:
-        """Return a connector. NotFoundError: there is none of that name."""
+        """Return a connector. NotFoundError: no connector has this name."""
 
     def status(self, name: str) -> ConnectorStatus:
         """Return a connector's state. NotFoundError: no worker has written a status yet."""
@@ -102,7 +102,8 @@ class Connectors(Protocol):
     ) -> Future[Saved]:
         """Store a new, already validated configuration. ConflictError when the name is taken.
 
-        `initial_offsets` replace what is stored under the name; RequestError when they cannot, and nothing is created.
+        `initial_offsets` replace the offsets that are stored under the name. RequestError: that is not possible, and
+        nothing is created.
         """
 
     def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
@@ -114,14 +115,14 @@ class Connectors(Protocol):
     def delete_with_offsets(self, name: str) -> Future[None]:
         """Stop a connector, forget its offsets, remove it. NotFoundError.
 
-        RequestError when its offsets cannot be forgotten: it is stopped then, but still there.
+        RequestError: its offsets cannot be deleted; the connector is stopped then, but not deleted.
         """
 
     def set_target(self, name: str, target: TargetState) -> Future[None]:
-        """Pause, resume or stop. NotFoundError "Unknown connector X"."""
+        """Pause, resume or stop a connector. NotFoundError "Unknown connector X"."""
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> Future[ConnectorStatus]:
-        """Restart what the flags select; the answer shows it as RESTARTING. NotFoundError."""
+        """Restart a connector or tasks as the flags say; the answer shows them as RESTARTING. NotFoundError."""
 
     def restart_connector(self, name: str) -> Future[None]:
         """Restart the connector itself, not its tasks. NotFoundError."""
@@ -134,9 +135,9 @@ class Tasks(Protocol):
         """Return the configurations of a connector's tasks. NotFoundError."""
 
     def restart(self, task: TaskId) -> Future[None]:
-        """Restart one task; done when the new run is built, not when it runs. NotFoundError.
+        """Restart one task. The future is done when the new run is built, not when it runs. NotFoundError.
 
-        FailedRequestError: it could not be built. ConflictError: it was given to another worker meanwhile.
+        FailedRequestError: the run could not be built. ConflictError: another worker got the task meanwhile.
         """
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
@@ -154,26 +155,26 @@ class UsedTopics(Protocol):
 
 
 class Offsets(Protocol):
-    """Says and sets where connectors stand in their sources or topics."""
+    """Reads and sets where connectors stand in their sources or topics."""
 
     def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
         """Return where a connector stands. NotFoundError "Connector X not found"."""
 
     def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[AlteredOffsets]:
-        """Set these partitions' offsets, None forgets one. True: the connector keeps no offsets elsewhere.
+        """Set offsets of partitions; None deletes one. The answer tells if the connector keeps no others elsewhere.
 
-        BadRequestError: not STOPPED, or an offset of a wrong shape. NotFoundError.
+        BadRequestError: the connector is not STOPPED, or an offset has a wrong shape. NotFoundError.
         """
 
     def reset(self, name: str) -> Future[bool]:
-        """Forget all offsets of a connector; see `alter`."""
+        """Delete all offsets of a connector. The result and errors are those of `alter`."""
 
 
 class History(Protocol):
-    """Knows what was before: configurations, states, and who worked."""
+    """Knows the past configurations and states of connectors, and the past groups of workers."""
 
     def config_versions(self, name: str) -> Sequence[ConfigVersion]:
-        """Return the last configurations of a connector, oldest first; the last one is the present. NotFoundError."""
+        """Return the last configurations of a connector, oldest first, the present one included. NotFoundError."""
 
     def state_changes(self, name: str) -> Sequence[StateChange]:
         """Return the last changes of state of a connector and its tasks, oldest first. NotFoundError."""
@@ -182,7 +183,7 @@ class History(Protocol):
         """Return the last rebalances of the group of workers, oldest first."""
 
     def told_alerts(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return what is remembered of alerts that were told, by their keys; it blocks. The log's errors."""
+        """Return the remembered members of told alerts, by their keys. It blocks. The log's errors."""
 
     def remember_alert(self, key: str, members: Mapping[str, Any] | None) -> None:
         """Remember an alert that was told, for all workers; None forgets it. Returns at once."""
@@ -191,11 +192,11 @@ class History(Protocol):
 class Trials(Protocol):
     """Asks a connector in a task host what a configuration would do; nothing is stored.
 
-    `asker` names who wants to know: questions of one that take long keep no other one waiting.
+    `asker` names who asks. If the questions of one asker take long, those of others do not wait for them.
     """
 
     def check(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[Checked]:
-        """Let the connector try reach and rights in a task host."""
+        """Let the connector try in a task host if it reaches its systems and has the rights that it needs."""
 
     def validate(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[ConfigInfos]:
         """Let a task host validate a configuration with the values of config providers, see `Validator.validate`.
@@ -206,20 +207,20 @@ class Trials(Protocol):
     def sample(self, config: Mapping[str, str], rows: int, timeout_s: float, asker: str) -> Future[Mapping[str, Any]]:
         """Return live rows of a connector before and after each transform, see `connect.runtime.calls.sample_calls`.
 
-        ConnectError: they cannot be read, and why.
+        ConnectError: the rows cannot be read; the text says why.
         """
 
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[TaskPlan]:
-        """Ask the connector for its tasks, and Kafka which topics are missing; nothing is stored or made.
+        """Ask the connector for its tasks, and Kafka which topics are missing; nothing is stored or created.
 
-        RequestError: the connector plans no tasks, and why. ConnectError: Kafka does not answer.
+        RequestError: the connector plans no tasks; the text says why. ConnectError: Kafka does not answer.
         """
 
 
 class Operations(Protocol):
-    """A cluster of workers is seen from one of them, by subject.
+    """Gives access to a cluster of workers through one of them, by subject.
 
-    Reads answer at once from what this worker has read so far.
+    Reads answer at once from the records that this worker has read so far.
     """
 
     @property

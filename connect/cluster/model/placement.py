@@ -1,7 +1,7 @@
-"""Chooses the slot that each task goes to: least-loaded workers, few moves. Pure: no I/O, no clock, no randomness.
+"""Chooses the slot of each task: it prefers the least-loaded workers and moves few tasks. Pure, without randomness.
 
-A slot is a partition of the slots topic; whoever owns it runs its tasks. Tasks follow their slot when members come and
-go, so only the balance needs moves.
+A slot is a partition of the slots topic; the worker that owns it runs its tasks. Tasks go along with their slot when
+workers come and go, so they are moved only to balance the work.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Placement = Mapping[TaskId, int]
 
 
 def place(tasks: Collection[TaskId], placed: Placement, owners: Mapping[int, str]) -> dict[TaskId, int]:
-    """Return a slot for every task: `placed` ones stay where they are, new ones go to the least-loaded worker.
+    """Return a slot for every task: tasks in `placed` keep their slots, new ones go to the least-loaded worker.
 
-    `owners`: the worker of each slot that somebody owns. Tasks stay unplaced while nobody owns any.
+    `owners` holds the worker of each slot that is owned. While no slot is owned, new tasks get none.
     """
     result = {task: placed[task] for task in tasks if task in placed}
     load = _Load(result, owners)
@@ -31,9 +31,9 @@ def place(tasks: Collection[TaskId], placed: Placement, owners: Mapping[int, str
 
 
 def moves(placed: Placement, owners: Mapping[int, str], is_movable: Callable[[TaskId], bool]) -> frozenset[TaskId]:
-    """Return the fewest of the movable tasks that must leave their slot so that no worker runs two more than another.
+    """Return the fewest tasks that must leave their slots so that no worker runs two tasks more than another.
 
-    Fewer when those that may not be moved are too many.
+    Only movable tasks are returned. If they are too few, the workers stay less balanced.
     """
     by_worker: dict[str, list[TaskId]] = {worker: [] for worker in owners.values()}
     for task in sorted(placed):
@@ -58,14 +58,15 @@ def moves(placed: Placement, owners: Mapping[int, str], is_movable: Callable[[Ta
 
 
 def _spare(tasks: Collection[TaskId], is_movable: Callable[[TaskId], bool]) -> Iterator[TaskId]:
-    """Yield a worker's movable tasks in the order in which it can spare them: always one of the connector that has most
-    left there.
+    """Yield a worker's movable tasks in the order in which it can spare them.
+
+    The next one is always of the connector that has the most tasks left on the worker.
     """
     left = Counter(task.connector for task in tasks)
     movable: dict[str, list[TaskId]] = defaultdict(list)
     for task in sorted(filter(is_movable, tasks)):
         movable[task.connector].append(task)
-    # A connector that gave a task is looked at again among those that have one less, so each task is sorted once.
+    # A connector that gave a task joins those that have one task less, so that each task is sorted once.
     by_left: dict[int, list[str]] = defaultdict(list)
     for connector in movable:
         by_left[left[connector]].append(connector)
@@ -77,7 +78,7 @@ def _spare(tasks: Collection[TaskId], is_movable: Callable[[TaskId], bool]) -> I
 
 
 class _Load:
-    """How much each worker and slot has to do. A worker's least loaded slot is the first of its heap."""
+    """Counts the tasks of each worker and slot. A worker's least loaded slot is the first of its heap."""
 
     def __init__(self, placed: Placement, owners: Mapping[int, str]) -> None:
         self._owners = owners
@@ -93,7 +94,7 @@ class _Load:
             heapq.heapify(slots)
 
     def take_best(self, task: TaskId) -> int | None:
-        """Return the slot for a task, which counts there from now on; None: nobody owns a slot."""
+        """Return the best slot for a task and count the task there; None if nobody owns a slot."""
 
         def cost(worker: str) -> tuple[int, int, tuple[int, int]]:
             return self._tasks[worker], self._connectors[worker, task.connector], self._slots[worker][0]

@@ -1,6 +1,6 @@
-"""What to do so that this worker runs exactly the tasks it should. Pure: no I/O, no clock, no threads.
+"""Decides the next steps by which this worker comes to run exactly the tasks it should. Pure: no I/O, no clock.
 
-Restart, pause, delete, config change and rebalance are only other desired or assigned states.
+A restart, pause, delete, config change or rebalance is just another desired or assigned state for `plan`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from connect.runtime.task.task_id import TaskId
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """How a task should run. A restart is a higher `attempt`."""
+    """Says how a task should run. A restart is a spec with a higher `attempt`."""
 
     kind: Literal["source", "sink"]
     connector_config: Mapping[str, str]
@@ -24,17 +24,17 @@ class TaskSpec:
     paused: bool = False
 
     def is_run_of(self, other: TaskSpec) -> bool:
-        """Return True if a run of `other` serves this spec, after a pause or resume at most."""
+        """Return True if a run of `other` need not be replaced for this spec, but at most paused or resumed."""
         return self == replace(other, paused=self.paused)
 
 
 class Phase(Enum):
-    """Where a run stands."""
+    """The phase that a run of a task is in."""
 
     LIVE = "live"
     STOPPING = "stopping"
     FAILED = "failed"
-    """It has ended by itself and runs no more."""
+    """The run has ended by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Run the task; a failed run of it is forgotten."""
+    """Tells to run the task; a failed run of it is forgotten."""
 
     task: TaskId
     spec: TaskSpec
@@ -56,7 +56,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End a live run."""
+    """Tells to end a live run."""
 
     task: TaskId
     run: Run
@@ -64,7 +64,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class SetPaused:
-    """Pause or resume a live run."""
+    """Tells to pause or resume a live run."""
 
     task: TaskId
     run: Run
@@ -73,7 +73,7 @@ class SetPaused:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Nobody here wants to know of this failed run any more."""
+    """Tells to forget a failed run, as the task should not run here any more."""
 
     task: TaskId
     run: Run

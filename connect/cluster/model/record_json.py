@@ -1,4 +1,4 @@
-"""Encodes JSON as Kafka Connect's JsonConverter has it in the internal topics, byte for byte. No I/O."""
+"""Encodes JSON byte for byte as Kafka Connect's JsonConverter writes it to the internal topics. No I/O."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ import orjson
 _T = TypeVar("_T")
 
 _YEAR_10000_MS: Final = 253_402_300_800_000
-"""A date in Python ends before this time."""
+"""This is the first time that Python's dates cannot hold, in epoch milliseconds."""
 
 # Jackson writes control characters with upper-case digits and characters outside the BMP as two escapes.
 _SPECIAL = re.compile(r"\\(?:u[0-9a-f]{4}|.)|[\U00010000-\U0010ffff]")
 
 
 class RecordFormatError(ValueError):
-    """A record of an internal topic is not what its key promises; the text says what was found."""
+    """Raised if a record of an internal topic is not what its key promises; the text says what was found."""
 
 
 class KeyedBytes(NamedTuple):
-    """A record as Kafka holds it; value None is a tombstone."""
+    """Holds a record as bytes, as Kafka does; a tombstone has the value None."""
 
     key: bytes
     value: bytes | None
 
 
 def keyed(key: str, members: Mapping[str, object] | None) -> KeyedBytes:
-    """Return a record of these members in JSON; None: its tombstone."""
+    """Return the record of a key with these members as JSON, or its tombstone for None."""
     return KeyedBytes(key.encode(), None if members is None else compact_json(members))
 
 
 def key_text(key: bytes | None) -> str:
-    """Return a record's key as text. RecordFormatError: there is none, or it is no UTF-8."""
+    """Return a record's key as text. RecordFormatError: the record has no key, or the key is no UTF-8."""
     if key is None:
         raise RecordFormatError("no key")
     try:
@@ -45,7 +45,7 @@ def key_text(key: bytes | None) -> str:
 
 
 def compact_json(value: object) -> bytes:
-    """Compact JSON in the order given, as UTF-8."""
+    """Return a value as compact JSON in UTF-8; members keep their order."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return _SPECIAL.sub(_escaped, text).encode()
 
@@ -63,7 +63,7 @@ def _escaped(match: re.Match[str]) -> str:
 def json_object(value: bytes) -> Mapping[str, Any]:
     """Return the members of a JSON object. RecordFormatError when the bytes are anything else.
 
-    It takes what REST can answer with: no half characters, and a number of more than 64 bits is no integer.
+    The members fit into answers of REST: lone surrogates are refused, and an integer of more than 64 bits is a float.
     """
     try:
         members = orjson.loads(value)
@@ -83,7 +83,7 @@ def member(members: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
 
 
 def moment_ms(members: Mapping[str, Any], name: str) -> int:
-    """Return a member that is a time in epoch milliseconds. RecordFormatError when it is none."""
+    """Return a member that is a time in epoch milliseconds. RecordFormatError: it is missing or no such time."""
     value = member(members, name, int)
     if not 0 <= value < _YEAR_10000_MS:
         raise RecordFormatError(f"member {name!r} is no time of the years 1970 to 9999")

@@ -1,10 +1,10 @@
-"""Why a request to a cluster cannot be done, in Kafka Connect's own wording. REST knows the HTTP status of each."""
+"""Errors of requests to a cluster, with the texts of Kafka Connect. REST knows the HTTP status of each."""
 
 from __future__ import annotations
 
 
 class RequestError(Exception):
-    """A request cannot be done; the kinds below say why."""
+    """Raised if a request cannot be carried out; the classes below say why."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -12,19 +12,19 @@ class RequestError(Exception):
 
 
 class BadRequestError(RequestError):
-    """The request itself is wrong."""
+    """Raised if the request itself is wrong."""
 
 
 class NotFoundError(RequestError):
-    """The thing named does not exist."""
+    """Raised if the connector, task or other thing that the request names does not exist."""
 
 
 class ConflictError(RequestError):
-    """Something else is there or going on that the request does not go together with."""
+    """Raised if the request conflicts with something that exists or is under way."""
 
 
 class NotLeaderError(ConflictError):
-    """Only the leader may do this. `leader_url` is where to send the request; None while nobody leads."""
+    """Raised if only the leader may do this. The request may be sent to `leader_url`; None while nobody leads."""
 
     def __init__(self, leader_url: str | None) -> None:
         super().__init__("Cannot complete request because of a conflicting operation (e.g. worker rebalance)")
@@ -32,4 +32,4 @@ class NotLeaderError(ConflictError):
 
 
 class FailedRequestError(RequestError):
-    """The request was right and could not be carried out."""
+    """Raised if the request was right and could not be carried out."""

@@ -1,4 +1,4 @@
-"""What a restart request selects, and which of two requests wins. Pure.
+"""Decides what a restart request selects, and which of two requests for a connector is carried out. Pure.
 
 Source: org.apache.kafka.connect.runtime.RestartRequest and RestartPlan (Kafka 4.1).
 """
@@ -14,8 +14,9 @@ from connect.runtime.task.state import State
 
 
 def impact(request: RestartRecord) -> int:
-    """Return a number that is the greater, the wider the request: only failed < only failed with tasks < all without
-    tasks < all with tasks.
+    """Return a number that is greater for a wider request.
+
+    The order is: only failed < only failed with tasks < all without tasks < all with tasks.
     """
     return 2 * (not request.only_failed) + request.include_tasks
 
@@ -31,14 +32,14 @@ def selects_connector(request: RestartRecord, state: State | None) -> bool:
 
 
 def selected_tasks(request: RestartRecord, tasks: Mapping[int, Status]) -> frozenset[int]:
-    """Return the tasks that restart."""
+    """Return the numbers of the tasks that restart."""
     if not request.include_tasks:
         return frozenset()
     return frozenset(n for n, s in tasks.items() if not request.only_failed or s.state is State.FAILED)
 
 
 def as_restarting(status: ConnectorStatus, request: RestartRecord) -> ConnectorStatus:
-    """Return the status in which everything that is selected shows as RESTARTING."""
+    """Return the status with the connector and tasks that the request selects as RESTARTING."""
     connector = status.connector
     if selects_connector(request, connector.state):
         connector = _restarting(connector)

@@ -1,4 +1,4 @@
-"""Tells how many starts of connectors or tasks were tried, and how they ended."""
+"""Counts how many starts of connectors or tasks were tried, and how they ended."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ class StartCounts:
         self._failed = 0
 
     def tried(self) -> None:
-        """Count a start whose end is not known yet."""
+        """Count a start whose outcome is not known yet."""
         self._tried += 1
 
     def ended(self, *, well: bool) -> None:
-        """Count the end of a start."""
+        """Count the outcome of a start; `well` is True if it succeeded."""
         if well:
             self._good += 1
         else:
             self._failed += 1
 
     def figures(self, what: str) -> Iterator[tuple[str, float]]:
-        """Yield the counts as figures of `what`, and the shares of those whose end is known."""
+        """Yield names and values of the counts, and the shares of the known outcomes; `what` is part of the names."""
         good, failed = self._good, self._failed
         yield f"{what}_starts_total", float(self._tried)
         yield f"{what}_starts_good_total", float(good)

@@ -1,7 +1,7 @@
-"""The last changes of state of connectors and tasks, and the last rebalances: which there are, what to write next.
+"""Keeps the last changes of state of connectors and tasks and the last rebalances, and makes the next records.
 
-Each connector, each task and the group of workers has a ring of keys, so that compaction of the status topic bounds
-the history by itself. No I/O, no clock, no threads: whoever owns it guards it.
+Each connector, each task and the group of workers has a fixed number of keys that are used in turn (a ring). So
+compaction of the status topic bounds the history by itself. No I/O, no clock, no threads: its owner guards it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from connect.cluster.model.status_records import RebalanceRecord, StateHistoryRe
 from connect.cluster.model.statuses import Status
 
 STATES_KEPT: Final = 10
-"""So many changes of each connector and of each task are kept."""
+"""This many changes of each connector and of each task are kept."""
 REBALANCES_KEPT: Final = 20
 
 
 class StateHistory:
-    """Folds records. Also knows what was handed out to be written, so that two quick changes get two places."""
+    """Adds up records, and remembers the records that it made, so that two quick changes get two places in the ring."""
 
     def __init__(self) -> None:
         self._changes: dict[str, dict[tuple[int | None, int], StateChange]] = {}
@@ -40,7 +40,7 @@ class StateHistory:
         return sorted(self._rebalances.values(), key=lambda rebalance: rebalance.number)
 
     def records(self) -> list[StateHistoryRecord | RebalanceRecord]:
-        """Return all that is known, as it is written."""
+        """Return the records of all known changes and rebalances."""
         changes = [
             StateHistoryRecord(name, task, slot, change)
             for name, of_name in self._changes.items()
@@ -49,7 +49,7 @@ class StateHistory:
         return [*changes, *(RebalanceRecord(slot, rebalance) for slot, rebalance in self._rebalances.items())]
 
     def changed(self, name: str, task: int | None, status: Status, now_ms: int) -> StateHistoryRecord | None:
-        """Return what to write for a status that is being reported; None: it says nothing new."""
+        """Return the record of a status that is being reported; None if the state has not changed."""
         newest = self._newest.get((name, task))
         if newest is not None and _gist(newest.status) == _gist(status):
             return None
@@ -59,7 +59,7 @@ class StateHistory:
         return StateHistoryRecord(name, task, number % STATES_KEPT, change)
 
     def rebalanced(self, generation: int, leader: str, workers: Sequence[str], now_ms: int) -> RebalanceRecord | None:
-        """Return what to write for the group as the leader sees it; None: it is as it was."""
+        """Return the record of the group as the leader sees it; None if the group has not changed."""
         newest = self._newest_rebalance
         if newest is not None and (newest.generation, newest.leader, newest.workers) == (generation, leader, workers):
             return None
@@ -68,11 +68,11 @@ class StateHistory:
         return RebalanceRecord(number % REBALANCES_KEPT, self._newest_rebalance)
 
     def forgotten(self, name: str) -> list[StateHistoryRecord]:
-        """Return what to write for a connector that is no more."""
+        """Return the tombstones for a connector that does not exist any more."""
         return [StateHistoryRecord(name, task, slot, None) for task, slot in self._changes.get(name, {})]
 
     def apply(self, record: StateHistoryRecord | RebalanceRecord) -> None:
-        """Take in what was read."""
+        """Add a record that was read."""
         if isinstance(record, RebalanceRecord):
             self._rebalances[record.slot] = record.rebalance
             if self._newest_rebalance is None or self._newest_rebalance.number <= record.rebalance.number:
@@ -90,7 +90,7 @@ class StateHistory:
         gone = changes.pop((record.task, record.slot), None)
         if not changes:
             self._changes.pop(record.name, None)
-        # What was handed out since and not yet read back is still the newest.
+        # A record that was made since and is not read back yet is still the newest.
         if gone is not None and self._newest.get((record.name, record.task)) == gone:
             del self._newest[record.name, record.task]
 

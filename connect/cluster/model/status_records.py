@@ -34,13 +34,13 @@ _REBALANCE: Final = "history-rebalance-"
 _ALERT: Final = "told-alert-"
 _ITSELF: Final = "connector"
 _CONDITION: Final = "condition"
-"""A member of ours, which a Java worker passes over."""
+"""A status has this member in addition to Kafka Connect's; a Java worker ignores it."""
 _TOPIC_CONNECTOR: Final = ":connector-"  # a topic's name cannot hold a colon
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStatusRecord:
-    """A connector's status; None forgets it."""
+    """Holds a connector's status; None deletes it."""
 
     name: str
     status: Status | None
@@ -48,7 +48,7 @@ class ConnectorStatusRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskStatusRecord:
-    """A task's status; None forgets it."""
+    """Holds a task's status; None deletes it."""
 
     task: TaskId
     status: Status | None
@@ -64,7 +64,7 @@ class TopicUse:
 
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
-    """A topic that a connector uses; None forgets it."""
+    """Holds a topic that a connector uses; None deletes it."""
 
     connector: str
     topic: str
@@ -73,7 +73,7 @@ class TopicRecord:
 
 @dataclass(frozen=True, slots=True)
 class StateHistoryRecord:
-    """A change of state of a connector (`task` None) or a task, in a slot of its ring; None forgets it."""
+    """Holds a change of state of a task, or of a connector (`task` None), at a place of its ring; None deletes it."""
 
     name: str
     task: int | None
@@ -83,7 +83,7 @@ class StateHistoryRecord:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceRecord:
-    """Holds a rebalance, in a slot of the ring of rebalances."""
+    """Holds a rebalance, at a place of the ring of rebalances."""
 
     slot: int
     rebalance: Rebalance
@@ -91,7 +91,7 @@ class RebalanceRecord:
 
 @dataclass(frozen=True, slots=True)
 class ToldAlertRecord:
-    """What the leader remembers of an alert that was told; None forgets it."""
+    """Holds what the leader remembers of an alert that was told; None deletes it."""
 
     key: str
     members: Mapping[str, Any] | None
@@ -121,7 +121,7 @@ def encode(record: StatusRecord) -> KeyedBytes:
 
 
 def decode(key: bytes | None, value: bytes | None) -> StatusRecord:
-    """Return the record of these bytes. RecordFormatError when they are none of ours."""
+    """Return the record of these bytes. RecordFormatError: they are no record of the status topic."""
     text = key_text(key)
     if text.startswith(_CONNECTOR):
         return ConnectorStatusRecord(text.removeprefix(_CONNECTOR), _status(value))

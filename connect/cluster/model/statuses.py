@@ -1,4 +1,4 @@
-"""The states of connectors and tasks, and what the herder does. Values only, no I/O."""
+"""Values that describe the states of connectors and tasks, and what the herder does. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from connect.runtime.task.task_id import TaskId
 class Status:
     """Holds the state of a connector or of a task, as the status topic holds it.
 
-    `version`: the plug-in's. `condition`: why it does not move; None where it does, or where nothing is known.
+    `version` is that of the plug-in. `condition` says why no rows move; None if they do, or if nothing is known.
     """
 
     state: State
@@ -37,7 +37,7 @@ class ConnectorStatus:
 
 @dataclass(frozen=True, slots=True)
 class OverdueTask:
-    """Names a task that should run and does not; `since_ms`: epoch milliseconds when this worker first saw that."""
+    """Names a task that should run and does not. This worker saw that first at `since_ms`, in epoch milliseconds."""
 
     task: TaskId
     reason: str
@@ -46,7 +46,7 @@ class OverdueTask:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Says what the herder does now, or did last (`finished_ms` set); times are epoch milliseconds."""
+    """Says what the herder does now, or did last if `finished_ms` is set; times are epoch milliseconds."""
 
     description: str
     started_ms: int

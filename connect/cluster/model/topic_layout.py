@@ -1,4 +1,4 @@
-"""The topics a cluster of workers keeps its own state in: names, partitions, settings. Pure."""
+"""Describes the internal topics, in which a cluster of workers keeps its own state. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from connect.runtime.source.offset_topics import compacted, explicit, workers_to
 
 
 def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
-    """Return all internal topics, the last one that which a start does not wait for.
+    """Return all internal topics. A start does not wait for the last one.
 
-    Further keys `config.storage.*` and so on become settings of the topic, as in Kafka Connect.
+    Further keys such as `config.storage.*` become settings of their topic, as in Kafka Connect.
     """
     return [
         InternalTopic(

@@ -13,12 +13,12 @@ WHERE_ELSE: Final = (
     "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
 )
 NO_PROVIDER: Final = "no config provider"
-"""Every note on a placeholder that nobody replaces has these words."""
+"""Every note on a placeholder whose config provider is missing has these words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Describes a key as REST clients see it. `group` None and `order` -1: it has no place in a form."""
+    """Describes a key as REST clients see it. A key with `group` None and `order` -1 has no place in a form."""
 
     name: str
     type: str
@@ -35,7 +35,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A key's value, as text, and what is wrong with it; a secret's text is `[hidden]`."""
+    """Holds a key's value as text, and its errors; a secret has the text `[hidden]`."""
 
     name: str
     value: str | None
@@ -46,13 +46,13 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """A key; `definition` None: nobody declares it, but something is wrong with it or it is passed on as it is."""
+    """Holds a key. `definition` is None if nobody declares the key, but it has errors or is passed on as it is."""
 
     definition: Definition | None
     value: Value
 
     def with_errors(self, errors: Sequence[str]) -> Info:
-        """Return the key with further errors; one it has already is not repeated."""
+        """Return the key with further errors; an error that it has already is not repeated."""
         return replace(self, value=replace(self.value, errors=tuple(dict.fromkeys((*self.value.errors, *errors)))))
 
 
@@ -60,8 +60,8 @@ class Info:
 class ConfigInfos:
     """Holds all keys of a connector configuration. `name` is `connector.class` as given.
 
-    `notes`: sentences about what is right and yet worth knowing. Java has no such member, so it shows only where there
-    are some.
+    `notes` are sentences about settings that are valid and yet worth knowing. Java has no such member, so the JSON has
+    it only if there are notes.
     """
 
     name: str
@@ -89,7 +89,7 @@ class ConfigInfos:
 
     @classmethod
     def of_json(cls, members: Mapping[str, Any]) -> ConfigInfos:
-        """Return what `as_json` was called on, after its way through JSON."""
+        """Return the infos whose `as_json` gave these members."""
         configs = tuple(map(_info, members["configs"]))
         return cls(members["name"], tuple(members["groups"]), configs, tuple(members.get("notes", ())))
 
@@ -98,7 +98,7 @@ class ConfigInfos:
         errors = [error for info in self.configs for error in info.value.errors]
         head = f"Connector configuration is invalid and contains the following {len(errors)} error(s):"
         broken = {info.value.name for info in self.configs if info.value.errors}
-        # A password that nobody has put in its place is often why the target refuses; a key's own error shows it.
+        # A placeholder that was not replaced is often why the target refuses a password; a key's own error shows it.
         causes = [f"Note: {n}" for n in self.notes if NO_PROVIDER in n and n.partition(":")[0] not in broken]
         return "\n".join((head, *errors, *causes, WHERE_ELSE))
 
@@ -108,7 +108,7 @@ _NAMES: Final = {kind: tuple(field.name for field in fields(kind)) for kind in (
 
 
 def _members(part: Definition | Value | None) -> dict[str, Any] | None:
-    """Return the members of a part of an Info. `asdict` copies each text and takes ten times as long."""
+    """Return the members of a part of an Info. `asdict` would copy each text and take ten times as long."""
     return None if part is None else {name: getattr(part, name) for name in _NAMES[type(part)]}
 
 
