@@ -1,6 +1,6 @@
-"""Reads and changes where connectors stand: in the offsets topic (sources) or in their consumer group (sinks).
+"""Reads and changes the offsets of connectors: in the offsets topic (sources) or in their consumer group (sinks).
 
-Works on threads of its own: a slow broker must not hold up the herder.
+It works on threads of its own, as a slow broker must not hold up the herder.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from connect.runtime.task.messages import CallResult, Method
 
 TIMEOUT_S: Final = 60.0
 ASK_S: Final = 20.0
-"""Time a connector gets for its say in its offsets."""
+"""A connector has this many seconds to approve or refuse offsets."""
 
 Ask = Callable[[Method, Mapping[str, str], float, Positions], Future[CallResult]]
-"""Asks a task host about a connector's configuration, within so many seconds."""
+"""Calls a method in a task host for a connector's configuration; the third argument is the time-out in seconds."""
 
 
 class ConnectorOffsets:
@@ -48,7 +48,7 @@ class ConnectorOffsets:
         *,
         await_stopped: Callable[[str, Deadline], None],
     ) -> None:
-        """Take what is asked for offsets. `await_stopped` returns when no task of a connector runs any more."""
+        """Take the parts that know offsets. `await_stopped` returns when no task of a connector runs any more."""
         self._await_stopped = await_stopped
         self._sources = sources
         self._group = group
@@ -58,26 +58,26 @@ class ConnectorOffsets:
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="offsets")
 
     def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
-        """Return where a connector stands, without what config providers gave. NotFoundError."""
+        """Return where a connector stands, without values from config providers. NotFoundError."""
         return self._threads.submit(self._read, name)
 
     def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[AlteredOffsets]:
-        """Set or forget offsets; whether these are all the connector has. RequestError, NotFoundError.
+        """Set or delete offsets. The answer tells if the connector has no others. RequestError, NotFoundError.
 
-        A partition may be given as `read` shows it.
+        A partition may be given as `read` shows it, with a placeholder or mask in place of a provider's value.
         """
         return self._threads.submit(self._alter, name, offsets)
 
     def reset(self, name: str) -> Future[bool]:
-        """Forget all offsets; whether these are all the connector has. RequestError, NotFoundError."""
+        """Delete all offsets; the future gives True if the connector has no others. RequestError, NotFoundError."""
         return self._threads.submit(self._reset, name)
 
     def replace(self, name: str, config: Mapping[str, str], offsets: Sequence[PartitionOffset]) -> Future[bool]:
-        """Let a connector that is about to be created stand exactly here; whether that is all it has. RequestError."""
+        """Replace all offsets of a connector that is about to be created; True if it has no others. RequestError."""
         return self._threads.submit(self._replace, name, config, offsets)
 
     def close(self) -> None:
-        """Let go of the offsets topic."""
+        """Close the offsets topic."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._sources.close()
 
@@ -94,9 +94,9 @@ class ConnectorOffsets:
         return [(p.partition, p.offset) for p in self._sources.read(name, config, deadline)]
 
     def _shown(self, name: str, config: Mapping[str, str], stored: Positions, deadline: Deadline) -> Positions:
-        """Return the positions without what config providers gave.
+        """Return the positions without values from config providers.
 
-        Where none can be asked now, all their texts are masked.
+        If no provider can be asked now, all texts of the positions are masked.
         """
         if not stored or not any(True for value in config.values() for _ in placeholders(value)):
             return stored
@@ -109,9 +109,9 @@ class ConnectorOffsets:
     def _meant(
         self, name: str, config: Mapping[str, str], given: Sequence[PartitionOffset], deadline: Deadline
     ) -> Sequence[PartitionOffset]:
-        """Return the offsets with what a shown partition stands for.
+        """Return the offsets with the stored partitions in place of those that are given as `read` shows them.
 
-        BadRequestError: nothing is stored that looks so.
+        BadRequestError: no stored partition is shown so.
         """
         positions = [(offset.partition, offset.offset) for offset in given]
         if not any(map(has_mask, positions)):
@@ -163,9 +163,10 @@ class ConnectorOffsets:
         *,
         refused: type[BadRequestError | FailedRequestError],
     ) -> AlteredOffsets:
-        """Let the connector have its say before anything is written.
+        """Let the connector approve the offsets before anything is written.
 
-        BadRequestError: it names what is wrong; `refused`: it refuses as Java's connectors do, by a text alone.
+        BadRequestError: the connector names what is wrong. The error of the class `refused` is raised if it refuses
+        with a text alone, as connectors in Java do.
         """
         asked = self._ask("alter_offsets", config, ASK_S, [(p.partition, p.offset) for p in wanted])
         said = asked.result(deadline.remaining_s)
@@ -192,7 +193,7 @@ class ConnectorOffsets:
         self, name: str, config: Mapping[str, str], wanted: Mapping[TopicPartition, int | None], deadline: Deadline
     ) -> None:
         group = self._group(name, config)
-        # Looked at before the old offsets go: those of a topic that does not exist cannot be set.
+        # The topics are checked before the old offsets are deleted, as offsets of a missing topic cannot be set.
         sizes = group.topics(deadline)
         missing = sorted(
             f"{tp.topic}-{tp.partition}" for tp in wanted if not 0 <= tp.partition < sizes.get(tp.topic, 0)
@@ -218,7 +219,7 @@ class ConnectorOffsets:
 
 
 class _TellMembers:
-    """Says in Kafka Connect's words why a group's offsets cannot be changed now."""
+    """Turns the error that a group has members into the error that Kafka Connect answers with."""
 
     def __init__(self, name: str) -> None:
         self._name = name

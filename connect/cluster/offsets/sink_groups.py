@@ -1,4 +1,4 @@
-"""The consumer group of a sink connector, asked by the worker or, where only a task host knows how, by that."""
+"""Reads and changes the consumer group of a sink, from the worker or, if its settings need one, from a task host."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from connect.runtime.settings.config_providers import placeholders
 from connect.runtime.task.messages import CallResult, Method
 
 Ask = Callable[[Method, Mapping[str, str], float, Positions], Future[CallResult]]
-"""Asks a task host about a connector's configuration, within so many seconds."""
+"""Calls a method in a task host for a connector's configuration; the third argument is the time-out in seconds."""
 
 
 class GroupOffsets(Protocol):
-    """Answers what is asked of topics and consumer groups; `connect.kafka.admin.topics.TopicAdmin` is the real one."""
+    """Reads topics, and reads and changes consumer groups, as `connect.kafka.admin.topics.TopicAdmin` does."""
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
-        """Return the number of partitions of every topic there is."""
+        """Return the number of partitions of every topic in the cluster."""
 
     def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
-        """Return what a group has committed."""
+        """Return the offsets that a group has committed."""
 
     def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int | None], deadline: Deadline) -> None:
-        """Set committed offsets, None forgets one. RetriableError while the group has members."""
+        """Set committed offsets; None deletes one. RetriableError while the group has members."""
 
     def delete_group(self, group: str, deadline: Deadline) -> None:
         """Delete a group. RetriableError while it has members."""
 
 
 class SinkGroup(Protocol):
-    """Stands for one connector's group, with the connector's own client settings."""
+    """Stands for the group of one connector, reached with the connector's own client settings."""
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
         """See GroupOffsets."""
@@ -57,7 +57,7 @@ def needs_host(config: Mapping[str, str]) -> bool:
 
 
 class WorkersGroup:
-    """Asks for a group by a client of the worker."""
+    """Reaches a group through a client in the worker."""
 
     def __init__(self, admin: Callable[[Mapping[str, str]], GroupOffsets], config: Mapping[str, str]) -> None:
         self._admin = admin(config)
@@ -81,7 +81,7 @@ class WorkersGroup:
 
 
 class HostsGroup:
-    """Asked by a task host, which resolves placeholders."""
+    """Reaches a group through a task host, which replaces the placeholders in the client settings."""
 
     def __init__(self, ask: Ask, config: Mapping[str, str]) -> None:
         self._ask = ask

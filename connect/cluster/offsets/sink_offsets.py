@@ -1,4 +1,4 @@
-"""A sink's offsets as REST shows them <-> a consumer group's. Pure; the texts of errors are Kafka Connect's.
+"""Converts offsets of a consumer group to those that REST shows, and back. Pure; error texts are Kafka Connect's.
 
 Source: org.apache.kafka.connect.util.SinkUtils.parseSinkConnectorOffsets (Kafka 4.1).
 """
@@ -26,7 +26,7 @@ def shown(offsets: Mapping[TopicPartition, int]) -> list[PartitionOffset]:
 
 
 def parsed(offsets: Sequence[PartitionOffset]) -> dict[TopicPartition, int | None]:
-    """Return the offsets to set, None: to forget. BadRequestError names what is wrong with the first bad one."""
+    """Return the offsets to set; None deletes one. BadRequestError names what is wrong with the first bad one."""
     return {_topic_partition(given.partition): _offset(given.offset) for given in offsets}
 
 

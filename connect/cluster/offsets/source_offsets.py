@@ -1,7 +1,7 @@
-"""Reads and changes where source connectors stand.
+"""Reads and changes the offsets of source connectors.
 
-The worker's offsets topic is followed here; a connector with an offsets topic or with transactions of its own has
-clients of its own too, so a task host, which knows their secrets, reads and writes for it.
+The worker's offsets topic is read here. A connector with an offsets topic or with transactions of its own also has its
+own client settings. So a task host, which knows their secrets, reads and writes for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OWN_TOPIC: Final = "offsets.storage.topic"
 _OWN_BROKERS: Final = "producer.override.bootstrap.servers"
 
 Ask = Callable[[Method, Mapping[str, str], float, Positions], Future[CallResult]]
-"""Asks a task host about a connector's configuration, within so many seconds."""
+"""Calls a method in a task host for a connector's configuration; the third argument is the time-out in seconds."""
 Fence = Callable[[str, Mapping[str, str]], Future[None]]
 """Shuts out the zombies of a connector with this name and configuration."""
 
@@ -46,7 +46,7 @@ class StoredSourceOffsets:
         self._lock = threading.Lock()  # two first requests must not open the topic twice
 
     def read(self, name: str, config: Mapping[str, str], deadline: Deadline) -> list[SourcePosition]:
-        """Return everything stored for a connector. FailedRequestError: its own topic cannot be read."""
+        """Return all stored positions of a connector. FailedRequestError: its own topic cannot be read."""
         if config.get(_OWN_TOPIC) or (self._in_transactions(config) and config.get(_OWN_BROKERS)):
             found = self._call("read_offsets", name, config, (), deadline)
             return [SourcePosition(partition, offset) for partition, offset in found]
@@ -54,9 +54,9 @@ class StoredSourceOffsets:
         return self._table.of_connector(name)
 
     def shut_out(self, name: str, config: Mapping[str, str], deadline: Deadline) -> None:
-        """Shut out exactly-once tasks that were there before anything is changed: nothing more comes of them.
+        """Shut out former exactly-once tasks, so that they write no more offsets after this.
 
-        FailedRequestError.
+        FailedRequestError: they cannot be shut out.
         """
         if self._in_transactions(config):
             self._fence(name, config).result(deadline.remaining_s)
@@ -64,7 +64,7 @@ class StoredSourceOffsets:
     def write(
         self, name: str, config: Mapping[str, str], positions: Sequence[SourcePosition], deadline: Deadline
     ) -> None:
-        """Set offsets; None removes one. FailedRequestError: they could not be written."""
+        """Set offsets; None deletes one. FailedRequestError: they could not be written."""
         if config.get(_OWN_TOPIC) or self._in_transactions(config):
             self._call("write_offsets", name, config, [(p.partition, p.offset) for p in positions], deadline)
             return
@@ -74,7 +74,7 @@ class StoredSourceOffsets:
         log.read_to_end(deadline)
 
     def close(self) -> None:
-        """Let go of the offsets topic."""
+        """Close the offsets topic."""
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()

@@ -1,1 +1,1 @@
-"""The internal topics as this worker has read them."""
+"""Reads the internal topics of a cluster and writes to them."""

@@ -1,7 +1,8 @@
-"""A worker that starts claims its cluster's topics: after a look at all claims, and with another look behind it.
+"""Lets a worker that starts claim its cluster's topics. It reads all claims before it writes its own, and again after.
 
-The second look is for clusters that start in the same moment and have both seen nothing at first. Then the one whose
-claim was written first goes on, and the other waits until it is seen at work, or its claim is too old for that.
+The second look is for clusters that start at the same moment and have both seen no claim at first. Then the cluster
+whose claim was written first goes on. The other one waits until the first is seen at work, or until the first one's
+claim is so old that it cannot be starting any more.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from connect.kafka.admin.group_members import GroupMembers
 from connect.lib.deadline import Deadline
 
 STARTING_MS: Final = 5_000
-"""For so long after its claim a cluster may be starting, and have no worker in its group yet."""
+"""For this many milliseconds after its claim a cluster may be starting, without a worker in its group yet."""
 PAUSE_S: Final = 0.5
 LOOKS: Final = 2
-"""Looks that must find the same before a worker is refused: a cluster that was refused takes its claim back at once."""
+"""A worker is refused after this many looks with the same result, as a refused cluster withdraws its claim at once."""
 _logger = logging.getLogger(__name__)
 
 
 class SeenClaim(NamedTuple):
-    """Holds a claim as it is in a slots topic; None: no claim any more."""
+    """Holds a claim as it is in a slots topic; a claim of None is one that was withdrawn."""
 
     claim: ClusterClaim | None
     offset: int
@@ -33,16 +34,16 @@ class SeenClaim(NamedTuple):
 
 
 class ClaimLog(Protocol):
-    """The claims of all clusters. Every call may raise the brokers' errors."""
+    """Reads and writes the claims of clusters. Every call may raise the brokers' errors."""
 
     def read(self) -> Mapping[str, Sequence[SeenClaim]]:
         """Return the claims in each slots topic, oldest first."""
 
     def write(self, claim: ClusterClaim | None) -> SeenClaim:
-        """Write into the own slots topic."""
+        """Write a claim into the slots topic of this worker's cluster; None withdraws it."""
 
     def members(self, group_id: str) -> GroupMembers:
-        """Return the workers of a cluster."""
+        """Return the workers in the group of a cluster."""
 
     def now_ms(self) -> int:
         """Return the time, in epoch milliseconds."""
@@ -50,9 +51,9 @@ class ClaimLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Rival:
-    """Holds a cluster that is in the way.
+    """Holds a cluster whose claim is in the way.
 
-    undecided: it may be starting, or its group may still count workers that have ended.
+    It is undecided while it may be starting, or while its group may still count workers that have ended.
     """
 
     claim: ClusterClaim
@@ -62,7 +63,7 @@ class _Rival:
 
 
 class Claiming:
-    """Does one try of one worker to claim its cluster's topics."""
+    """Carries out one try of a worker to claim its cluster's topics."""
 
     def __init__(self, mine: ClusterClaim, own_topic: str, log: ClaimLog) -> None:
         self._mine = mine
@@ -72,11 +73,10 @@ class Claiming:
         self._written: SeenClaim | None = None
 
     def run(self, deadline: Deadline) -> None:
-        """Claim. ConfigError: another cluster that is at work has this group or one of these topics.
+        """Claim the topics. ConfigError: another cluster that is at work uses this group or one of these topics.
 
-        NewerFormatError: a newer version has written the cluster's topics; before anything is written.
-
-        RetriableError: a cluster that would be in the way is still starting or ending at the deadline.
+        NewerFormatError: a newer version has written the cluster's topics. It is raised before anything is written.
+        RetriableError: at the deadline another cluster is still starting or ending that would be in the way.
         """
         looks = 0
         while True:
@@ -109,15 +109,17 @@ class Claiming:
         return rivals
 
     def _rival(self, topic: str, seen: SeenClaim, claim: ClusterClaim, error: ConfigError) -> _Rival:
-        # A claim of the future was made before a clock was set back: nobody can start for so long.
+        # A claim with a time in the future was made before a clock was set back; a start does not take that long.
         starting = abs(self._log.now_ms() - seen.time_ms) < STARTING_MS and self._precedes(topic, seen)
         workers = self._log.members(claim.group_id)
         settled = workers.count > 0 and not workers.rebalancing
         return _Rival(claim, error, settled, undecided=starting or (workers.count > 0 and workers.rebalancing))
 
     def _counting(self, topic: str, claims: Sequence[SeenClaim]) -> Sequence[SeenClaim]:
-        """Return the last claim; in the own topic, once this worker's is there, those that came between look
-        and claim.
+        """Return the last claim of a slots topic.
+
+        In the own topic, after this worker has written its claim, return the claims that came between its look and
+        its claim.
         """
         if topic != self._own_topic:
             return claims[-1:]

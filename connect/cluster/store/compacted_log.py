@@ -1,4 +1,4 @@
-"""What the stores need of an internal topic: a compacted log that every worker reads whole."""
+"""Declares the log of an internal topic, as the stores use it: compacted, and read whole by every worker."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from connect.api.errors import ConnectError
 from connect.lib.deadline import Deadline
 
 OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
-"""It takes key, value, partition, offset and timestamp in ms, in a partition's order, on the log's own thread."""
+"""Takes key, value, partition, offset and timestamp (ms) of each record, in order, on the log's own thread."""
 
 
 class RecordLog(Protocol):
-    """Stands for one internal topic. `connect.kafka.log.kv_log.KeyValueLog` is the real one."""
+    """Stands for the log of one internal topic, as `connect.kafka.log.kv_log.KeyValueLog` is."""
 
     def start(self, deadline: Deadline) -> None:
         """Read the topic from its beginning to its end, then go on reading."""
 
     def put(self, key: bytes, value: bytes | None) -> Future[None]:
-        """Write a record; done when every in-sync replica has it."""
+        """Write a record; the future is done when every in-sync replica has it."""
 
     def put_all(self, records: Sequence[tuple[bytes, bytes | None]], transactional: bool = False) -> Future[None]:
-        """Write records in order; `transactional`: all or nothing, after `claim`. FencedError: claimed by another."""
+        """Write records in order, all or none if `transactional` (after `claim`). FencedError: another has claimed."""
 
     def claim(self, deadline: Deadline) -> None:
-        """Become the only one that may write in transactions here."""
+        """Shut out all others that write to this topic in transactions."""
 
     def read_to_end(self, deadline: Deadline) -> None:
         """Return when every record that was in the topic before the call was given to the callback."""
 
     def read_back(self, deadline: Deadline) -> None:
-        """Return when what was written here, but for transactions, and all before it was given to the callback."""
+        """Return when the callback has got the records written here without a transaction, and all before them."""
 
     def close(self) -> None:
-        """Write out what is queued and let go of the clients."""
+        """Write the queued records and close the clients."""
 
 
 MakeLog = Callable[[OnRecord], RecordLog]
@@ -43,7 +43,7 @@ MakeLog = Callable[[OnRecord], RecordLog]
 
 
 class OpenedLog:
-    """The log of one topic, which may be opened again. `topic`: what it holds, as messages say it."""
+    """Keeps the log of one topic, which may be opened again. `topic` says in messages what the topic holds."""
 
     def __init__(self, topic: str, make_log: MakeLog, on_record: OnRecord) -> None:
         self._topic = topic
@@ -64,7 +64,7 @@ class OpenedLog:
         self._opened.start(deadline)
 
     def close(self) -> None:
-        """Write out what is queued and let go of the log."""
+        """Write the queued records and close the log."""
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()

@@ -13,7 +13,7 @@ _SHOWN: Final = 5  # connectors that an error names
 
 
 class ConfigOpening:
-    """Fed by whoever reads the topic, in the order of its records; asked when that is done, or under its lock."""
+    """Opens records in the order of the topic. Its other methods are called after the reading, or under its lock."""
 
     def __init__(self, seals: RecordSeals) -> None:
         self._seals = seals
@@ -21,7 +21,7 @@ class ConfigOpening:
         self._outdated: dict[bytes, str] = {}
 
     def take(self, key: bytes | None, value: bytes | None) -> ConfigRecord:
-        """Return the record of these bytes. RecordFormatError, of which SealError: it is sealed and does not open."""
+        """Return the record of these bytes. RecordFormatError; SealError, one of its kinds, if it does not open."""
         known = key or b""
         self._closed.pop(known, None)
         self._outdated.pop(known, None)
@@ -36,24 +36,24 @@ class ConfigOpening:
 
     @property
     def closed(self) -> frozenset[str]:
-        """Return the connectors of which a record does not open."""
+        """Return the connectors with a record that does not open."""
         return frozenset(_name(key) for key in self._closed)
 
     def outdated(self) -> dict[str, list[bytes]]:
-        """Connector -> keys of its records that are not sealed as this worker seals."""
+        """Return for each connector the keys of its records that are not sealed as this worker seals."""
         found: dict[str, list[bytes]] = {}
         for key, name in self._outdated.items():
             found.setdefault(name, []).append(key)
         return found
 
     def lacks_key(self, name: str) -> str | None:
-        """Return why the connector's configuration cannot be read for want of a key; None: it can."""
+        """Return why the connector's configuration cannot be read if its key is missing; None if it can be read."""
         found = (e for key, e in self._closed.items() if isinstance(e, NoKeyError) and _name(key) == name)
         return next(map(str, found), None)
 
     def check(self) -> None:
-        """Raise ConnectError where configurations cannot be read for want of a key."""
-        # Tasks are told by their connector's record: those that it has no more are of no use to anybody.
+        """Raise ConnectError if configurations cannot be read because their key is missing."""
+        # Tasks count with their connector's record only: nobody needs tasks that the connector no longer has.
         lacking = {
             key: error
             for key, error in self._closed.items()

@@ -1,4 +1,4 @@
-"""The connectors of a cluster as its config topic has them, read once, for commands that are no worker."""
+"""Reads the connectors of a cluster from its config topic, once, for commands that are no worker."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 
 def read_connectors(worker: WorkerConfig, client_id: str, deadline: Deadline) -> Mapping[str, Mapping[str, str]]:
-    """Name -> configuration, with its placeholders; may hold secrets.
+    """Return configurations by connector, with their placeholders; they may hold secrets.
 
-    RetriableError: not read in time. ConnectError: they are sealed by a key that the worker's file has not.
+    RetriableError: they were not read in time. ConnectError: they are sealed by a key that the worker's file lacks.
     """
     state, opening = ConfigState(), ConfigOpening(RecordSeals.of(worker))
     for key, value in read_records(worker, client_id, deadline):
@@ -34,7 +34,7 @@ def read_connectors(worker: WorkerConfig, client_id: str, deadline: Deadline) ->
 def read_records(
     worker: WorkerConfig, client_id: str, deadline: Deadline
 ) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Yield key and value of each record of the config topic that is still there. RetriableError: not in time."""
+    """Yield key and value of each record in the config topic. RetriableError: they were not read in time."""
     topic = worker.config_storage_topic
     admin = TopicAdmin(admin_settings(worker.originals, {}, client_id).properties)
     partitions = [TopicPartition(topic, p) for p in range(admin.partition_counts([topic], deadline).get(topic, 0))]

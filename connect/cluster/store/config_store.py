@@ -1,4 +1,4 @@
-"""The config topic as this worker has read it, and the way to write to it. What a caller wrote it can read."""
+"""Keeps the config topic as this worker has read it, and writes to it. A caller can read at once what it wrote."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from connect.lib.deadline import Deadline
 from connect.runtime.task.task_id import TaskId
 
 WRITE_TIMEOUT_S: Final = 30.0
-"""Time for a write and for reading it back, as KafkaConfigBackingStore's READ_WRITE_TOTAL_TIMEOUT_MS."""
+"""This many seconds a write and reading it back may take: KafkaConfigBackingStore's READ_WRITE_TOTAL_TIMEOUT_MS."""
 
 NOT_WRITTEN: Final = (
     "Failed to write to config topic; this may be due to a transient error and the request can be safely retried"
 )
 _ANYONES: Final = (TargetRecord, LoggerRecord, WorkerRecord)
-"""Records that any worker writes."""
+"""Any worker may write records of these types; the leader alone writes all others."""
 
 
 class ConfigListener(Protocol):
-    """Hears of changes, on the log's thread: must return at once. Nothing is said while catching up at start."""
+    """Hears of changes, on the log's thread; must return at once. It is not called for records read at the start."""
 
     def config_changed(self) -> None:
-        """Take note that the snapshot is another one."""
+        """Take note that the snapshot has changed."""
 
     def restart_requested(self, request: RestartRecord) -> None:
         """Take note that somebody asked for a restart of a connector."""
@@ -59,26 +59,26 @@ class ConfigListener(Protocol):
 
 
 class Claim(Enum):
-    """How a worker stands to what the leader alone may write, where that is written in transactions."""
+    """The state of a worker's right to write as the leader, if the leader writes in transactions."""
 
     NONE = "none"
     HELD = "held"
     LOST = "lost"
-    """Another worker holds it: it must be seen who leads before this one may claim it again."""
+    """Another worker has claimed the right. This one may claim it again only after it has seen that it leads."""
 
 
 class ConfigStore:
     """Keeps the config topic as read, and writes to it. Fed by the log's thread, read by any.
 
-    The lock guards the fold against a reader that asks for a snapshot. With `fenced` what the leader writes goes in
-    transactions of the cluster's one id (KIP-618), so that a leader that does not know of its successor writes nothing
-    more.
+    The lock guards the state against readers that ask for a snapshot. With `fenced` the leader writes in transactions
+    with the one id of the cluster (KIP-618), so that a former leader that does not know of its successor can write
+    nothing more.
     """
 
     def __init__(
         self, make_log: MakeLog, listener: ConfigListener, *, fenced: bool = False, seals: RecordSeals | None = None
     ) -> None:
-        """`seals`: None: configurations are written as they are, as Java writes them."""
+        """Make the log. Without `seals` configurations are written in plain text, as Java writes them."""
         self._listener = listener
         self._fenced = fenced
         self._seals = seals or RecordSeals()
@@ -94,7 +94,7 @@ class ConfigStore:
     def start(self, deadline: Deadline) -> None:
         """Read the topic to its end. The log's errors, after which it may be started again.
 
-        ConnectError: configurations in it are sealed by a key that this worker has not.
+        ConnectError: configurations in it are sealed by a key that this worker lacks.
         """
         self.close()
         self._state, self._snapshot, self._claim = ConfigState(), None, Claim.NONE
@@ -117,7 +117,7 @@ class ConfigStore:
 
     @property
     def claims(self) -> Claims:
-        """Return who has which slots, as read so far: unlike a snapshot it costs the same with many connectors."""
+        """Return which worker has which slots. Unlike a snapshot it costs no more with many connectors."""
         with self._lock:
             return self._state.claims()
 
@@ -128,7 +128,7 @@ class ConfigStore:
 
     @property
     def closed(self) -> frozenset[str]:
-        """Return the connectors of which a sealed record does not open: what is known of them is older, or nothing."""
+        """Return the connectors with a sealed record that does not open. At most older records of them are known."""
         with self._lock:
             return self._opening.closed
 
@@ -138,12 +138,12 @@ class ConfigStore:
         return self._seals.sealed_by
 
     def outdated(self) -> Mapping[str, Sequence[bytes]]:
-        """Return keys of records that are not sealed as this worker seals, by connector; "": of none."""
+        """Return keys of records that are not sealed as this worker seals, by connector; "" stands for no connector."""
         with self._lock:
             return self._opening.outdated()
 
     def size_bytes(self, record: ConfigRecord) -> int:
-        """Return what a record takes in the topic."""
+        """Return the size of a record in the topic, in bytes."""
         key, value = self._seals.seal(encode(record))
         return len(key) + len(value or b"")
 
@@ -153,7 +153,7 @@ class ConfigStore:
         return self._claim is Claim.LOST
 
     def claim(self) -> None:
-        """Become the one that may write as the leader; only for a worker that has just seen that it leads."""
+        """Take the right to write as the leader; only for a worker that has just seen that it leads."""
         if self._fenced:
             self._opened.log.claim(Deadline.after(WRITE_TIMEOUT_S))
             self._claim = Claim.HELD
@@ -183,7 +183,7 @@ class ConfigStore:
         self._write([CommitRecord(name, len(configs))], deadline)
 
     def put_target(self, name: str, target: TargetState) -> None:
-        """Say what a connector should be. STOPPED also takes its tasks away."""
+        """Store the target state of a connector. STOPPED also removes its tasks."""
         tasks = (CommitRecord(name, 0),) if target is TargetState.STOPPED else ()
         self._write([*tasks, TargetRecord(name, target)])
 
@@ -211,7 +211,7 @@ class ConfigStore:
         read_back(deadline)
 
     def _refuse_unread(self, records: Sequence[KeyedBytes]) -> None:
-        """Raise ConnectError where something would be written over a configuration that this worker cannot read."""
+        """Raise ConnectError if a record would replace a configuration that this worker cannot read."""
         for name in {connector_of(record.key.decode()) for record in records if record.value is not None}:
             with self._lock:
                 why = self._opening.lacks_key(name)
@@ -222,7 +222,7 @@ class ConfigStore:
         if self._claim is Claim.LOST:
             raise ConnectError(f"{NOT_WRITTEN}: another worker leads, or did a moment ago.")
         if self._claim is Claim.NONE:
-            self.claim()  # a request may come before the herder has settled down to lead
+            self.claim()  # a request may come before the herder has begun to lead
         return self._opened.log
 
     def _on_record(self, key: bytes | None, value: bytes | None, partition: int, offset: int, _ms: int) -> None:

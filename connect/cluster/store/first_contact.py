@@ -1,4 +1,4 @@
-"""Reaches Kafka when a worker starts: its internal topics are as they must be, and read, and no other cluster's."""
+"""Reaches Kafka when a worker starts: checks and claims its internal topics, and reads them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StartError(Exception):
 
 
 class FirstContact:
-    """Tries to reach Kafka, one try at a time, whose turn the caller decides."""
+    """Tries to reach Kafka; the caller decides when each try begins."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class FirstContact:
         read: Callable[[Deadline], None],
         stopping: threading.Event,
     ) -> None:
-        """`read`: reads the internal topics to their ends."""
+        """Take `read`, which reads the internal topics to their ends."""
         self._config = config
         self._make_admin = make_admin
         self._read = read
@@ -47,7 +47,7 @@ class FirstContact:
         self._has_answered = False
 
     def reach(self) -> str:
-        """Find the internal topics as they have to be, and read them; return the id of the Kafka cluster."""
+        """Check, claim and read the internal topics; return the id of the Kafka cluster."""
         deadline = Deadline.after(min(_ATTEMPT_S, self._config.start_timeout_ms / 1000), self._stopping)
         admin = self._make_admin()
         cluster_id = admin.cluster_id(deadline.sooner(_CONTACT_S))
@@ -58,7 +58,7 @@ class FirstContact:
         own = slots_topic(self._config)
         claims = KafkaClaims(self._config, admin, deadline, is_new=own in new)
         with ThreadPoolExecutor(1, thread_name_prefix="internal-topics") as beside:
-            # Reading changes nothing, so that it need not wait for the word that this cluster may go on.
+            # Reading changes nothing, so it need not wait until it is known that this cluster may go on.
             reading = beside.submit(self._read, deadline)
             Claiming(ClusterClaim.of(self._config), own, claims).run(deadline)
             reading.result()

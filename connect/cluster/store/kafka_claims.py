@@ -1,4 +1,4 @@
-"""The claims of all clusters, in Kafka: each in the topic of its own slots, under one key."""
+"""Reads and writes the claims of all clusters in Kafka. Each claim is in its cluster's slots topic, under one key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class KafkaClaims:
     """Implements `ClaimLog` for one try; every call ends by the deadline."""
 
     def __init__(self, worker: WorkerConfig, admin: TopicAdmin, deadline: Deadline, *, is_new: bool) -> None:
-        """`is_new`: the topic of the own slots has just been made, and holds nothing."""
+        """`is_new` is True if the cluster's own slots topic has just been made, and is empty."""
         client_id = f"{worker.client_prefix}-claims"
         self._own = slots_topic(worker)
         self._consumer = consumer_settings(worker.originals, {}, client_id=client_id).properties
@@ -37,13 +37,13 @@ class KafkaClaims:
         return {topic: [_seen(kept) for kept in values] for topic, values in found.items()}
 
     def write(self, claim: ClusterClaim | None) -> SeenClaim:
-        """Write into the own slots topic."""
+        """Write a claim into the slots topic of this worker's cluster; None withdraws it."""
         self._is_empty = False
         value = None if claim is None else claim.as_bytes()
         return _seen(write_value(self._own, KEY, value, self._producer, self._deadline))
 
     def members(self, group_id: str) -> GroupMembers:
-        """Return the workers of a cluster."""
+        """Return the workers in the group of a cluster."""
         return self._admin.group_members(group_id, self._deadline)
 
     def now_ms(self) -> int:

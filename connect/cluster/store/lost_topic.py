@@ -1,4 +1,4 @@
-"""Makes an internal topic again that somebody deleted while workers run, with all that this worker knows of it."""
+"""Creates an internal topic again that was deleted while workers run, and writes this worker's records to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _logger = logging.getLogger(__name__)
 
 
 class LostTopic:
-    """Keeps an internal topic there: it makes the topic again where the log says that there is none."""
+    """Creates an internal topic again when its log reports that the topic is missing."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class LostTopic:
         self._mending: threading.Thread | None = None
 
     def heard(self, error: ConnectError) -> None:
-        """Log an error; where the topic is gone, begin to make it. On the log's thread, which goes on reading."""
+        """Log an error; if the topic is gone, begin to create it. Called on the log's thread, which goes on reading."""
         _logger.error("%s", error)
         if isinstance(error, MissingTopicError) and (self._mending is None or not self._mending.is_alive()):
             self._mending = threading.Thread(target=self._mend, name="lost-topic", daemon=True)

@@ -1,8 +1,8 @@
 """Seals the values of records of the config topic by AES-GCM, and opens them. No I/O, no state.
 
-A sealed value is JSON: `{"sealed":1,"key":"9f86d081","nonce":"…","text":"…"}`, with the form's number, the first eight
-hexadecimal digits of the key's SHA-256, and in base64 the nonce and the sealed text with its tag. The record's own key
-is authenticated with it, so that a value that was moved to another connector does not open.
+A sealed value is JSON: `{"sealed":1,"key":"9f86d081","nonce":"…","text":"…"}`. `sealed` is the number of the form, and
+`key` the first eight hexadecimal digits of the key's SHA-256. The nonce and the sealed text with its tag are in base64.
+The key of the record is authenticated with it, so that a value that was moved to another connector does not open.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 FORM: Final = 1
 _BEGIN: Final = b'{"sealed":'
 _NONCE_BYTES: Final = 12
-# The keys of records that hold a configuration, or a secret of their own, begin so.
+# The keys of records that hold a configuration or another secret begin with these.
 _SEALED: Final = (b"connector-", b"task-", b"history-config-", b"session-key")
 
 
 class SealError(RecordFormatError):
-    """A sealed value cannot be opened: it is damaged, or belongs to another record."""
+    """Raised if a sealed value cannot be opened, as it is damaged or belongs to another record."""
 
 
 class NoKeyError(SealError):
-    """A value is sealed by a key that is not there, or in a form that this version does not know."""
+    """Raised if a value is sealed by a key that the worker lacks, or in a form that this version does not know."""
 
 
 class RecordSeals:
-    """Holds the keys of a worker. The first seals, all of them open."""
+    """Holds the keys of a worker. The first key seals; each of them may open."""
 
     def __init__(self, keys: Sequence[bytes | None] = ()) -> None:
-        """`keys`: of 32 bytes each; None for the first, or no keys: nothing is sealed."""
+        """Take keys of 32 bytes each. Nothing is sealed if there are none, or if the first is None."""
         self._ciphers: Mapping[str, AESGCM] = {_id(key): _cipher(key) for key in keys if key is not None}
         self._first = _id(keys[0]) if keys and keys[0] is not None else None
 
     @classmethod
     def of(cls, worker: WorkerConfig) -> RecordSeals:
-        """Return the seals of a worker's file."""
+        """Return the seals with the keys of a worker's file."""
         given = worker.config_storage_encryption_key
         return cls() if given is None else cls(encryption_keys(given.get_secret_value()))
 
@@ -57,11 +57,11 @@ class RecordSeals:
 
     @property
     def sealed_by(self) -> str:
-        """Return what new records are sealed by, as logs say it."""
+        """Return the name for logs of the key that seals new records."""
         return "none" if self._first is None else self._first
 
     def seal(self, record: KeyedBytes) -> KeyedBytes:
-        """Return a record as it is written. A tombstone stays one."""
+        """Return a record as it is written to the topic, sealed if it has to be. A tombstone stays one."""
         if self._first is None or record.value is None or not record.key.startswith(_SEALED):
             return record
         nonce = os.urandom(_NONCE_BYTES)
@@ -70,7 +70,7 @@ class RecordSeals:
         return KeyedBytes(record.key, compact_json(members))
 
     def open(self, key: bytes | None, value: bytes | None) -> bytes | None:
-        """Return a record's value as it was before it was sealed, or as it is. SealError; NoKeyError."""
+        """Return a record's value in plain text, opened if it is sealed. SealError; NoKeyError."""
         if key is None or value is None or not value.startswith(_BEGIN):
             return value
         members = json_object(value)

@@ -1,4 +1,4 @@
-"""Names in the log the records of an internal topic that are none, each key once: a million may have been planted."""
+"""Logs the unreadable records of an internal topic, each key once, as somebody may have planted a million of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 KEYS_MAX: Final = 1000
-"""Keys that are named; of further ones it is told once that there are more."""
+"""This many keys are named; then it is logged once that there are more."""
 _SHOWN_BYTES: Final = 200
 
 _logger = logging.getLogger(__name__)
@@ -16,7 +16,7 @@ class SkippedRecords:
     """Remembers which keys were named. Owned by the thread that reads the topic."""
 
     def __init__(self, topic: str) -> None:
-        """`topic`: what it holds, as the name of the log line begins."""
+        """Take the word for the topic with which the names of its log lines begin."""
         self._event = f"{topic}_record_skipped"
         self._named: set[bytes] = set()
 

@@ -1,4 +1,4 @@
-"""The status topic as this worker has read it, and the way to write to it.
+"""Keeps the status topic as this worker has read it, and writes to it.
 
 Source of the rules: org.apache.kafka.connect.storage.KafkaStatusBackingStore (Kafka 4.1).
 """
@@ -44,8 +44,9 @@ _logger = logging.getLogger(__name__)
 def may_replace(new: Status, known: Status | None) -> bool:
     """Return True if a status may be written over another one.
 
-    Generations tell when a worker last claimed slots, not which of two owners of a task is the later one. So UNASSIGNED
-    is what a worker says of itself alone; FAILED yields to another worker of a later generation.
+    Generations tell when a worker last claimed slots, not which of two owners of a task is the later one. So over
+    another worker's status a worker may write UNASSIGNED only if that is UNASSIGNED too, and FAILED only if the other
+    worker has no later generation.
     """
     if known is None or known.worker_id == new.worker_id:
         return True
@@ -59,7 +60,7 @@ def may_replace(new: Status, known: Status | None) -> bool:
 
 
 def overrides(read: Status | None, known: Status | None) -> bool:
-    """Tell if a status just read counts: a late UNASSIGNED of an old owner does not undo what the new one says."""
+    """Tell if a status just read counts: a late UNASSIGNED of an old owner does not replace the new owner's status."""
     return read is None or read.state is not State.UNASSIGNED or may_replace(read, known)
 
 
@@ -72,11 +73,11 @@ class StatusStore:
         self._tasks: dict[str, dict[int, Status]] = {}
         self._topics: dict[str, dict[str, TopicUse]] = {}
         self._disputed: set[TaskId] = set()
-        """Tasks of whose statuses the last one in the topic does not count."""
+        """The last status in the topic of each of these tasks does not count."""
         self._history = StateHistory()
         self._told_alerts: dict[str, Mapping[str, Any]] = {}
         self.changes = 0
-        """How many records were read: as long as it is the same, so are all statuses."""
+        """This counts the records that were read; as long as it is the same, no status has changed."""
         self._skipped = SkippedRecords("status")
         self._opened = OpenedLog("status", make_log, self._on_record)
 
@@ -86,11 +87,11 @@ class StatusStore:
         self._opened.start(deadline)
 
     def close(self) -> None:
-        """Write out what is queued and let go of the log."""
+        """Write the queued records and close the log."""
         self._opened.close()
 
     def refresh(self) -> None:
-        """Read all that is in the topic now: what other workers have seen is known here too. The log's errors."""
+        """Read the topic to its present end, so that this worker knows all that others have seen. The log's errors."""
         self._opened.log.read_to_end(Deadline.after(READ_TIMEOUT_S))
 
     def connector(self, name: str) -> Status | None:
@@ -103,7 +104,7 @@ class StatusStore:
             return dict(sorted(self._tasks.get(name, {}).items()))
 
     def is_overruled(self, task: TaskId, said: Status) -> bool:
-        """Tell if readers of the topic, now or later, find another status of a task than the one that was `said`."""
+        """Tell if readers of the topic find, now or later, another status of a task than `said`."""
         with self._lock:
             known = self._tasks.get(task.connector, {}).get(task.task)
             return (
@@ -113,7 +114,7 @@ class StatusStore:
             )
 
     def names(self) -> frozenset[str]:
-        """Return every connector that anything is known of."""
+        """Return every connector with a status, a history or used topics."""
         with self._lock:
             return (
                 frozenset(self._connectors) | frozenset(self._tasks) | frozenset(self._topics) | self._history.names()
@@ -157,7 +158,7 @@ class StatusStore:
             self._note(task.connector, task.task, status)
 
     def put_rebalance(self, generation: int, leader: str, workers: Collection[str]) -> None:
-        """Remember who is there, unless that is what was last remembered; for the leader."""
+        """Store the present workers, unless they are those that were stored last. Only the leader calls it."""
         with self._lock:
             record = self._history.rebalanced(generation, leader, tuple(sorted(workers)), _now_ms())
         if record is not None:
@@ -186,7 +187,7 @@ class StatusStore:
             self._send(TopicRecord(task.connector, topic, TopicUse(task.task, _now_ms())))
 
     def write_again(self) -> None:
-        """Write all that is known, into a topic that was made anew."""
+        """Write all known records into a topic that was created anew."""
         with self._lock:
             records: list[StatusRecord] = [ConnectorStatusRecord(*known) for known in self._connectors.items()]
             for name, tasks in self._tasks.items():
