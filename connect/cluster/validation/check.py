@@ -1,7 +1,7 @@
-"""Is this connector configuration right? Every key of the framework, the connector and the plug-ins it names. No I/O.
+"""Validates every key of a connector configuration: of the framework, the connector and its plug-ins. No I/O.
 
-Follows AbstractHerder.validateConnectorConfig of Kafka 4.1: the same keys in the same order with the same messages, but
-all of them at once. What only the outside world can tell is `Operations.check`'s.
+It follows AbstractHerder.validateConnectorConfig of Kafka 4.1: the same keys in the same order with the same messages,
+but all of them at once. `Trials.check` finds the errors that only other systems can tell.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from connect.runtime.settings.error_keys import ERRORS
 from connect.runtime.settings.worker_config import WorkerConfig
 
 Resolve = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Replaces the placeholders of config providers; what it cannot replace stays as it is. For task hosts; may block."""
+"""Replaces placeholders of config providers, and leaves those that it cannot replace. For task hosts; may block."""
 
 NULL_VALUE: Final = "Null value can not be supplied as the configuration value."
 PROVIDED_VALUE: Final = (
@@ -63,8 +63,8 @@ _SOURCE_GROUPS = (*_SINK_GROUPS, TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC)
 class Validator:
     """Validates against the installed plug-ins and the worker's settings.
 
-    Without `resolve`, in a worker, it trusts placeholders and matches no pattern of a configuration: a match that does
-    not end holds all threads of its process.
+    Without `resolve`, in a worker, it accepts all placeholders and matches no pattern of a configuration, as a match
+    that does not end would stop all threads of the process.
     """
 
     catalog: Catalog
@@ -72,7 +72,7 @@ class Validator:
     resolve: Resolve | None = None
 
     def plugin(self, config: Mapping[str, str | None]) -> Plugin:
-        """Return the connector's plug-in. BadRequestError: no or an unknown class; the text holds no secret."""
+        """Return the connector's plug-in. BadRequestError: its class is missing or unknown; the text has no secret."""
         name = config.get("connector.class")
         if name is None:
             shown = ", ".join(f"{k}={v if k == 'name' else HIDDEN}" for k, v in config.items())
@@ -83,12 +83,12 @@ class Validator:
             raise BadRequestError(str(error)) from error
 
     def unjudged(self, config: Mapping[str, str | None]) -> ConfigInfos:
-        """Return the infos of a configuration of which nothing is known but its class. BadRequestError as `plugin`."""
+        """Return infos of a configuration without judging any key but its class. BadRequestError as in `plugin`."""
         self.plugin(config)
         return ConfigInfos(config["connector.class"] or "", (), ())
 
     def needs_host(self, config: Mapping[str, str | None]) -> bool:
-        """Tell if a task host has to judge it: it is large, a pattern must be matched, or a config provider asked."""
+        """Tell if a task host has to validate it: it is large, needs a pattern match, or names a config provider."""
         if is_large(config) or takes_a_match(config):
             return True
         return next(iter(self._unresolved({key: value for key, value in config.items() if value})), None) is not None
@@ -177,7 +177,7 @@ class Validator:
             yield f"{key}.plugin.version", mismatch
 
     def _defaults(self, plugin: Plugin, given: Mapping[str, str]) -> dict[str, str]:
-        """Return values the worker gives to keys that the connector leaves out, and full names for short ones."""
+        """Return the worker's values for keys that the connector leaves out, and full class names for short ones."""
         defaults = {"connector.plugin.version": plugin.version}
         workers = {
             "key": self.worker.key_converter,
@@ -237,9 +237,9 @@ class Validator:
 def _with_named_aliases(
     raw: Mapping[str, str], given: Mapping[str, str]
 ) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]]]:
-    """Return the configuration without aliases of which only a config provider knows, as names of keys would tell them.
+    """Return the configuration without aliases that a config provider gave, and the errors of the keys that had them.
 
-    Beside it the errors of the keys that gave such aliases.
+    An alias becomes part of the names of keys, and these would show the provider's value.
     """
     found, errors = dict(given), {}
     for key in ("transforms", "predicates", "topic.creation.groups"):
@@ -254,7 +254,7 @@ def _with_named_aliases(
 
 
 def _merged(infos: list[Info], *, definitions_infos: list[Info]) -> list[Info]:
-    """Return the framework's keys, then the connector's; its errors about a key of the framework join that key."""
+    """Return the framework's keys, then the connector's. The connector's errors of a framework's key join that key."""
     own = {info.value.name: info for info in definitions_infos}
     known = {info.value.name for info in infos}
     joined = [info.with_errors(own[info.value.name].value.errors) if info.value.name in own else info for info in infos]
@@ -262,8 +262,9 @@ def _merged(infos: list[Info], *, definitions_infos: list[Info]) -> list[Info]:
 
 
 def with_nulls(found: ConfigInfos, config: Mapping[str, str | None]) -> ConfigInfos:
-    """Return the infos in which a null is an error only at keys that nobody declares, as in Kafka Connect; elsewhere it
-    counts as left out.
+    """Return the infos with an error for each null of a key that nobody declares, as in Kafka Connect.
+
+    A null of a declared key counts as left out.
     """
     declared = {info.value.name for info in found.configs}
     nulls = [key for key, value in config.items() if value is None and key not in declared]

@@ -1,4 +1,4 @@
-"""Client settings that a connector overrides: does the worker's policy allow them, can each value be read? Pure.
+"""Checks client settings that a connector overrides: if the worker's policy allows them and values are valid. Pure.
 
 Types are those of ProducerConfig, ConsumerConfig and AdminClientConfig of Kafka 4.1; a key that is not listed here is
 text, or a setting of librdkafka, and passed on as it is.
@@ -63,7 +63,7 @@ _READERS: Final[Mapping[ConfigType, TypeAdapter[object]]] = {
 
 
 class OverrideValueError(ValueError):
-    """A client setting cannot be read. Kafka Connect answers with this text."""
+    """Raised if a client setting cannot be read. Kafka Connect answers with this text."""
 
 
 def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> Iterator[Info]:
@@ -87,7 +87,7 @@ def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
 def client_notes(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> Iterator[str]:
     """Yield a sentence for each overridden setting that a client does not have, or with which it cannot be made.
 
-    As in Kafka Connect the configuration is taken. With the latter its tasks fail.
+    As in Kafka Connect the configuration is accepted. If a client cannot be made, the tasks fail.
     """
     in_transactions = kind is PluginKind.SOURCE and worker.exactly_once_source_support.lower() == "enabled"
     for prefix in _prefixes_in_use(kind, given, worker):
@@ -97,7 +97,7 @@ def client_notes(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfi
             hint = f" Is {prefix}{meant} meant?" if meant else ""
             yield f"{prefix}{name}: the client has no such setting, so it has {NO_EFFECT}.{hint}"
         if not wanted or any(True for value in wanted.values() for _ in placeholders(value)):
-            continue  # what a config provider has is known to the task alone
+            continue  # only the task knows the values of config providers
         if all_override_problems(worker.originals, own, wanted) or WORKERS_ALONE & wanted.keys():
             continue  # an error says so
         for problem in refused_overrides(worker.originals, own, wanted, in_transactions=in_transactions):

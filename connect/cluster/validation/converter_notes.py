@@ -1,4 +1,4 @@
-"""Tells of keys that the converters which a connector names do not take. Pure."""
+"""Finds keys that the converters of a connector do not know. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FRAMEWORKS = ("plugin.version", "converter.type")
 
 
 def converter_notes(catalog: Catalog, given: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for each key that no converter takes, of those whose class the connector names itself.
+    """Yield a sentence for each key that its converter does not know, if the connector names the converter's class.
 
-    What another kind of converter takes is left out: many give `schemas.enable` to all of them, as in Java.
+    Keys that another converter knows are left out, as many people give `schemas.enable` to all converters, as in Java.
     """
     for side, kind in CONVERTERS.items():
         prefix, name = f"{side}.converter.", given.get(f"{side}.converter", "").strip()

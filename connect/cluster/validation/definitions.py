@@ -1,4 +1,4 @@
-"""Key declarations -> the definitions REST shows, in Kafka Connect's order. Pure.
+"""Converts key declarations to the definitions that REST shows, in Kafka Connect's order. Pure.
 
 The order of the framework's keys and their numbers are those of ConnectorConfig, SourceConnectorConfig and
 SinkConnectorConfig of Kafka 4.1, as its REST API shows them.
@@ -30,7 +30,7 @@ FRAMEWORK_ORDER: Final = {
     "errors.deadletterqueue.topic.name": 6, "errors.deadletterqueue.topic.replication.factor": 7,
     "errors.deadletterqueue.context.headers.enable": 8,
 }  # fmt: skip
-"""The framework's keys in the order they are shown, each with its order in its group."""
+"""These are the framework's keys in the order in which they are shown, each with its order in its group."""
 
 CONVERTER_TYPE: Final = Definition(
     name="converter.type",
@@ -68,7 +68,8 @@ def framework_definitions(kind: PluginKind) -> list[Definition]:
 def plugin_definitions(plugin: Plugin) -> list[Definition]:
     """Return the definitions of a plug-in's own keys in declaration order, numbered in their groups.
 
-    Only connectors have groups of their own: Kafka Connect shows the keys of all other kinds inside another's group.
+    Only connectors have groups of their own. Kafka Connect shows the keys of all other plug-ins in a group of the
+    connector.
     """
     places: Counter[str] = Counter()
     definitions = [CONVERTER_TYPE] if _takes_converter_type(plugin) else []
@@ -80,8 +81,9 @@ def plugin_definitions(plugin: Plugin) -> list[Definition]:
 
 
 def all_definitions(plugin: Plugin) -> list[Definition]:
-    """Return what `GET /connector-plugins/{plugin}/config` shows: the plug-in's keys, for a connector then the
-    framework's.
+    """Return the definitions that `GET /connector-plugins/{plugin}/config` shows.
+
+    These are the plug-in's keys and, for a connector, the framework's keys after them.
     """
     own = plugin_definitions(plugin)
     if plugin.kind not in CONNECTORS:
@@ -112,7 +114,7 @@ def embedded_definitions(definitions: Iterable[Definition], *, prefix: str, grou
 
 
 def shown(config: type[Config]) -> Sequence[KeyDefinition]:
-    """Return the keys a person sees."""
+    """Return the keys that are shown to people."""
     return [key for key in config.definitions() if not key.internal]
 
 

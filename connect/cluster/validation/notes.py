@@ -1,6 +1,6 @@
-"""What a person should know of a configuration that is right: keys without effect, and what its plug-in has to say.
+"""Makes notes on a valid configuration: keys without effect, and notes of its plug-in. Pure.
 
-Pure. Kafka Connect ignores unknown keys without a word, so a misspelt one shows only in what the connector does.
+Kafka Connect ignores unknown keys without a word, so that a misspelt key shows only in what the connector does.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from connect.runtime.settings.config_providers import placeholders
 CLIENT_OVERRIDES: Final = ("producer.override.", "consumer.override.", "admin.override.")
 """Keys of a connector that begin with these are settings of its clients."""
 _OF_FRAMEWORK: Final = (*CLIENT_OVERRIDES, "topic.creation.")
-"""What clients and topics take is theirs to know."""
+"""Keys with these prefixes are not judged here, as clients and topics know their own settings."""
 _OF_CONVERTERS: Final = tuple(f"{side}.converter." for side in CONVERTERS)
 
 NO_EFFECT: Final = "no effect"
 """Every note on a key that does nothing has these words."""
 FAIL_UNTIL: Final = "tasks fail until"
-"""A sink's note says so of a target that is missing."""
+"""A sink's note on a missing target has these words."""
 UNKNOWN_MAX: Final = 50
-"""So many unknown keys are named one by one."""
+"""This many unknown keys are named one by one."""
 
 
 def notes(
@@ -38,14 +38,14 @@ def notes(
 ) -> Iterator[str]:
     """Yield sentences, none of which holds a value of a key.
 
-    `shown`: the names of all keys that validation shows. `embedded`: former names of keys of transforms and
-    predicates, each with the key's name now.
+    `shown` are the names of all keys that validation shows. `embedded` maps former names of keys of transforms and
+    predicates to their present names.
     """
     former = {**former_names(plugin.config), **embedded}
     known = {*shown, *_names(framework_config(plugin.kind)), *_names(plugin.config), *former}
     taken = (*_OF_FRAMEWORK, *_OF_CONVERTERS, *plugin.config.families)
     its_own = list(_of_plugin(plugin, given))
-    # A plug-in may take keys that it does not declare, such as old names, and says itself what becomes of them.
+    # A plug-in may accept keys that it does not declare, such as old names, and makes notes on them itself.
     told = {note.key for note in its_own}
     unknown = [key for key in given if key not in known | told and not key.startswith(taken)]
     for old in (name for name in former if name in given):
@@ -93,7 +93,7 @@ def _of_plugin(plugin: Plugin, given: Mapping[str, str]) -> Iterable[ConfigProbl
     try:
         config = plugin.config.parse(given)
     except ConfigError:
-        return ()  # what is broken is said as an error
+        return ()  # validation reports broken keys as errors
     return config.notes()
 
 

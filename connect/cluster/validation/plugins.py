@@ -1,4 +1,4 @@
-"""Plug-ins named inside a connector's configuration: transforms, predicates, converters. Pure.
+"""Validates the plug-ins that a connector's configuration names: transforms, predicates, converters. Pure.
 
 Sources: ConnectorConfig.EnrichablePlugin and AbstractHerder of Kafka 4.1. A validator's message names the key without
 its prefix, a parser's and a missing key's with it, as ConfigDef.embed makes them.
@@ -46,7 +46,7 @@ CONVERTERS = {
 def infos_of(
     definitions: Sequence[Definition], given: Mapping[str, str], errors: Mapping[str, Sequence[str]]
 ) -> list[Info]:
-    """Return each key with its value as ConfigDef writes it, and its errors; then broken keys that nobody declared."""
+    """Return each key with its value as ConfigDef writes it, and its errors; then undeclared keys with errors."""
     infos = [
         Info(d, Value(d.name, _shown(d, given.get(d.name)), errors=tuple(errors.get(d.name, ())))) for d in definitions
     ]
@@ -57,12 +57,12 @@ def infos_of(
 
 
 def key_errors(config: type[Config], properties: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return what a declaration says against its own keys."""
+    """Return the errors that a declaration finds in the values of its own keys."""
     return {v.name: v.errors for v in config.validate_keys(properties) if v.errors}
 
 
 def shown_in_forms(config: type[Config], properties: Mapping[str, str], infos: Sequence[Info]) -> list[Info]:
-    """Return keys with the choices and the visibility that the declaration gives them beside these values."""
+    """Return keys with the choices and the visibility that the declaration derives from these values."""
     told = {v.name: v for v in config.validate_keys(properties)}
     return [_in_form(info, told.get(info.value.name)) for info in infos]
 
@@ -75,7 +75,7 @@ def _in_form(info: Info, told: KeyValue | None) -> Info:
 
 
 def version_error(catalog: Catalog, plugin: Plugin, wanted: str | None) -> str | None:
-    """Return why no installed version of a plug-in is among the wanted ones; None: one is."""
+    """Return why no installed version of a plug-in is a wanted one; None if one is."""
     if not wanted:
         return None
     versions = [p.version for p in catalog.versions(plugin.name, plugin.kind)]
@@ -95,13 +95,13 @@ def version_error(catalog: Catalog, plugin: Plugin, wanted: str | None) -> str |
 def embedded(
     catalog: Catalog, kind: EmbeddedKind, given: Mapping[str, str], worker: Mapping[str, str]
 ) -> Iterator[tuple[str, list[Info]]]:
-    """Yield each alias's group and its keys. `worker`: the worker's settings as given."""
+    """Yield the group and the keys of each alias. `worker` are the settings of the worker's file."""
     for alias in dict.fromkeys(comma_separated(given.get(kind.key))):
         yield f"{kind.group}: {alias}", _alias_infos(catalog, kind, alias, given, worker)
 
 
 def former_names_of_embedded(catalog: Catalog, kind: EmbeddedKind, given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the former names of keys of all listed plug-ins of a kind, each with the key's name now."""
+    """Return a map of former names of keys to present names, for all listed plug-ins of a kind."""
     found: dict[str, str] = {}
     for alias in comma_separated(given.get(kind.key)):
         prefix = f"{kind.key}.{alias}."
@@ -113,7 +113,7 @@ def former_names_of_embedded(catalog: Catalog, kind: EmbeddedKind, given: Mappin
 
 
 def converter_infos(catalog: Catalog, side: str, given: Mapping[str, str], worker: Mapping[str, str]) -> list[Info]:
-    """Return the keys of a converter whose class the connector names itself; else its keys are ignored."""
+    """Return the keys of a converter if the connector names its class; else the connector's keys for it are ignored."""
     name = _trimmed(given.get(f"{side}.converter"))
     plugin = catalog.find(name, CONVERTERS[side]) if name else None
     if plugin is None:
@@ -127,7 +127,7 @@ def converter_infos(catalog: Catalog, side: str, given: Mapping[str, str], worke
 
 
 def class_error(catalog: Catalog, key: str, name: str, kind: PluginKind) -> str | None:
-    """Return why a class cannot be used as this kind of plug-in; None: it can."""
+    """Return why a class cannot be used as this kind of plug-in; None if it can."""
     if catalog.find(name, kind) is not None:
         return None
     if kind in _INTERFACES and catalog.find(name) is not None:

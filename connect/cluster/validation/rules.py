@@ -26,7 +26,7 @@ _CREATION_DEFAULTS: Final = ("replication.factor", "partitions")
 
 
 def broken_rules(plugin: Plugin, given: Properties, worker: WorkerConfig, *, in_host: bool) -> Iterator[ConfigProblem]:
-    """Yield what is wrong between keys; `in_host`: also where that takes a match of a pattern, which may never end."""
+    """Yield the broken rules. Rules that need a pattern match, which may never end, are checked only if `in_host`."""
     yield from _aliases(given)
     yield from _reserved_topics(given, worker)
     if plugin.kind is PluginKind.SINK:
@@ -36,7 +36,7 @@ def broken_rules(plugin: Plugin, given: Properties, worker: WorkerConfig, *, in_
 
 
 def takes_a_match(given: Mapping[str, str | None]) -> bool:
-    """Return True if a pattern has to be matched to tell whether the rules are kept."""
+    """Return True if a pattern has to be matched to check the rules."""
     return bool((given.get(TOPICS_REGEX) or "").strip() and (given.get(DLQ) or "").strip())
 
 
@@ -54,7 +54,7 @@ def _aliases(given: Properties) -> Iterator[ConfigProblem]:
 
 
 def _reserved_topics(given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:
-    """Yield those that a task would refuse, too, as it has more ways to come to a topic than these keys."""
+    """Yield a problem for each reserved topic. Tasks refuse them too, as other keys may also lead to a topic."""
     reserved = ReservedTopics(worker)
     for key, own in ((DLQ, ()), ("offsets.storage.topic", (StateKind.OFFSETS,))):
         refusal = reserved.refusal(given.get(key, "").strip(), key, but=own)

@@ -15,7 +15,7 @@ _RANGE = re.compile(r"([\[(])([^,\[\]()]*)(?:(,)([^,\[\]()]*))?([\])])")
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """Versions from `low` to `high`; an empty limit is none."""
+    """Holds a range of versions from `low` to `high`; an empty text means that there is no limit."""
 
     low: str
     high: str
