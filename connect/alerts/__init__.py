@@ -1,1 +1,1 @@
-"""Tells a webhook what needs a person: once when it begins, and once when it is over."""
+"""Sends alerts to a webhook: one when something begins to need a person, and one when that is over."""

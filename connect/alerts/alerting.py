@@ -1,4 +1,4 @@
-"""Tells what changes while this worker leads, and remembers in the cluster what was told."""
+"""Sends an event for each alert that begins or ends while this worker leads, and stores which ones were sent."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from connect.alerts.recent_letters import RecentLetters
 from connect.alerts.standing_times import StandingTimes
 
 BEGAN: Final = "began"
-"""Under this key is remembered when the cluster first told alerts: backfills that had ended then are no news."""
+"""This key stores when the cluster first sent alerts. No alert is sent for backfills that ended before."""
 _log = logging.getLogger(__name__)
 
 
 class Memory(Protocol):
-    """Remembers for all workers of the cluster what was told."""
+    """Stores for all workers of the cluster which alerts were sent."""
 
     def told_alerts(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return all that is remembered, read to its end; it blocks."""
+        """Return all stored members by their keys, after reading the topic to its end; it blocks."""
 
     def remember_alert(self, key: str, members: Mapping[str, Any] | None) -> None:
-        """Remember this under a key; None forgets it. Returns at once."""
+        """Store members under a key; None deletes the key. Returns at once."""
 
 
 class Alerting:
-    """Compares looks. Used by one thread at a time; events that were taken are remembered on the outbox's."""
+    """Compares the facts of each look with the alerts sent before. Used by one thread at a time.
+
+    The outbox's thread stores the events that the receiver has taken.
+    """
 
     def __init__(
         self,
@@ -39,7 +42,7 @@ class Alerting:
         deliver: Callable[[Event], None],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`clock_s` gives seconds that never go back, whatever happens to the clock of day."""
+        """Take a clock in seconds that never goes back, even if the clock of day is set."""
         self._thresholds = thresholds
         self._memory = memory
         self._known: dict[Subject, ToldAlert] | None = None
@@ -50,7 +53,7 @@ class Alerting:
         self.outbox = Outbox(deliver, self._remember)
 
     def look(self, facts: Facts, *, heard_all: bool) -> None:
-        """Tell what is different from what was told. `heard_all`: every worker has told its figures."""
+        """Send events for changes since the last ones. `heard_all` is True if every worker gave its figures."""
         if self._known is None:
             self._known = self._read(facts.now_ms)
         steady_ms = round(1000 * self._clock_s())
@@ -68,7 +71,7 @@ class Alerting:
         self.outbox.add(events)
 
     def release(self) -> None:
-        """Take note that another worker leads: it tells what was not taken yet."""
+        """Take note that another worker leads; that one sends the events that the receiver has not taken yet."""
         if self._known is not None:
             self._known = None
             self._letters = RecentLetters()

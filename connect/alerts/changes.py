@@ -1,4 +1,4 @@
-"""From what was known and what is there now to what has to be told: each change once. Pure."""
+"""Compares known alerts with those of now, and makes one event of each change. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 from connect.alerts.facts import Alert, Facts, Subject, Thresholds, alerts
 
 SETTLED_MS: Final = 15_000
-"""An alert is over when nothing has been seen of it for so long: a task that fails again at once never healed."""
+"""An alert is over if it was not seen for this many milliseconds: a task that fails again at once never healed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An alert that begins, or one that is over; then `reason` says how its subject fares now."""
+    """Tells of an alert that begins or is over; `reason` of one that is over says how its subject fares now."""
 
     alert: Alert
     is_over: bool
@@ -24,7 +24,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class ToldAlert:
-    """An alert that was told. `well_since_ms`: when its subject was first seen without it."""
+    """Holds an alert that was sent. `well_since_ms` is when its subject was first seen without it."""
 
     alert: Alert
     well_since_ms: int | None = None
@@ -33,7 +33,7 @@ class ToldAlert:
 def changes(
     known: Mapping[Subject, ToldAlert], facts: Facts, thresholds: Thresholds
 ) -> tuple[dict[Subject, ToldAlert], list[Event]]:
-    """Return what is known from now on, and what to tell. Of each subject beginnings and ends alternate."""
+    """Return the alerts that are known from now on, and the events. For each subject beginnings and ends alternate."""
     present = alerts(facts, thresholds)
     standing: dict[Subject, ToldAlert] = {}
     events: list[Event] = []

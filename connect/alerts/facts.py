@@ -1,4 +1,4 @@
-"""What a cluster says of itself at one moment, and which alerts that makes. Pure."""
+"""Holds the facts of a cluster at one moment, and finds the alerts in them. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from connect.client.reasons import reasons
 from connect.cluster.model.statuses import OverdueTask
 
 _AT_REST: Final = frozenset({"rows", "budget"})
-"""A task that waits for one of these stands still, and nothing is wrong; a budget has an alert of its own."""
+"""Nothing is wrong with a task that stands still for one of these; a used budget has an alert of its own."""
 _UNDECIDED: Final = frozenset({"UNASSIGNED", "RESTARTING"})
 
 
 class Kind(StrEnum):
-    """What an alert is about."""
+    """The kinds of alerts."""
 
     CONNECTOR_FAILED = "connector_failed"
     TASK_FAILED = "task_failed"
@@ -42,7 +42,7 @@ _ENDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Names what may be in the state of an alert: a connector, one of its tasks, or a backfill."""
+    """Names a connector, one of its tasks, or a backfill: alerts are about these."""
 
     kind: Kind
     name: str
@@ -50,18 +50,18 @@ class Subject:
 
     @property
     def key(self) -> str:
-        """Return the text under which the subject is remembered."""
+        """Return the key under which the subject's alert is stored."""
         return f"{self.kind}-{'' if self.task is None else self.task}-{self.name}"
 
     @classmethod
     def parse(cls, key: str) -> Self:
-        """Return the subject of a key. ValueError: it is none."""
+        """Return the subject of a key. ValueError: it is no key of a subject."""
         kind, task, name = key.split("-", 2)
         return cls(Kind(kind), name, int(task) if task else None)
 
     @property
     def is_backfill(self) -> bool:
-        """Return True if `name` is a backfill's."""
+        """Return True if `name` is the name of a backfill."""
         return self.kind in _ENDS.values()
 
     @property
@@ -83,7 +83,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From what on something needs a person; 0: never."""
+    """Holds the limits above which something needs a person; 0 means never."""
 
     lag_rows: int
     stalled_ms: int
@@ -95,9 +95,10 @@ class Thresholds:
 class Facts:
     """Holds what is known now.
 
-    `statuses`: by connector, as GET …/status has them; None where nobody has said anything yet. `figures`: of each task
-    by `name-0`. `dead_letters`: of the last hour by connector; None while less than the hour is known. `jobs`: as GET
-    /backfills has them; None while they cannot be read. `jobs_since_ms`: backfills that ended earlier are no news.
+    `statuses` are by connector, as GET …/status shows them; None for a connector without a status. `figures` are those
+    of each task by `name-0`. `dead_letters` are the counts of the last hour by connector; None while less than an hour
+    is known. `jobs` are as GET /backfills shows them; None while they cannot be read. Backfills that ended before
+    `jobs_since_ms` make no alert.
     """
 
     now_ms: int
@@ -109,14 +110,14 @@ class Facts:
     jobs: Sequence[Mapping[str, Any]] | None = ()
     jobs_since_ms: int = 0
     stood_ms: Mapping[Subject, int] = field(default_factory=dict)
-    """For how long what stands still has done so, where that was measured; else by the clock of day."""
+    """This is how long each subject has stood still, if that was measured; else the clock of day tells it."""
 
     def stands_for_ms(self, subject: Subject, since_ms: int) -> int:
-        """Return for how long a subject has stood still that says since when."""
+        """Return for how many milliseconds a subject has stood still; its status says that it does since `since_ms`."""
         return self.stood_ms.get(subject, self.now_ms - since_ms)
 
     def tells_of(self, subject: Subject) -> bool:
-        """Return True if a subject without an alert is known to be well, and not just unheard of."""
+        """Return True if the facts say something of a subject, so that it is well if it has no alert."""
         if subject.is_backfill:
             return self.jobs is not None
         if subject.name not in self.statuses:
@@ -143,7 +144,7 @@ class Facts:
 
 
 def standing(facts: Facts) -> Iterator[tuple[Subject, int]]:
-    """Yield what stands still now, and since when by its worker's clock of day, in epoch milliseconds."""
+    """Yield each subject that stands still now, and since when by its worker's clock of day, in epoch milliseconds."""
     for name, status in facts.statuses.items():
         parts = () if status is None else ((None, status["connector"]), *((t["id"], t) for t in status["tasks"]))
         for number, part in parts:
@@ -154,7 +155,7 @@ def standing(facts: Facts) -> Iterator[tuple[Subject, int]]:
 
 
 def alerts(facts: Facts, thresholds: Thresholds) -> dict[Subject, Alert]:
-    """Return what needs a person now."""
+    """Return the alerts of now, by their subjects."""
     found: dict[Subject, Alert] = {}
     for name, status in facts.statuses.items():
         if status is not None:
@@ -205,7 +206,7 @@ def _of_connector(name: str, status: Mapping[str, Any], facts: Facts, thresholds
 
 
 def _missed(name: str, status: Mapping[str, Any], facts: Facts) -> Alert | None:
-    """Return the alert of a sink whose next offset was not in its topic within the last hour."""
+    """Return the alert of a sink that found in the last hour that its next offset was not in its topic any more."""
     figures = [facts.figures.get(f"{name}-{task['id']}", {}) for task in status["tasks"]]
     at_ms = round(1000 * max((told.get("last_missed_epoch_s", 0.0) for told in figures), default=0.0))
     if at_ms <= facts.now_ms - HOUR_MS:
@@ -230,7 +231,7 @@ def _stands_still(part: Mapping[str, Any]) -> bool:
 
 
 def _ended(job: Mapping[str, Any], since_ms: int) -> Alert | None:
-    """Return the alert of a backfill that has ended; None: it goes on, cannot be read, or ended before `since_ms`."""
+    """Return the alert of a backfill that has ended; None if it goes on, is unreadable, or ended before `since_ms`."""
     kind = _ENDS.get(str(job.get("state")))
     if kind is None or job["updated_ms"] < since_ms:
         return None
@@ -251,5 +252,5 @@ def _ms(text: str | None, otherwise: int) -> int:
 
 
 def iso(epoch_ms: int) -> str:
-    """Return a time as ISO 8601 has it, UTC."""
+    """Return a time in ISO 8601, UTC."""
     return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

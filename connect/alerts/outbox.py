@@ -1,4 +1,4 @@
-"""Events that wait for their receiver, in order: a thread of its own sends each until somebody takes it."""
+"""Queues events for their receiver in order; a thread sends each one again until the receiver takes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connect.alerts.webhook import UndeliveredError
 from connect.lib.backoff import delays_s
 
 MOST: Final = 10_000
-"""So many events wait; behind that the oldest is dropped."""
+"""At most this many events wait; if there are more, the oldest is dropped."""
 _AGAIN_S: Final = 1.0
 _AGAIN_MAX_S: Final = 60.0
 _JOIN_S: Final = 2.0
@@ -31,7 +31,10 @@ class Outbox:
         most: int = MOST,
         again_s: float = _AGAIN_S,
     ) -> None:
-        """`deliver` raises UndeliveredError; `delivered` hears of each event that was taken, on the outbox's thread."""
+        """Take `deliver`, which sends an event or raises UndeliveredError. `delivered` is told each sent event.
+
+        Both are called on the outbox's thread.
+        """
         self._deliver = deliver
         self._delivered = delivered
         self._most = most
@@ -53,7 +56,7 @@ class Outbox:
             self._changed.notify()
 
     def clear(self) -> None:
-        """Forget what waits: another worker tells it."""
+        """Forget the waiting events, as another worker sends them."""
         with self._changed:
             self._waiting.clear()
             self._changed.notify()
@@ -64,7 +67,7 @@ class Outbox:
             return dict(self._counts)
 
     def close(self) -> None:
-        """Send no more; a request under way is not waited for longer than a moment."""
+        """Send no more events; wait only a moment for a request that is under way."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -88,7 +91,7 @@ class Outbox:
             self._taken(event)
 
     def _next(self) -> Event | None:
-        """Return the first event, once there is one; None: no more are sent."""
+        """Wait for the first event and return it; None if no more are sent."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._waiting)
             return None if self._is_closed else self._waiting[0]

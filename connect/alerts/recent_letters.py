@@ -1,4 +1,4 @@
-"""Keeps count of the dead letters of the last hour, by counters of tasks that begin anew with each run. Pure."""
+"""Counts the dead letters of the last hour, from counters of tasks that begin at 0 with each run. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HOUR_MS: Final = 3_600_000
 
 
 class RecentLetters:
-    """Counts from its first look on: what was written before is not known."""
+    """Counts dead letters from its first look on; those written before are not known."""
 
     def __init__(self) -> None:
         self._began_ms: int | None = None
@@ -19,9 +19,10 @@ class RecentLetters:
         self._grown: defaultdict[str, deque[tuple[int, float]]] = defaultdict(deque)
 
     def look(self, figures: Mapping[str, Mapping[str, float]], now_ms: int, *, heard_all: bool) -> Mapping[str, float]:
-        """Return the count of each connector. `heard_all`: every worker has told its figures. `now_ms` never goes back.
+        """Return the count of each connector. `heard_all`: every worker gave its figures. `now_ms` never goes back.
 
-        A task that is seen first when a worker was silent before may have been there: nothing of it counts as new.
+        If a worker was silent at the look before, a task that is seen first now may have run there. So its letters so
+        far do not count as new.
         """
         if self._began_ms is None:
             self._began_ms = now_ms
@@ -43,5 +44,5 @@ class RecentLetters:
         return {connector: sum(grown for _, grown in times) for connector, times in self._grown.items()}
 
     def knows_whole_hour(self, now_ms: int) -> bool:
-        """Return True once an hour was looked at."""
+        """Return True if the first look was an hour ago or more."""
         return self._began_ms is not None and now_ms - self._began_ms >= HOUR_MS

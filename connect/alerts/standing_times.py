@@ -1,7 +1,7 @@
-"""Measures for how long tasks stand still, by a clock that only goes on.
+"""Measures for how long tasks stand still, by a clock that never goes back.
 
-Statuses tell since when by the clock of day of the worker that wrote them. Were that compared with this worker's clock
-of day at each look, a clock that is set anew would make each short wait an alarm.
+A status tells since when a task stands still by the clock of day of the worker that wrote it. If this were compared
+with the clock of day here at each look, setting a clock would turn each short wait into an alert.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class StandingTimes:
     """Remembers when each subject was first seen to stand still. Used by one thread at a time."""
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
-        """`clock_s` gives seconds that never go back."""
+        """Take a clock in seconds that never goes back."""
         self._clock_s = clock_s
         self._looked_s = -math.inf
         self._began: dict[Subject, tuple[int, float]] = {}
@@ -25,8 +25,8 @@ class StandingTimes:
     def look(self, standing: Iterable[tuple[Subject, int]], now_ms: int) -> Mapping[Subject, int]:
         """Return for how many milliseconds each subject has stood still.
 
-        `standing` says since when by the clock of day, which is `now_ms` here. At the first look that is believed; what
-        comes later has begun since the look before.
+        `standing` has the start of each by the clock of day, which is `now_ms` here. At the first look these starts are
+        used; a subject that is new at a later look began to stand still after the look before.
         """
         now_s = self._clock_s()
         most_s = now_s - self._looked_s

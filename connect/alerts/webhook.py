@@ -23,11 +23,11 @@ SIGNATURE: Final = "X-Connect-Signature"
 _TIMEOUT_S: Final = 10.0
 _REASON_CHARS: Final = 1000
 _REFUSALS: Final = frozenset({400, 413, 422})
-"""A receiver that answers so will never take this alert; whatever else it answers may be mended."""
+"""A receiver that answers with one of these will never take this alert; after other errors it is sent again."""
 
 
 class UndeliveredError(Exception):
-    """Says why a receiver did not take an alert. `is_final`: it never will."""
+    """Says why a receiver did not take an alert. `is_final` is True if the receiver will never take it."""
 
     def __init__(self, text: str, *, is_final: bool = False) -> None:
         super().__init__(text)
@@ -36,7 +36,7 @@ class UndeliveredError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Says who tells: the cluster's `group.id`, and the address of a worker's pages (empty: it has none)."""
+    """Names the sender: the cluster's `group.id`, and the address of a worker's pages (empty if it has none)."""
 
     cluster: str
     pages: str
@@ -49,7 +49,7 @@ class Origin:
 
 
 def json_form(event: Event, origin: Origin) -> dict[str, Any]:
-    """Return an event for programs. Told twice, it has the same `id` where the cluster remembers its beginning."""
+    """Return an event for programs. If it is sent twice, its `id` is the same, if its beginning is stored."""
     subject = event.alert.subject
     state = "resolved" if event.is_over else "firing"
     told = "\n".join((origin.cluster, subject.key, str(event.alert.since_ms), state))
@@ -69,7 +69,7 @@ def json_form(event: Event, origin: Origin) -> dict[str, Any]:
 
 
 def slack_form(event: Event, origin: Origin) -> dict[str, Any]:
-    """Return an event as Slack's incoming webhooks take it."""
+    """Return an event in the form that Slack's incoming webhooks accept."""
     subject = event.alert.subject
     state = "resolved" if event.is_over else "firing"
     text = f"[{state}] {subject.kind.value}: {subject.title} (cluster {origin.cluster}): {_shown(event.reason)}"
@@ -82,7 +82,7 @@ FORMS: Final[dict[str, Callable[[Event, Origin], dict[str, Any]]]] = {"json": js
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """Return the proof that who knows the secret sent this body at this time."""
+    """Return the signature that proves that somebody who knows the secret sent this body at this time."""
     proof = hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256)
     return f"sha256={proof.hexdigest()}"
 
@@ -91,17 +91,17 @@ class Webhook:
     """Sends events to one address, and tries each once."""
 
     def __init__(self, url: str, form: str, secret: str | None, origin: Origin) -> None:
-        # The path alone lets somebody write to Slack's channel, and urllib3 logs it at level DEBUG.
+        # Whoever knows the path may write to the Slack channel, and urllib3 logs the path at level DEBUG.
         SECRET_TEXTS.add((url, urlsplit(url).path))
         self._url = url
         self._form = FORMS[form]
         self._secret = secret
         self._origin = origin
-        # What has a status was taken or refused: a body that is cut or too long must not have it sent again.
+        # An event that got a status was taken or refused. It is not sent again because the body is cut or too long.
         self._client = HttpClient(timeout_s=_TIMEOUT_S, proxy=environment_proxy(url), head_only=True)
 
     def deliver(self, event: Event) -> None:
-        """Return when the receiver has taken the event. UndeliveredError."""
+        """Send an event, and return when the receiver has taken it. UndeliveredError."""
         body = orjson.dumps(self._form(event, self._origin))
         headers = {"Content-Type": "application/json", TIMESTAMP: str(int(time.time()))}
         if self._secret:
@@ -125,5 +125,5 @@ def _shown(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text in which nothing is a command of Slack's."""
+    """Return a text with its special characters escaped, so that Slack reads no command in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
