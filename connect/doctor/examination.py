@@ -1,4 +1,4 @@
-"""Has every check judge the facts, and sorts what they find. A new check is one line here. Pure."""
+"""Lets every check judge the facts, and sorts the findings. A new check is one line here. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges clocks by the records that are there: none was written tomorrow."""
+"""Judges clocks by the records in topics, which cannot have been written in the future."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Clocks:
     """Judges the clock of this machine beside those of brokers and producers."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
-        """Yield topics whose newest record bears a time that is yet to come."""
+        """Yield topics whose newest record has a time in the future."""
         for name, topic in facts.kafka.topics.items():
             if topic.newest_ms is None or topic.newest_ms <= (facts.now + AHEAD).timestamp() * 1000:
                 continue

@@ -48,7 +48,7 @@ class Configurations:
 
 
 def _by_message(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return each message once, with all keys that it stands at."""
+    """Return each message with all keys that have it."""
     found: dict[str, list[str]] = {}
     for key, messages in errors.items():
         for message in messages:

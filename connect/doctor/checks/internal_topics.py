@@ -16,7 +16,7 @@ class InternalTopics:
     """Judges config, offset, status and slots topics."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
-        """Yield what would lose state or keep a worker from starting."""
+        """Yield the settings of topics that would lose state or keep a worker from starting."""
         if facts.kafka.trouble is not None:
             return
         for topic in internal_topics(facts.worker):

@@ -1,4 +1,4 @@
-"""Judges sinks by what they have yet to read: is it deleted, or about to be, and can every task help?"""
+"""Judges sinks by their unread records: if these are deleted or soon will be, and if every task has some to read."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from connect.doctor.model.words import number, partitions_line, topic_config_lin
 
 _GROUP: Final = "consumer.override.group.id"
 _OLDEST: Final = 0.2
-"""A topic of a bounded size forgets its oldest records first: those of this part of it go soon."""
+"""A topic with a bounded size deletes its oldest records first. Records in this oldest part of it are in danger."""
 
 
 class Lag:
-    """Judges sinks with their topics and groups."""
+    """Judges each sink by the state of its topics and its consumer group."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
         """Yield records that are lost or in danger, and tasks that have nothing to do."""
@@ -41,7 +41,7 @@ def _missed(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:
 
 
 def _shared_groups(facts: Facts) -> Iterable[Finding]:
-    """Yield each topic that two sinks read as one group, at each sink that says so."""
+    """Yield a finding for each topic that two sinks read as one group, for each of the sinks."""
     readers: dict[tuple[str, str], list[ConnectorFacts]] = {}
     for connector in facts.connectors:
         if connector.group is not None:
@@ -135,17 +135,17 @@ def _larger(facts: Facts, topic: str) -> str:
 
 
 def _retention_bytes(facts: Facts, topic: str) -> int:
-    """Return how large a partition may grow; 0: as large as it likes."""
+    """Return the size in bytes to which a partition may grow; 0 if it has no limit."""
     configs = facts.kafka.topics[topic].configs if topic in facts.kafka.topics else {}
     return max(0, number(configs.get("retention.bytes")) or 0) if "delete" in configs.get("cleanup.policy", "") else 0
 
 
 def _among_oldest(facts: Facts, group: GroupFacts, tp: TopicPartition) -> int:
-    """Return the first offset that is not among those which go first, where the partition may have its full size."""
+    """Return the first offset that is not in the oldest part of a partition that may have its full size."""
     first, end, most_bytes = group.beginnings.get(tp, 0), group.ends.get(tp, 0), _retention_bytes(facts, tp.topic)
     if not most_bytes or not first:
         return first
-    # No client is told how large a partition is. One whose records, each as large as it may be, would not fill it has
-    # deleted some for another reason.
+    # A client cannot ask how large a partition is. If its records would not fill it even at their largest size, it has
+    # deleted records for another reason.
     record_bytes = number(facts.kafka.topics[tp.topic].configs.get("max.message.bytes")) or 0
     return first + int(_OLDEST * (end - first)) if record_bytes * (end - first) >= most_bytes else first

@@ -17,14 +17,14 @@ FREE_MEMORY_BYTES: Final = 256 * MIB
 FILES_OF_WORKER: Final = 256
 _MANY: Final = 0.8
 FILES_OF_TASK: Final = 32
-"""A task has its Kafka clients, a target's connections, and files on the way."""
+"""A task may have this many files open: its Kafka clients, connections to a target, and files that it writes."""
 
 
 class Machine:
-    """Judges what the worker's processes are given."""
+    """Judges the resources that the worker's processes have."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
-        """Yield what will run out."""
+        """Yield the resources that will run out."""
         for folder in facts.machine.folders:
             yield from _room(folder)
         yield from _open_files(facts)

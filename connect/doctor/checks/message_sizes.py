@@ -13,14 +13,14 @@ PRODUCER: Final = "message.max.bytes"
 CONSUMER: Final = "receive.message.max.bytes"
 REQUEST: Final = "socket.request.max.bytes"
 _OVERHEAD_BYTES: Final = 512
-"""librdkafka wants so much beside the records of an answer."""
+"""librdkafka needs this many bytes beside the records of an answer."""
 
 
 class MessageSizes:
-    """Judges each connector's way."""
+    """Judges the sizes on the way of each connector's records."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
-        """Yield steps that take less than the one before."""
+        """Yield each step that accepts smaller records than the step before it."""
         for connector in facts.connectors:
             for name in connector.topics:
                 topic = facts.kafka.topics.get(name)

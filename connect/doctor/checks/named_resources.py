@@ -1,4 +1,4 @@
-"""Lists what a connector's configuration reaches beyond Kafka, for whoever has to agree to it."""
+"""Lists the things beyond Kafka that a connector's configuration reaches, for people who have to approve them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _KINDS: Final[Mapping[str, tuple[str, frozenset[Reach]]]] = MappingProxyType({
     "reaches-sql": ("SQL", frozenset({Reach.SQL})),
     "reaches-commands": ("parts of commands", frozenset({Reach.COMMAND})),
 })  # fmt: skip
-"""Name of the finding -> what it lists, and of which kinds that is."""
+"""Maps the name of each finding to the words for what it lists, and to the kinds of these things."""
 
 
 class NamedResources:
-    """Lists files, hosts, classes and SQL, each with the key that names it. Nothing of it is wrong."""
+    """Lists files, hosts, classes and SQL, each with the key that names it. These findings tell of nothing wrong."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
         """Yield a note for each kind of things that a configuration names."""

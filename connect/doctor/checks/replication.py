@@ -16,14 +16,14 @@ _LETTERS_FACTOR: Final = "errors.deadletterqueue.topic.replication.factor"
 _NEW_TOPICS_FACTOR: Final = re.compile(r"topic\.creation\.[^.]+\.replication\.factor")
 _WEAK: Final = frozenset({"0", "1"})
 _LETTERS_REPLICAS: Final = 3
-"""So many replicas a dead-letter topic gets unless its connector says otherwise."""
+"""A dead-letter topic gets this many replicas unless its connector says otherwise."""
 
 
 class Replication:
     """Judges the cluster's own topics and those of connectors."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
-        """Yield topics that a broker's end would stop or lose, and producers that do not wait for replicas."""
+        """Yield topics that stop or lose records when one broker ends, and producers that do not wait for replicas."""
         own = [topic.spec.name for topic in internal_topics(facts.worker)]
         for name in dict.fromkeys([*own, *sorted(topics_in_use(facts))]):
             found = facts.kafka.topics.get(name)

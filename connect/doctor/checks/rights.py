@@ -39,7 +39,7 @@ class Rights:
 def _needed(facts: Facts) -> dict[str, set[str]]:
     needed: dict[str, set[str]] = {topic.spec.name: {"READ", "WRITE"} for topic in internal_topics(facts.worker)}
     for connector in facts.connectors:
-        if not any(".override.sasl." in key for key in connector.config):  # whose principal is another
+        if not any(".override.sasl." in key for key in connector.config):  # such a connector has another principal
             for topic in connector.topics:
                 needed.setdefault(topic, set()).add("READ" if connector.is_sink else "WRITE")
     return needed

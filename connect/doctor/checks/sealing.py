@@ -1,4 +1,4 @@
-"""Judges whether the config topic is sealed as the worker's key asks."""
+"""Judges if the records of the config topic are sealed by the worker's key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.runtime.settings.encryption_keys import ENCRYPTION_KEY
 
 
 class Sealing:
-    """Judges the records of the config topic, where the worker's file names a key."""
+    """Judges the records of the config topic, if the worker's file names a key."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
         """Yield records that the key does not open, those that it has not sealed, and older ones in plain text."""

@@ -1,4 +1,4 @@
-"""Judges what strangers can reach, and what configurations may."""
+"""Judges what strangers can reach, and what configurations are allowed to do."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ from connect.doctor.model.findings import Finding, Severity
 from connect.doctor.model.words import number, servers
 
 TIMES: Final = 4
-"""A partition is too full when it holds so many times what the others hold on average."""
+"""A partition is too full if it holds this many times as many records as the others on average."""
 FEW_OFFSETS: Final = 1000
-"""So few say nothing of how keys are spread."""
+"""Fewer records than this say nothing about how keys are spread."""
 
 
 class Skew:
-    """Judges sinks of several tasks: one task alone reads everything anyway."""
+    """Judges sinks with several tasks, as a single task reads all partitions anyway."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
         """Yield topics most of whose records are in one partition."""
@@ -33,7 +33,7 @@ def _topics(facts: Facts, connector: ConnectorFacts, group: GroupFacts) -> Itera
     for topic, partitions in sorted(held.items()):
         whole, fullest = sum(partitions.values()), max(partitions, key=partitions.__getitem__)
         most = partitions[fullest]
-        # Without a division: the others may hold nothing.
+        # This does not divide, as the other partitions may be empty.
         if len(partitions) > 1 and whole >= FEW_OFFSETS and most * (len(partitions) - 1) > TIMES * (whole - most):
             yield Finding(
                 "partition-skew", Severity.WARNING, f"connector {connector.name}",

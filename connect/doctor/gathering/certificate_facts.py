@@ -1,4 +1,4 @@
-"""Reads until when the certificates hold that configurations name: files in PEM, and PEM in the value itself."""
+"""Reads when the certificates end that configurations name: files in PEM, and PEM in the value itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_BYTES: Final = 4 << 20
 
 
 def certificate_facts(owner: str, config: Mapping[str, str], allowed: AllowedPaths) -> Iterator[CertificateFacts]:
-    """Yield of each file that `config` may name the certificate that ends first. Java's keystores are left out."""
+    """Yield for each file that `config` names, and may, the certificate that ends first. Skip Java's keystores."""
     for key, value in config.items():
         if not _KEY.search(key):
             continue

@@ -20,7 +20,7 @@ from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig
 
 GATHER_S: Final = 4.0
-"""Brokers and registries may take so long to answer."""
+"""Brokers and registries have this many seconds to answer."""
 _SIDE_BY_SIDE: Final = 8
 
 
@@ -32,9 +32,9 @@ def gathered(
     is_running: bool,
     file_notes: Sequence[str] = (),
 ) -> Facts:
-    """Return the facts around a worker and these connectors, whose configurations `configs` has as they are stored."""
+    """Return the facts around a worker and these connectors; `configs` are their configurations as stored."""
     deadline = Deadline.after(GATHER_S)
-    # Threads that still wait for somebody end by their own limits; nobody waits for them here.
+    # Threads that still wait for an answer end by their own time limits; they are not waited for here.
     threads = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="doctor")
     kafka = threads.submit(kafka_facts, worker, connectors, configs, deadline)
     machine = threads.submit(machine_facts, worker)
@@ -69,7 +69,7 @@ def _certificates(worker: WorkerConfig, configs: Configs) -> list[CertificateFac
 
 
 def _named(worker: WorkerConfig, configs: Configs) -> list[tuple[str, str, dict[str, str], Mapping[str, str]]]:
-    """Return every registry once: who names it by which key, its settings, and what the worker's file lets it read."""
+    """Return each registry once: the owner and key that name it, its settings, and the worker's rules for its files."""
     found = {}
     for name, config in configs.items():
         for key, own in registry_settings(config):

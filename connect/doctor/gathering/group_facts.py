@@ -1,4 +1,4 @@
-"""Asks where the groups of sinks stand: once for all sinks of a login, but for what each group has committed."""
+"""Asks for the offsets of sinks' groups. Sinks with the same login share all questions but that for the commits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SIDE_BY_SIDE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class SinkGroup:
-    """Names the consumer group of a sink, its topics that are there, and its `admin.override.` settings."""
+    """Names the consumer group of a sink, those of its topics that exist, and its `admin.override.` settings."""
 
     connector: str
     group: str
@@ -43,7 +43,7 @@ class SinkGroup:
 def group_facts(worker: WorkerConfig, sinks: Sequence[SinkGroup], deadline: Deadline) -> dict[str, GroupFacts]:
     """Return where each sink's group stands, by the sink's name.
 
-    A sink whose question fails is left out: what keeps the brokers from answering is found by other checks.
+    A sink whose question fails is left out, as other checks find out why the brokers do not answer.
     """
     by_login: dict[frozenset[tuple[str, str]], list[SinkGroup]] = defaultdict(list)
     for sink in sinks:
@@ -64,7 +64,7 @@ def _facts(
         beginnings, ends = admin.beginning_offsets(partitions, deadline), admin.end_offsets(partitions, deadline)
         aged = _aged(admin, topics, partitions, ends, deadline)
     except ConnectError:
-        # One topic may be closed to this login: the sinks of others have their answers.
+        # This login may lack rights at one topic; sinks of other topics are still answered.
         alone = [] if len(sinks) == 1 else sinks
         return {name: facts for sink in alone for name, facts in _facts(settings, admin, [sink], deadline).items()}
 
@@ -88,7 +88,7 @@ def _aged(
     ends: Mapping[TopicPartition, int],
     deadline: Deadline,
 ) -> dict[TopicPartition, int]:
-    """Return for each partition that forgets by age the first offset that is not in danger."""
+    """Return the first offset that is not in danger, for each partition whose records are deleted by age."""
     by_retention: dict[int, list[TopicPartition]] = defaultdict(list)
     for tp in partitions:
         configs = topics[tp.topic].configs
@@ -98,7 +98,7 @@ def _aged(
     aged: dict[TopicPartition, int] = {}
     for retention_ms, own in by_retention.items():
         since_ms = int(time.time() * 1000 - AGED * retention_ms)
-        # Where no record is younger, all are old.
+        # If no record is younger, all records are in danger.
         aged |= _of(own, ends) | admin.offsets_at(own, since_ms, deadline)
     return aged
 

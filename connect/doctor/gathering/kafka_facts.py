@@ -21,10 +21,10 @@ from connect.runtime.settings.config_providers import placeholders
 from connect.runtime.settings.worker_config import WorkerConfig
 
 _RECEIVED_BYTES: Final = 100_000_000
-"""receive.message.max.bytes is this where nobody sets it."""
+"""This is the default of receive.message.max.bytes."""
 
 Configs = Mapping[str, Mapping[str, str]]
-"""Connector -> its configuration as it is stored."""
+"""Maps each connector to its configuration as it is stored."""
 
 
 def kafka_facts(
@@ -63,7 +63,7 @@ def _sizes(worker: WorkerConfig, is_sink: bool, config: Mapping[str, str]) -> di
     try:
         found = make(worker.originals, overrides, client_id="doctor").properties
     except ConnectError:
-        return {}  # validation names the key
+        return {}  # validation reports the broken key
     known = {CONSUMER: _RECEIVED_BYTES, **found} if is_sink else found
     sizes = {key: number(str(known.get(key))) for key in (PRODUCER, CONSUMER)}
     return {key: size for key, size in sizes.items() if size is not None}

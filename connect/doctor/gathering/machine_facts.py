@@ -19,7 +19,7 @@ _MEMORY: Final = Path("/proc/meminfo")
 
 
 def machine_facts(worker: WorkerConfig) -> MachineFacts:
-    """Return what this machine gives to a worker that is started here."""
+    """Return the resources that this machine has for a worker that is started here."""
     audit = worker.rest_audit_log_file
     folders = [tempfile.gettempdir(), *([str(Path(audit).absolute().parent)] if audit else [])]
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -38,7 +38,7 @@ def machine_facts(worker: WorkerConfig) -> MachineFacts:
 
 
 def _open_files() -> int | None:
-    """Return how many files this process has open; None where the kernel does not tell."""
+    """Return how many files this process has open; None if the kernel does not tell."""
     try:
         return sum(1 for _ in Path("/proc/self/fd").iterdir())
     except OSError:  # another kernel, or no file can be opened any more
@@ -47,13 +47,13 @@ def _open_files() -> int | None:
 
 def _rooms(folders: Iterable[str]) -> Iterable[FolderFacts]:
     for folder in dict.fromkeys(folders):
-        # A folder that is yet to be made gets its room from the one above it.
+        # A folder that does not exist yet will have the room of the folder above it.
         room = shutil.disk_usage(next(path for path in (Path(folder), *Path(folder).parents) if path.exists()))
         yield FolderFacts(folder, room.free, room.total)
 
 
 def _free_bytes(limit: int | None) -> int | None:
-    """Return what the kernel would still give: to the machine, or to the control group where that is less."""
+    """Return the free memory in bytes: of the machine, or of the control group if that has less."""
     found = [line.split() for line in _lines(_MEMORY) if line.startswith("MemAvailable:")]
     free = int(found[0][1]) * 1024 if found else None
     used = _number(_GROUP / "memory.current")

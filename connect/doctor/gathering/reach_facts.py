@@ -1,4 +1,4 @@
-"""Gathers the files, hosts, classes and SQL that a configuration names, by the declarations. No I/O."""
+"""Gathers the files, hosts, classes and SQL that a configuration names, as its keys are declared. No I/O."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _CONVERTERS: Final = {
 }
 _LISTED: Final = {"transforms": PluginKind.TRANSFORMATION, "predicates": PluginKind.PREDICATE}
 _TAKEN_APART: Final = frozenset({Reach.FILE, Reach.URL, Reach.HOST})
-"""A declaration tells these more exactly than by a key: `Config.named_files`, `Config.named_hosts`."""
+"""A declaration names these exactly through `Config.named_files` and `Config.named_hosts`, not just by their keys."""
 
 
 def named_things(catalog: Catalog, config: Mapping[str, str]) -> Sequence[NamedThing]:
-    """Return what the keys that are set name: files, classes, hosts, SQL, parts of commands.
+    """Return the files, classes, hosts, SQL and parts of commands that the given keys name.
 
-    `config` is as it is stored, with secrets masked: placeholders of config providers stand as they are.
+    `config` is as stored, with secrets masked and with the placeholders of config providers.
     """
     found = [
         thing for prefix, declaration in _declarations(catalog, config) for thing in _of(declaration, prefix, config)
@@ -44,7 +44,7 @@ def named_things(catalog: Catalog, config: Mapping[str, str]) -> Sequence[NamedT
 
 
 def _declarations(catalog: Catalog, config: Mapping[str, str]) -> Iterator[tuple[str, type[Config]]]:
-    """Yield every declaration that takes a part of the configuration, with the prefix of its keys."""
+    """Yield the prefix of its keys and the declaration of each plug-in that reads a part of the configuration."""
     connector = catalog.find(config.get("connector.class", "").strip(), *CONNECTORS)
     is_sink = connector is not None and connector.kind is PluginKind.SINK
     common: type[CommonConnectorConfig] = SinkConnectorConfig if is_sink else SourceConnectorConfig
@@ -79,7 +79,7 @@ def _of(declaration: type[Config], prefix: str, config: Mapping[str, str]) -> It
 
 
 def _exactly_named(declaration: type[Config], own: Mapping[str, str]) -> list[tuple[Reach, str, str]] | None:
-    """Return files and hosts as the declaration takes values apart; None: it cannot, as some are broken."""
+    """Return the files and hosts that the declaration finds in the values; None if some values are broken."""
     try:
         parsed = declaration.parse(declaration.with_leave(own, EVERYWHERE))
     except ConfigError:

@@ -22,7 +22,7 @@ _KINDS: Final = TypeAdapter(list[str])
 def registry_settings(config: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield each registry that `config` names, as the key that does and its settings.
 
-    Those that a config provider knows are left out.
+    Registries whose address comes from a config provider are left out.
     """
     for side in CONVERTERS:
         prefix = f"{side}.converter."
@@ -34,7 +34,7 @@ def registry_settings(config: Mapping[str, str]) -> Iterator[tuple[str, dict[str
 def registry_facts(
     owner: str, key: str, settings: Mapping[str, str], worker: Mapping[str, str]
 ) -> RegistryFacts | None:
-    """Return what a registry says; None where its settings are broken, which validation tells."""
+    """Return the answer of a registry; None if its settings are broken, which validation reports."""
     try:
         transport = Transport(RegistryConfig.parse(RegistryConfig.with_leave({**settings, **_TIMES}, worker)))
     except ConfigError:

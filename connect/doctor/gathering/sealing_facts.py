@@ -1,4 +1,4 @@
-"""Reads the config topic once, and tells what of it is not sealed although the worker's key asks for it."""
+"""Reads the config topic once, and finds records that are not sealed although the worker has a key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 
 def sealing_facts(worker: WorkerConfig, deadline: Deadline) -> SealingFacts | None:
-    """Return what is not sealed; None: the worker's file names no key."""
+    """Return the facts of unsealed records; None if the worker's file names no key."""
     seals = RecordSeals.of(worker)
     if not seals.has_keys:
         return None
@@ -32,7 +32,7 @@ def _sealing(worker: WorkerConfig, seals: RecordSeals, deadline: Deadline) -> Se
         try:
             opening.take(key, value)
         except RecordFormatError:
-            continue  # what does not open is told by `closed`; the workers warn of what is no record
+            continue  # `closed` has the records that do not open, and the workers warn of values that are no record
     return SealingFacts(
         outdated=frozenset(opening.outdated()),
         closed=opening.closed,

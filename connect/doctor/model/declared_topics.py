@@ -10,9 +10,9 @@ _TABLES: Final = ("table.whitelist", "table.include.list")
 
 
 def declared_topics(config: Mapping[str, str], *, is_sink: bool) -> list[str]:
-    """Return the topics that a sink reads, or those of a source that its keys tell.
+    """Return the topics that a sink reads, or the topics of a source that its keys name.
 
-    Those of a source with transforms are left out, as a transform may route its rows elsewhere.
+    A source with transforms has none here, as a transform may route its rows to other topics.
     """
     if is_sink:
         return _texts(config.get("topics", ""))

@@ -18,7 +18,7 @@ NO_BROKER = ClusterState(trouble="The brokers did not answer in time.")
 class GroupFacts:
     """Tells where a sink's consumer group stands in each partition of its topics.
 
-    `aged`: the first offset whose record is younger than most of the topic's retention time.
+    `aged` has the first offset of each partition whose record is younger than most of the topic's retention time.
     """
 
     name: str
@@ -30,7 +30,7 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True)
 class NamedThing:
-    """Tells what a key names beyond Kafka. `bounds`: a sentence on what keeps such values in bounds; no secrets."""
+    """Names a thing beyond Kafka and the key that names it. `bounds` says which rule limits such values. No secrets."""
 
     reach: Reach
     key: str
@@ -40,12 +40,12 @@ class NamedThing:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorFacts:
-    """Tells of a connector what its configuration says, and what validation and the connector itself say of that.
+    """Holds a connector's configuration, and what validation and the connector itself say of it.
 
-    `config`: secrets are masked. `client`: settings of its producer or consumer as librdkafka gets them, sizes alone.
-    `named`: what it names beyond Kafka, gathered where somebody asks about this connector alone. `failures`: why it and
-    its tasks are FAILED, by what they are ("task 0"); none of one that is not stored. `missed`: what its tasks say of
-    rows that they never read.
+    Secrets in `config` are masked. `client` has the sizes among the settings that librdkafka gets for its producer or
+    consumer. `named` has the things beyond Kafka that it names, if somebody asks about this connector alone.
+    `failures` says why it and its tasks ("task 0") are FAILED, and is empty for one that is not stored. `missed` has
+    what its tasks say of rows that they never read.
     """
 
     name: str
@@ -72,7 +72,7 @@ class FolderFacts:
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """Tells what the machine of the worker gives it. None: not known, or no limit."""
+    """Holds the resources of the worker's machine. None means that a value is not known, or that there is no limit."""
 
     folders: Sequence[FolderFacts] = ()
     open_files_limit: int | None = None
@@ -86,7 +86,7 @@ class MachineFacts:
 
 @dataclass(frozen=True, slots=True)
 class CertificateFacts:
-    """Tells until when a certificate holds, or why nobody can tell. `where`: the key that names its file."""
+    """Tells when a certificate ends, or why that is not known. `where` is the key that names its file."""
 
     where: str
     path: str
@@ -96,7 +96,7 @@ class CertificateFacts:
 
 @dataclass(frozen=True, slots=True)
 class RegistryFacts:
-    """Tells why a schema registry does not answer; None: it does. `key` of `owner` names it."""
+    """Tells why a schema registry does not answer; None if it answers. The key `key` of `owner` names it."""
 
     owner: str
     key: str
@@ -107,9 +107,9 @@ class RegistryFacts:
 class SealingFacts:
     """Tells how the config topic is sealed, where the worker's file names a key for it.
 
-    `outdated`: the connectors whose newest records are not sealed by the first key, and "" for the cluster's own key.
-    `closed`: those whose records do not open. `older_plain_count`: records in plain text that newer ones have replaced,
-    and that Kafka still holds. `trouble`: why the topic could not be read.
+    `outdated` are connectors with newest records that the first key does not seal; "" stands for the cluster's own key.
+    `closed` are connectors with records that do not open. `older_plain_count` counts records in plain text that newer
+    ones have replaced and that Kafka still holds. `trouble` says why the topic could not be read.
     """
 
     outdated: frozenset[str] = frozenset()
@@ -120,7 +120,7 @@ class SealingFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Holds all facts of one examination. `is_running` False: of a worker's file before its worker starts."""
+    """Holds all facts of one examination. `is_running` is False for a worker's file whose worker does not run yet."""
 
     worker: WorkerConfig
     now: datetime
@@ -133,4 +133,4 @@ class Facts:
     sealing: SealingFacts | None = None
     file_notes: Sequence[str] = ()
     not_asked: Sequence[str] = ()
-    """What could not be asked in time, as sentences."""
+    """These sentences tell which questions could not be asked in time."""

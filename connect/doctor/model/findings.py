@@ -1,4 +1,4 @@
-"""What the doctor finds, and the interface of all that finds. Pure."""
+"""Declares the doctor's findings, and the interface of its checks. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Finding:
 
 
 class Check(Protocol):
-    """Judges one subject by facts, and asks nobody."""
+    """Judges one subject by the facts, without further questions."""
 
     def findings(self, facts: Facts) -> Iterable[Finding]:
-        """Yield what is wrong; nothing where the facts it needs are not known."""
+        """Yield a finding for each thing that is wrong; yield nothing if the facts for it are not known."""

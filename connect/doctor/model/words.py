@@ -1,4 +1,4 @@
-"""Words and lines that several checks use. Pure."""
+"""Makes texts and command lines that several checks use. Pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def topics_in_use(facts: Facts) -> Mapping[str, list[ConnectorFacts]]:
 
 
 def number(text: str | None) -> int | None:
-    """Return the whole number in a config; None when there is none."""
+    """Return the whole number that a text holds; None if it holds none."""
     try:
         return int(text or "")
     except ValueError:
@@ -62,7 +62,7 @@ def number(text: str | None) -> int | None:
 
 
 def shown_bytes(count: int) -> str:
-    """Return a size as a person reads it."""
+    """Return a size in bytes as text with a unit."""
     for unit in ("bytes", "KiB", "MiB"):
         if count < 1024:
             return f"{count} {unit}"
@@ -71,5 +71,5 @@ def shown_bytes(count: int) -> str:
 
 
 def servers(facts: Facts) -> str:
-    """Return the addresses that commands of Kafka are given."""
+    """Return the broker addresses for the command lines of Kafka's tools."""
     return ",".join(facts.worker.bootstrap_servers)
