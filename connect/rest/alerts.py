@@ -1,4 +1,4 @@
-"""Alerts of a worker whose file names a webhook, for as long as its application is served."""
+"""Runs the alerts of a worker whose file names a webhook, as long as its application is served."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from connect.rest.server.forward import CLIENT
 
 
 async def alerts(app: web.Application) -> AsyncIterator[None]:
-    """Tell alerts while this worker leads; nothing where no webhook is named."""
+    """Send alerts while this worker leads; do nothing if no webhook is named."""
     context = app[CONTEXT]
     worker, operations = context.worker, context.operations
     if not worker.alerts_webhook_url:

@@ -1,4 +1,4 @@
-"""The REST application: every resource's routes over one context."""
+"""Builds the REST application from the routes of all resources and one context."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from connect.rest.ui import site
 from connect.rest.ui.frame.error_pages import error_pages
 
 ADMIN_KEY: Final = "admin.listeners"
-"""Set, admin paths are on its listeners alone, and nowhere when it is empty."""
+"""If this key is set, only its listeners serve admin paths; if it is set and empty, no listener does."""
 ROUTES: tuple[Route, ...] = tuple(
     route
     for resource in (
@@ -109,7 +109,7 @@ def rest_app(context: RestContext) -> web.Application:
 
 
 def admin_app(context: RestContext) -> web.Application:
-    """Return the application of listeners that are for `/admin` alone."""
+    """Return the application of listeners that serve `/admin` only."""
     app = _application(context)
     add_routes(app, [route for route in ROUTES if _is_admin(route)])
     return app

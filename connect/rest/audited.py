@@ -1,4 +1,4 @@
-"""Has each request that changes something, or was refused, written down before it is answered."""
+"""Logs each request that changes something or was refused, before it is answered."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from connect.rest.server.secrets import changes
 from connect.rest.server.state_changes import STATES
 
 _WRITTEN_S: Final = 2.0
-"""An answer waits so long for its line to be in the topic; the line goes on without it."""
+"""An answer waits this many seconds until its line is in the topic; then it is sent, and the line is sent later."""
 
 
 def audited(audit: Audit) -> Middleware:
-    """Return what goes around whatever lets a request in."""
+    """Return the middleware that logs; it has to be outside of those that may refuse a request."""
 
     @web.middleware
     async def written_down(request: web.Request, handler: Answer) -> web.StreamResponse:
@@ -59,7 +59,7 @@ def _asked(request: web.Request, status: int | None) -> Asked:
 
 
 def _changes(request: web.Request) -> dict[str, Any]:
-    """Return what became of configurations: secrets are masked here also where the worker's answers show them."""
+    """Return the changes of configurations. Secrets are masked even if the worker's answers show them."""
     secrets = replace(context_of(request).secrets, masked=True)
     found = {
         name: changes(before or {}, config_now(request, name) or {}, secrets)
@@ -72,4 +72,4 @@ async def _wait(written: Future[None]) -> None:
     try:
         await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(written)), _WRITTEN_S)
     except (ConnectError, TimeoutError):
-        return  # what is lost is counted and told by the topic
+        return  # the audit topic counts and logs lost lines

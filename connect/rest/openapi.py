@@ -1,4 +1,4 @@
-"""`GET /openapi.json`: this API's description, made from its routes and the types that they declare."""
+"""Serves `GET /openapi.json`: the description of this API, made from its routes and the types that they declare."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REFERENCE: Final = "#/components/schemas/{model}"
 def openapi_route(routes: Iterable[Route]) -> Route:
     """Return the route that describes these routes."""
     described = tuple(routes)
-    # It takes a while to make, and whoever asks for it in a row must not hold up other requests.
+    # The document takes a while to make, and clients that ask for it repeatedly must not delay other requests.
     document = cache(lambda version: openapi_document(described, version))
 
     async def answer(request: web.Request) -> web.Response:
@@ -55,7 +55,7 @@ def openapi_document(routes: Iterable[Route], version: str) -> dict[str, Any]:
 
 
 class _Schemas(GenerateJsonSchema):
-    """Makes schemas whose members have no titles, which would say each name twice."""
+    """Makes schemas whose members have no titles, as titles would only repeat the names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         del schema
@@ -63,7 +63,7 @@ class _Schemas(GenerateJsonSchema):
 
 
 def _schemas(routes: Iterable[Route]) -> tuple[Callable[[Any], Any], Mapping[str, Any]]:
-    """Return what gives the schema of a declared type, and the named schemas that those refer to."""
+    """Return a function that gives the schema of a declared type, and the named schemas that these refer to."""
     declared: list[Any] = [Error]
     for route in routes:
         declared += [*route.answers.values(), route.body, *route.query.values()]

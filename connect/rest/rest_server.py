@@ -48,12 +48,12 @@ class RestServer:
         return self._thread.url
 
     def start(self, timeout_s: float = 30.0) -> str:
-        """Answer requests; the URL."""
+        """Begin to answer requests, and return the URL."""
         self._thread.start(timeout_s)
         return self.url
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """Answer no more; also right when it never started, and when it has stopped."""
+        """Stop answering requests; do nothing if it has not started, or has stopped."""
         self._thread.stop(timeout_s)
 
 
@@ -73,7 +73,8 @@ class HttpThread:
     ) -> None:
         """Take the applications, their sockets and the limits of connections.
 
-        `connections_max`: so many at a time on each listener. `patience`: how long one may keep it waiting.
+        Each listener has at most `connections_max` connections at a time. `patience` says how long a connection may
+        keep the server waiting.
         """
         self._connections_max = connections_max
         self._patience = patience or ConnectionTimeouts()
@@ -91,12 +92,12 @@ class HttpThread:
         return self._bound.url
 
     def start(self, timeout_s: float = 30.0) -> None:
-        """Return when requests are answered; raises what kept the server from it."""
+        """Start the thread, and return when requests are answered. Raise the error with which the start failed."""
         self._thread.start()
         self._started.result(timeout_s)
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """Answer no more; requests under way get one second. TimeoutError when the thread does not end."""
+        """Stop answering; requests under way get one second. TimeoutError: the thread does not end."""
         if self._thread.ident is None:
             self._bound.close()
             return
@@ -118,7 +119,7 @@ class HttpThread:
         served = [(self._app, self._bound.main)]
         if self._admin is not None:
             served.append((self._admin, self._bound.admin or ()))
-        # Bodies are decompressed where their size is known to have an end; see `request_body`.
+        # Bodies are decompressed by `request_body`, which limits their size.
         runners = [
             web.AppRunner(
                 app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_S, auto_decompress=False
@@ -153,12 +154,12 @@ class HttpThread:
             sock=listener.bound,
             ssl=listener.tls,
             ssl_handshake_timeout=timeout_s,
-            backlog=BACKLOG,  # asyncio sets it anew
+            backlog=BACKLOG,  # asyncio calls listen again, and so sets the backlog again
         )
 
 
 async def _end_tasks() -> None:
-    """Cancel what still waits, as for the body of a client that is gone: the event loop closes behind this."""
+    """Cancel the tasks that still wait, as for the body of a client that is gone; the event loop closes after this."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for task in left:
         task.cancel()

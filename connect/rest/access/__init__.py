@@ -1,1 +1,1 @@
-"""Who someone is and what they may do: users, tokens of an issuer, roles. Knows nothing of routes."""
+"""Finds users by passwords, tokens or certificates, and their roles. Knows nothing of routes."""

@@ -1,4 +1,4 @@
-"""Writes down who changed something or was refused, one JSON line each: who, what, from where, and what came of it."""
+"""Logs each request that changes something or was refused, as a JSON line: who, what, from where, and the outcome."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Describes a request as it is written down.
+    """Describes a request as it is logged.
 
-    `changes`: what became of each connector's configuration, without secrets. `states`: what was asked of states,
-    offsets, letters and levels, by connector or logger. `status` None: it was broken off.
-    `by_leader`: another worker has carried it out, and writes it down, too.
+    `changes` has the changes of each connector's configuration, without secrets. `states` has those of states, offsets,
+    letters and levels, by connector or logger. `status` is None if the request was broken off. With `by_leader` the
+    leader has carried it out, and logs it, too.
     """
 
     method: str
@@ -42,7 +42,7 @@ class Asked:
     states: Mapping[str, Any] = field(default_factory=dict)
 
     def as_line(self) -> bytes:
-        """Return it as a line of JSON without its end."""
+        """Return the request as a line of JSON without a line end."""
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"), "who": self.who, "from": self.origin,
             "method": self.method, "path": self.path, "connectors": list(dict.fromkeys(self.connectors)),
@@ -50,28 +50,28 @@ class Asked:
             **({"changes": self.changes} if self.changes else {}),
             **({"states": self.states} if self.states else {}),
         }  # fmt: skip
-        # ASCII alone: it has a place for half a character, and a name steers the terminal of no reader.
+        # The line is ASCII alone: so it can hold lone surrogates, and no name can control a reader's terminal.
         return json.dumps(line, separators=(",", ":")).encode("ascii")
 
 
 class Audit:
-    """Holds the file and the topic that the worker's file names."""
+    """Holds the audit file and the audit topic that the worker's file names."""
 
     def __init__(self, worker: WorkerConfig) -> None:
-        """ConfigError: the file cannot be written."""
+        """Open the file and the topic that are named. ConfigError: the file cannot be written."""
         file, topic = worker.rest_audit_log_file, worker.rest_audit_topic
         self._file = AuditFile(Path(file)) if file else None
         self._topic = AuditTopic(worker, topic) if topic else None
 
     @property
     def is_kept(self) -> bool:
-        """Return True if anything is written down."""
+        """Return True if requests are logged."""
         return self._file is not None or self._topic is not None
 
     def note(self, asked: Asked) -> Future[None] | None:
-        """Write down a request that changes something, or was refused.
+        """Log a request if it changes something or was refused.
 
-        It returns the future of the line in the topic, or None where no line goes there.
+        It returns the future of the line in the topic, or None if no line goes there.
         """
         if asked.method in READS and asked.status not in REFUSED:
             return None
@@ -83,7 +83,7 @@ class Audit:
         return self._topic.put(line, list(asked.connectors))
 
     def close(self) -> None:
-        """Wait a moment for Kafka to take what is there."""
+        """Wait a moment until Kafka has taken the queued lines."""
         if self._topic is not None:
             self._topic.close()
 
@@ -92,7 +92,7 @@ class AuditFile:
     """Appends to a file. It is opened for each line, so that it may be moved away at any time."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file where there is none. ConfigError: it cannot be written."""
+        """Create the file if it does not exist. ConfigError: it cannot be written."""
         self._path = path
         try:
             self._append(b"")

@@ -1,4 +1,4 @@
-"""Sends the lines of the audit log to a topic: each once, and none lost without a word."""
+"""Sends the lines of the audit log to a topic: each once, and lost lines are counted and logged."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from connect.runtime.settings.worker_access_keys import AUDIT_TOPIC
 from connect.runtime.settings.worker_config import WorkerConfig
 
 HELD_MAX: Final = 10_000
-"""So many lines wait for Kafka while it is away; further ones are lost, and counted."""
+"""At most this many lines wait for Kafka while it is away; further ones are lost, and counted."""
 HELD_MS: Final = 3_600_000
-"""A line waits so long for Kafka; then it is lost, and counted."""
+"""A line waits this many milliseconds for Kafka; then it is lost, and counted."""
 CLOSE_S: Final = 5.0
 _MAKE_S: Final = 60.0
 log = logging.getLogger(__name__)
 
 
 class AuditTopic:
-    """Any thread may call it, and none waits: lines are sent by a producer of its own."""
+    """Sends lines with a producer of its own. Any thread may call it, and no caller waits."""
 
     def __init__(self, worker: WorkerConfig, topic: str, writer: RecordWriter | None = None) -> None:
-        """Begin to send. `writer`: None: one with the worker's own login."""
+        """Open the topic. Without `writer` a producer with the worker's own login is made."""
         self._worker = worker
         self._topic = topic
         self._lost = 0
-        self._lock = threading.Lock()  # lines end on the producer's thread, and on those that put them
+        self._lock = threading.Lock()  # the producer's thread and the threads that put lines count lost ones
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="audit-topic")
         if writer is None:
             writer = RecordWriter(topic, self._settings())
@@ -46,13 +46,13 @@ class AuditTopic:
             return self._lost
 
     def put(self, line: bytes, connectors: list[str]) -> Future[None]:
-        """Send a line, in order with the others about its connector; done when every in-sync replica has it."""
+        """Send a line, in order with others about its connector; done when every in-sync replica has it."""
         sent = self._writer.put(connectors[0].encode(errors="replace") if connectors else b"", line)
         sent.add_done_callback(self._ended)
         return sent
 
     def close(self) -> None:
-        """Wait for Kafka at most `CLOSE_S`, and say what it did not take."""
+        """Wait for Kafka at most `CLOSE_S`, and log how many lines it did not take."""
         self._starter.shutdown(wait=False, cancel_futures=True)
         self._writer.close(CLOSE_S)
         if self.lost:
@@ -64,7 +64,7 @@ class AuditTopic:
             with self._lock:
                 self._lost += 1
                 lost = self._lost
-            if lost & (lost - 1) == 0:  # the 1st, 2nd, 4th, 8th: an hour without Kafka fills no log
+            if lost & (lost - 1) == 0:  # the 1st, 2nd, 4th, 8th … are logged: an hour without Kafka fills no log
                 self._tell(lost, str(error))
 
     def _tell(self, lost: int, error: str) -> None:

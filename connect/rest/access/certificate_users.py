@@ -18,13 +18,13 @@ class CertificateUsers:
         self._grants = grants
 
     def identity(self, request: web.Request) -> Identity | None:
-        """Return whom the request's certificate was made for; None where it came without one. LoginError."""
+        """Return the user for whom the request's certificate was made; None if it came without one. LoginError."""
         tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
         shown = tls.getpeercert(binary_form=True) if isinstance(tls, ssl.SSLObject) else None
         return None if shown is None else self.named(CERTIFICATE + _common_name(shown))
 
     def named(self, name: str) -> Identity:
-        """Return the user whom another worker of the cluster has found."""
+        """Return the user of a name that another worker of the cluster found in a certificate."""
         return self._grants.identity(name)
 
 
@@ -38,7 +38,7 @@ def _common_name(shown: bytes) -> str:
         raise LoginError("The client's certificate cannot be read.") from None
     if len(names) != 1 or not isinstance(names[0].value, str) or not names[0].value.strip():
         raise LoginError("The client's certificate has no common name (CN), or several.")
-    # Who is shown as another in histories and logs would do things in that one's name.
+    # A name that histories and logs would show as another one would let a user act in that one's name.
     if not names[0].value.isprintable():
         raise LoginError("The common name (CN) of the client's certificate has characters without a shape.")
     return names[0].value

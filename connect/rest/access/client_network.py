@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 
 def network_of(address: str) -> str:
-    """Return an address, of IPv6 its network of 64 bits: whoever has one address there has all of them."""
+    """Return an IPv4 address, or the 64-bit network of an IPv6 address: a client there may use all its addresses."""
     if ":" in address:
         with suppress(ValueError):
             return str(ip_network(f"{address.partition('%')[0]}/64", strict=False))

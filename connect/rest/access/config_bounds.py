@@ -1,6 +1,6 @@
-"""How large a configuration may be. Pure.
+"""Tells limits of the size of configurations. Pure.
 
-All that is done to a configuration takes time linear in it; these bounds are far above what people write.
+All work on a configuration takes time linear in its size; these limits are far above the sizes that people write.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ KEYS_MAX: Final = 5000
 KEY_CHARS_MAX: Final = 1000
 VALUE_CHARS_MAX: Final = 256 * 1024
 CHARS_MAX: Final = 256 * 1024
-"""All keys and values of a configuration together may have so many characters."""
+"""All keys and values of a configuration together may have this many characters."""
 ALIASES_MAX: Final = 200
 NAME_CHARS_MAX: Final = 500
-"""A longer name, each of its characters encoded, would not fit into a path."""
+"""A longer name would not fit into a path if each of its characters is encoded."""
 _SHOWN_CHARS: Final = 60
 
 
@@ -40,7 +40,7 @@ def check_config(config: Mapping[str, str | None]) -> None:
 
 
 def check_new_name(name: str) -> None:
-    """Raise HttpError 400 if a connector that is called so could not be asked for."""
+    """Raise HttpError 400 if no path could name a connector of this name."""
     if len(name) > NAME_CHARS_MAX:
         text = f"The name {_shown(name)} has {len(name)} characters. At most {NAME_CHARS_MAX} are taken."
         raise HttpError(400, text)

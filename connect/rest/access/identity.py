@@ -1,4 +1,4 @@
-"""Tells what the sender of a request may do, by the roles that the worker's file gives."""
+"""Tells what the sender of a request may do, by the roles in the worker's file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 
 class Right(NamedTuple):
-    """Gives a role at the connectors whose names fit a pattern."""
+    """Gives a role at the connectors whose names match a pattern."""
 
     role: Role
     pattern: str
@@ -31,34 +31,34 @@ class Identity:
     """Seconds since 1970 at which the login ends."""
 
     def has_ended(self) -> bool:
-        """Return True when they have to log in again."""
+        """Return True if the user has to log in again."""
         return time.time() >= self.until_s
 
     def may(self, role: Role, connector: str) -> bool:
-        """Return True when they have the role, or a higher one, at a connector."""
+        """Return True if the user has the role, or a higher one, at a connector."""
         return any(
             right.role >= role and (right.pattern == ALL or fnmatchcase(connector, right.pattern))
             for right in self.rights
         )
 
     def may_somewhere(self, role: Role) -> bool:
-        """Return True when they have the role, or a higher one, at some connectors."""
+        """Return True if the user has the role, or a higher one, at some connectors."""
         return role is Role.ANYONE or any(right.role >= role for right in self.rights)
 
     def may_everywhere(self, role: Role) -> bool:
-        """Return True when they have the role, or a higher one, at all connectors."""
+        """Return True if the user has the role, or a higher one, at all connectors."""
         return any(right.role >= role and right.pattern == ALL for right in self.rights)
 
 
 ALL_RIGHTS: Final = (Right(Role.ADMIN, ALL),)
 UNASKED: Final = Identity("", ALL_RIGHTS)
-"""Everybody, where the worker's file asks for no credentials."""
+"""This is the sender of each request if the worker's file asks for no credentials."""
 NOBODY: Final = Identity("", ())
-"""Whoever gave no credentials where they are asked for."""
+"""This is the sender of a request without credentials if they are asked for."""
 
 
 class Grants:
-    """The rights that the worker's file gives."""
+    """Holds the rights that the worker's file gives."""
 
     def __init__(self, worker: WorkerConfig) -> None:
         given = {
@@ -70,12 +70,12 @@ class Grants:
         self._grants = [(role, Grant.parse(text)) for role, texts in given.items() for text in texts]
 
     def identity(self, name: str, groups: Collection[str] = (), until_s: float = math.inf) -> Identity:
-        """Return a user with their rights: all of them where the worker's file speaks of no roles."""
+        """Return a user with their rights; they have all rights if the worker's file names no roles."""
         if not self._grants:
             return Identity(name, ALL_RIGHTS, until_s)
         rights = tuple(Right(role, grant.pattern) for role, grant in self._grants if grant.is_of(name, groups))
         return Identity(name, rights, until_s)
 
     def users(self) -> list[str]:
-        """Return whom the worker's file gives a role, in its order."""
+        """Return the users to whom the worker's file gives a role, in its order."""
         return [grant.who for _, grant in self._grants]

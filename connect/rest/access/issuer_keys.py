@@ -1,6 +1,6 @@
-"""The keys by which an issuer signs its tokens: found by discovery, and read anew when it signs by others.
+"""Keeps the keys with which an issuer signs its tokens: found by discovery, and read again if a key is unknown.
 
-Known keys go on while the issuer is away. A key that it no longer lists counts no more once the list was read again.
+Known keys stay valid while the issuer is away. A key that is no longer listed is refused once the list was read again.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from connect.runtime.settings.issuer_url import check_issuer_url
 
 PublicKey = RSAKey | ECKey | OKPKey
 AGAIN_S: Final = 10.0
-"""The issuer is asked so seldom, however many tokens are signed by keys that nobody knows."""
+"""The issuer is asked at most once in this many seconds, however many tokens have unknown keys."""
 OLD_S: Final = 300.0
-"""After so long the list is read again, as the issuer may have withdrawn a key."""
+"""The list is read again after this many seconds, as the issuer may have withdrawn a key."""
 _TIMEOUT_S: Final = 5.0
 _LONGEST_BYTES: Final = 1 << 18
-"""So many keys are read in a part of a second, for which REST waits."""
+"""A list of keys may have this many bytes. Reading that takes a part of a second, for which REST waits."""
 _KINDS: Final = ("RSA", "EC", "OKP")
 _logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class IssuerKeys:
     """Keeps the keys of one issuer. It is owned by the event loop."""
 
     def __init__(self, issuer: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin without keys. `issuer`: its address, as its tokens name it. `clock`: seconds that never go back."""
+        """Begin without keys. `issuer` is its address, as in its tokens. `clock` gives seconds that never go back."""
         self._issuer = issuer
         self._clock = clock
         self._keys: dict[str | None, PublicKey] = {}
@@ -45,16 +45,16 @@ class IssuerKeys:
         self._asking = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
         self.generation = 0
-        """Grows with each change of the keys."""
+        """This grows with each change of the keys."""
 
     def keep_fresh(self) -> None:
-        """Have an old list read again meanwhile."""
+        """Begin to read the list again if it is old, without waiting for that."""
         is_old = bool(self._keys) and self._clock() - self._read_s > OLD_S
         if is_old and (self._refreshing is None or self._refreshing.done()):
             self._refreshing = asyncio.create_task(self._ask())
 
     async def key(self, key_id: str | None) -> PublicKey:
-        """Return the key of an id; without an id the issuer's only one. LoginError; IssuerAwayError."""
+        """Return the key with an id, or the issuer's only key for None. LoginError; IssuerAwayError."""
         found = self._find(key_id)
         if found is None:
             await self._ask()
@@ -101,8 +101,8 @@ class IssuerKeys:
 
 
 async def _keys_of(issuer: str) -> Mapping[str | None, PublicKey]:
-    """Return an issuer's keys by their ids. ValueError says what it answers wrong."""
-    # Its certificate counts by the machine's authorities, or those that SSL_CERT_FILE names.
+    """Return an issuer's keys by their ids. ValueError says what is wrong with its answer."""
+    # The issuer's certificate is checked by the machine's authorities, or by those that SSL_CERT_FILE names.
     async with ClientSession(timeout=ClientTimeout(total=_TIMEOUT_S), trust_env=True) as client:
         about = await _read(client, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         if about.get("issuer") != issuer:
@@ -118,7 +118,7 @@ async def _keys_of(issuer: str) -> Mapping[str | None, PublicKey]:
 
 
 def _public_key(given: Any) -> PublicKey | None:
-    """Return a key that signs; None for others, and for those of kinds that nobody knows."""
+    """Return a key for signatures; None for keys of another use or of an unknown kind."""
     if not isinstance(given, dict) or given.get("kty") not in _KINDS or given.get("use", "sig") != "sig":
         return None
     if not isinstance(given.get("kid"), str | None):

@@ -1,10 +1,10 @@
-"""Why credentials are not taken, in words for the client that sent them."""
+"""Errors that say why credentials are refused, in words for the client that sent them."""
 
 from __future__ import annotations
 
 
 class LoginError(Exception):
-    """Credentials are wrong. The message may be read by anybody."""
+    """Raised if credentials are wrong. Anybody may read the message."""
 
     status = 401
 
@@ -14,17 +14,17 @@ class LoginError(Exception):
 
 
 class IssuerAwayError(LoginError):
-    """Nobody can tell if a token is right, as no key of its issuer was ever read."""
+    """Raised if a token cannot be judged, as no key of its issuer was ever read."""
 
     status = 503
 
 
 class TooManyLoginsError(LoginError):
-    """An address has guessed too often, and waits."""
+    """Raised if an address has sent too many wrong passwords and has to wait."""
 
     status = 429
 
     def __init__(self, wait_s: float) -> None:
-        """`wait_s`: for so long no password is tried."""
+        """Say that no password of the address is tried for `wait_s` seconds."""
         super().__init__("Too many logins from this address have failed. Try again in a minute.")
         self.wait_s = wait_s

@@ -15,14 +15,14 @@ from connect.runtime.settings.java_properties import parse_properties
 from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_FILE
 
 REFUSED = "User cannot access the resource."
-"""What Kafka Connect says, whatever is wrong."""
+"""Kafka Connect answers with this text whatever is wrong."""
 
 
 class PasswordUsers:
     """Knows users by their passwords."""
 
     def __init__(self, path: Path, grants: Grants) -> None:
-        """ConfigError: the file cannot be used."""
+        """Read the file of users. ConfigError: it cannot be used."""
         self._users = _read(path)
         self._grants = grants
 
@@ -36,7 +36,7 @@ class PasswordUsers:
             given = BasicAuth.decode(header, "utf-8")
         except ValueError:
             raise LoginError(REFUSED) from None
-        # Compared also for an unknown user, so that the time taken does not tell who exists.
+        # The password of an unknown user is compared, too, so that the time does not show which users exist.
         same = hmac.compare_digest(given.password.encode(), self._users.get(given.login, "").encode())
         if not same or given.login not in self._users:
             raise LoginError(REFUSED)

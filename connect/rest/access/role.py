@@ -1,4 +1,4 @@
-"""The roles of REST, each with all that those before it may do."""
+"""Holds the roles of REST. Each role may also do what those before it may."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from enum import IntEnum
 
 
 class Role(IntEnum):
-    """What somebody may do to a connector, or a route asks for."""
+    """A role that a user has at a connector, or that a route requires."""
 
     ANYONE = 0
-    """Is asked for where no credentials are: by probes, and by calls that workers sign themselves."""
+    """Routes with this role need no credentials: those for probes, and those for calls that workers sign themselves."""
     VIEWER = 1
     """Reads."""
     OPERATOR = 2

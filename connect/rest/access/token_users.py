@@ -36,9 +36,9 @@ ALGORITHMS: Final = (
     "ES512",
     "EdDSA",
 )
-"""Signatures that only the holder of a private key can make: with HS256 a public key would be the password."""
+"""Only the holder of a private key can make these signatures; with HS256 a public key would be the password."""
 LEEWAY_S: Final = 60
-"""Clocks may differ by so much."""
+"""Clocks may differ by this many seconds."""
 _HEADER_MAX_BYTES: Final = 4096
 _KEPT: Final = 10_000
 _CLOCKS: Final = "Compare the clocks of the issuer and of this worker"
@@ -46,7 +46,7 @@ _MALFORMED: Final = "The token is no signed JWT. Send `Authorization: Bearer` an
 
 
 class _Known(NamedTuple):
-    """A token that was verified, by its digest."""
+    """Holds the outcome for a token that was verified; such tokens are kept by their digests."""
 
     identity: Identity
     generation: int
@@ -58,7 +58,7 @@ class TokenUsers:
     def __init__(
         self, worker: WorkerConfig, issuer: str, grants: Grants, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Read the settings; the issuer is asked with the first token. `clock`: seconds that never go back."""
+        """Read the settings; the first token lets the issuer be asked. `clock` gives seconds that never go back."""
         self._user_claim = worker.rest_oidc_user_claim
         self._groups_claim = worker.rest_oidc_groups_claim
         self._grants = grants
@@ -84,7 +84,7 @@ class TokenUsers:
         name = _claim(claims, self._user_claim)
         if not isinstance(name, str) or not name.strip():
             raise LoginError(f"The token has no claim {self._user_claim} with a user's name (rest.oidc.user.claim).")
-        # Who is shown as another in histories and logs, or cannot be written there, would do things in that one's name.
+        # Histories and logs would show such a name as another one, or not at all: a user could act as somebody else.
         if not name.isprintable():
             raise LoginError(f"The user's name in the token's claim {self._user_claim} has characters without a shape.")
         groups = _texts(_claim(claims, self._groups_claim))
@@ -107,7 +107,7 @@ class TokenUsers:
             raise LoginError(_wrong_claim(error.claim)) from None
         except BadSignatureError:
             raise LoginError("The token's signature is not its issuer's.") from None
-        # joserfc takes members of a header for what they should be; claims may be nested too deep for it.
+        # joserfc does not check the types of a header's members, and claims may be nested too deep for it.
         except (JoseError, ValueError, TypeError, OverflowError, RecursionError):
             raise LoginError(_MALFORMED) from None
         return claims
@@ -136,7 +136,7 @@ def _wrong_claim(claim: str) -> str:
 
 
 def _claim(claims: Mapping[str, Any], path: str) -> Any:
-    """Return a claim by its name, or by names with dots between them that lead into objects."""
+    """Return a claim by its path: its name, or the names of nested members with dots between them."""
     if path in claims:
         return claims[path]
     found: Any = claims
@@ -146,7 +146,7 @@ def _claim(claims: Mapping[str, Any], path: str) -> Any:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts of a list, or the words of a text, as `scope` has them."""
+    """Return the texts of a list, or the words of a text, as the claim `scope` may have either form."""
     if isinstance(value, str):
         return value.split()
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -1,8 +1,9 @@
-"""Signs what the workers of a cluster ask each other, and says which signatures count. Pure.
+"""Signs the requests between workers of a cluster, and checks the signatures. Pure.
 
 The key is in the config topic, so that only workers can sign. A signature covers all that the answer depends on, the
-worker that is asked, and a stamp: the moment and a random number, so that a request that somebody has recorded counts
-neither later, nor twice, nor elsewhere. Java's workers sign other requests in another way: `resources/internal.py`.
+address of the worker that is asked, and a stamp: the time and a random number. So a request that somebody has recorded
+is not valid later, nor twice, nor at another worker. Java's workers sign other requests in another way, see
+`resources/internal.py`.
 """
 
 from __future__ import annotations
@@ -21,28 +22,28 @@ from typing import Final, NamedTuple
 SIGNATURE: Final = "X-Connect-Forwarded-Signature"
 STAMP: Final = "X-Connect-Forwarded-Stamp"
 DIGEST: Final = "Content-Digest"
-"""It holds the digest of a body, as RFC 9530 writes it."""
+"""This header holds the digest of a body in the form of RFC 9530."""
 CERTIFIED: Final = "X-Connect-Forwarded-Certificate-User"
-"""It names the user whose certificate the first worker saw, percent-encoded."""
+"""This header tells the user whose certificate the first worker saw, percent-encoded."""
 WINDOW_S: Final = 60.0
-"""A signature counts for so long, and the clocks of workers may be so far apart."""
+"""A signature is valid for this many seconds, and the clocks of workers may differ by as much."""
 _STAMP: Final = re.compile(r"([0-9]{1,12})\.[0-9a-f]{32}")
 
 
 class Verdict(Enum):
-    """Says what there is to say of a signature."""
+    """Tells the outcome of checking a signature."""
 
     NONE = auto()
     """No worker of this cluster has signed the request as it is."""
     OLD = auto()
-    """It is right, but not of now by this worker's clock, or of the time before this worker began."""
+    """It is right, but too old or too new by this worker's clock, or of a time before this worker began."""
     SEEN = auto()
-    """It is right, and has come before."""
+    """It is right, but has come before."""
     RIGHT = auto()
 
 
 class Signable(NamedTuple):
-    """Holds what is signed of a request; `path` and `query` as they are sent."""
+    """Holds the parts of a request that are signed; `path` and `query` are as sent."""
 
     method: str
     path: str
@@ -55,12 +56,12 @@ class Signable(NamedTuple):
     digest: str = ""
 
     def signature(self, key: str, stamp: str) -> str:
-        """Return what only a worker can write."""
+        """Return the signature with this key and stamp, which only a worker can make."""
         text = "\n".join((*self, stamp))
         return hmac.new(key.encode(), text.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
 
     def headers(self, key: str) -> dict[str, str]:
-        """Return the headers that sign it now; none while the cluster has no key."""
+        """Return the headers that sign the request now; none while the cluster has no key."""
         if not key:
             return {}
         stamp = f"{int(time.time())}.{secrets.token_hex(16)}"
@@ -70,12 +71,12 @@ class Signable(NamedTuple):
 
 
 def digest_of(body: bytes) -> str:
-    """Return the digest that is signed of a body."""
+    """Return the digest of a body, which is signed in its place."""
     return f"sha-256=:{base64.b64encode(hashlib.sha256(body).digest()).decode()}:"
 
 
 class Stamps:
-    """Knows the stamps that have come within the window. Owned by the event loop."""
+    """Remembers the stamps that have come within `WINDOW_S`. Owned by the event loop."""
 
     def __init__(self, clock_s: Callable[[], float] = time.time) -> None:
         """Take `clock_s`, which returns the seconds since 1970."""
@@ -85,12 +86,12 @@ class Stamps:
         self._forgotten: deque[tuple[float, str]] = deque()
 
     def take(self, stamp: str) -> Verdict:
-        """Return what there is to say of a right signature with this stamp, which counts as seen from now on."""
+        """Judge the stamp of a right signature, and remember the stamp as seen."""
         now_s = self._clock_s()
         while self._forgotten and self._forgotten[0][0] < now_s:
             self._seen.discard(self._forgotten.popleft()[1])
         parts = _STAMP.fullmatch(stamp)
-        # What was seen before this worker began is not known, so it counts for nothing.
+        # The stamps that came before this worker began are not known, so stamps of that time are refused.
         if parts is None or int(parts[1]) < self._began_s or abs(now_s - int(parts[1])) > WINDOW_S:
             return Verdict.OLD
         if stamp in self._seen:
@@ -101,5 +102,5 @@ class Stamps:
 
 
 def is_same(given: str, right: str) -> bool:
-    """Return True if a signature is the right one, in a time that tells nothing of it."""
+    """Return True if a signature is the right one; the time that this takes tells nothing of the right one."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), right.encode())

@@ -1,1 +1,1 @@
-"""The errors of REST: those it answers with a status, and those of clients on the wire."""
+"""The errors of REST: those that it answers with a status, and protocol errors of clients."""

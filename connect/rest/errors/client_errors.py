@@ -1,4 +1,4 @@
-"""What clients do wrong on the wire is one line in the log, not a traceback: it says nothing about this worker."""
+"""Takes the traceback from protocol errors of clients in the log, as they say nothing about this worker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLIENT_ERRORS: Final = (
     ClientPayloadError,
     web.RequestPayloadError,
 )
-"""A request that is no HTTP, or one whose client is gone before all of it was read or answered."""
+"""These are raised if a request is no HTTP, or if its client goes away before it is read or answered."""
 
 
 class _InOneLine(logging.Filter):
@@ -31,13 +31,13 @@ class _InOneLine(logging.Filter):
 
 
 def client_errors_in_one_line() -> None:
-    """Have aiohttp's server log so; may be called again."""
+    """Let the logger of aiohttp's server log such errors in one line; may be called again."""
     logger = logging.getLogger("aiohttp.server")
     if not any(isinstance(known, _InOneLine) for known in logger.filters):
         logger.addFilter(_InOneLine())
 
 
 def first_line(error: BaseException) -> str:
-    """Return the type of an error and the first line of its words."""
+    """Return the type of an error and the first line of its text."""
     words = str(error).strip().splitlines()
     return f"{type(error).__name__}: {words[0]}" if words else type(error).__name__

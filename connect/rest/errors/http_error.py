@@ -1,4 +1,4 @@
-"""The HTTP status of each error: those that a cluster raises, and those of REST's own."""
+"""Maps the errors of a cluster and those of REST itself to HTTP statuses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATUSES: Final[Mapping[type[RequestError], int]] = {
 
 
 class HttpError(RequestError):
-    """A request cannot be done, and REST itself says so with a status."""
+    """Raised by REST itself if a request cannot be carried out; it has the HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class HttpError(RequestError):
 
 
 def status_of(error: RequestError) -> int:
-    """Return the HTTP status of an answer that says this error."""
+    """Return the HTTP status of the answer to this error."""
     if isinstance(error, HttpError):
         return error.status
     return next(status for kind, status in _STATUSES.items() if isinstance(error, kind))

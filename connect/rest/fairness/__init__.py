@@ -1,1 +1,1 @@
-"""Keeps what some clients ask for from holding up others."""
+"""Keeps the requests of some clients from delaying those of others."""

@@ -1,4 +1,4 @@
-"""Lets one at a time do what takes long, clients in turn: who has asked for much waits for its own."""
+"""Lets long work be done one piece at a time, clients in turn: a client with much work waits for its own only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 
 class ClientTurns:
-    """Holds who waits. Owned by the event loop."""
+    """Holds the waiting clients. Owned by the event loop."""
 
     def __init__(self) -> None:
         self._all = asyncio.Lock()
@@ -17,6 +17,6 @@ class ClientTurns:
 
     @asynccontextmanager
     async def of(self, client: str) -> AsyncIterator[None]:
-        """Wait for the turn of this client, which has at most one among those that wait for the others' turns."""
+        """Wait for a turn of this client. At most one of its requests at a time waits beside those of other clients."""
         async with self._clients.setdefault(client, asyncio.Lock()), self._all:
             yield

@@ -1,7 +1,7 @@
-"""Lets requests go on one at a time, clients in turn, and the event loop hear of others between them.
+"""Lets requests go on one at a time, clients in turn, and lets the event loop accept new ones between them.
 
-Many requests that are there at once are all carried on before the event loop looks for a new one. Each computes for a
-moment, so together they would hold up whoever comes next for as long as all their moments take.
+The event loop carries on all requests that are ready before it looks for a new one. Each of them computes for a moment,
+so that a new request would have to wait for all these moments together.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections import OrderedDict, deque
 from typing import Final
 
 LONG_S: Final = 0.005
-"""What has computed for longer holds up others."""
+"""A request that has computed for more seconds than this delays others."""
 LOOKS: Final = 16
-"""How often the event loop looks for what is new after that: more than a new request takes from its connection on."""
+"""After such a request the event loop looks for new ones this many times, more than a new connection needs."""
 
 
 class Pacer:
-    """Holds who waits. Owned by the event loop."""
+    """Holds the waiting requests. Owned by the event loop."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._is_going = False
 
     async def take(self, client: str) -> None:
-        """Wait until a request of this client may go on, to its next wait."""
+        """Wait until a request of this client may compute; its turn ends at its next wait."""
         loop = asyncio.get_running_loop()
         turn = loop.create_future()
         self._waiting.setdefault(client, deque()).append(turn)
@@ -40,7 +40,7 @@ class Pacer:
             self._is_going = False
             return
         turn.set_result(None)
-        # The request is carried on in the next round of the loop, and this behind it.
+        # The request is carried on in the next round of the loop, and this coroutine after it.
         asyncio.get_running_loop().call_soon(self._behind, time.monotonic())
 
     def _behind(self, began_s: float) -> None:

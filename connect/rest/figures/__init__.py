@@ -1,1 +1,1 @@
-"""Looks at what all tasks of the cluster count now, those of other workers too."""
+"""Collects the figures of all tasks of the cluster, also of those on other workers."""

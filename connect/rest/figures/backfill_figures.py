@@ -1,4 +1,4 @@
-"""Tells in numbers how far backfills are. Pure."""
+"""Makes the figures of backfills for metrics. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from connect.telemetry.metrics import BACKFILL_METRICS
 
 Job = Mapping[str, Any]
 _SHOWN_MS: Final = 600_000
-"""A job that is over is shown for so long, so that a scrape sees its end."""
+"""A job that is over is shown for this many milliseconds, so that a scrape sees its end."""
 
 
 def shown_jobs(jobs: Iterable[Job], now_ms: int) -> Sequence[Job]:
-    """Return those of `GET /backfills` that metrics tell of: all that are not over, and those that ended of late."""
+    """Return the jobs of `GET /backfills` that metrics show: those that are not over or ended within `_SHOWN_MS`."""
     return [job for job in jobs if "spec" in job and (not JobState(job["state"]).is_over or _is_new(job, now_ms))]
 
 

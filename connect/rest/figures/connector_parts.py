@@ -1,4 +1,4 @@
-"""Reads of connectors what `connect status` asks for, from what this worker knows."""
+"""Reads the parts of connectors that `connect status` shows, from this worker's own knowledge."""
 
 from __future__ import annotations
 

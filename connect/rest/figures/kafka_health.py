@@ -1,4 +1,4 @@
-"""Tells in numbers how the Kafka cluster fares that the workers depend on. Pure."""
+"""Makes the figures of the Kafka cluster that the workers depend on. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _lacks_replicas(partition: PartitionState) -> bool:
 
 
 def _refusing(state: ClusterState, name: str) -> int:
-    """Return how many partitions of a topic take no write, as they have fewer replicas in sync than it asks for."""
+    """Return how many partitions of a topic accept no writes, as they have fewer in-sync replicas than required."""
     topic = state.topics[name]
     least = int(topic.configs.get("min.insync.replicas", "1"))
     return sum(partition.in_sync < least for partition in topic.partitions)

@@ -1,4 +1,4 @@
-"""The leader asks from time to time how Kafka fares."""
+"""Lets the leader ask the brokers from time to time for the state of Kafka."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 _ANSWER_S: Final = 20.0
 Figures = Mapping[str, float]
 KAFKA_WATCH: Final = web.AppKey("kafka_watch", LeaderWatch[Figures])
-"""What Kafka said last, by the figures of KAFKA_METRICS; empty on a worker that does not lead."""
+"""It keeps the last figures of Kafka, those of KAFKA_METRICS; empty on a worker that does not lead."""
 
 
 async def watched_kafka(app: web.Application) -> AsyncIterator[None]:

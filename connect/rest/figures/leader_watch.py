@@ -1,4 +1,4 @@
-"""The leader asks once a minute what all workers and all scrapes go by. Other workers ask nothing."""
+"""Lets the leader ask a question once a minute and keep the answer for all scrapes. Other workers ask nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from connect.rest.server.waiting import apart
 T = TypeVar("T")
 _LOOK_S: Final = 60.0
 _LEADS_S: Final = 5.0
-"""How often a worker looks if it leads; one that has just begun asks nothing yet."""
+"""A worker looks in this interval of seconds if it leads; one that has just begun asks nothing yet."""
 _log = logging.getLogger(__name__)
 
 
@@ -23,7 +23,7 @@ class LeaderWatch(Generic[T]):
     """Keeps the last answer. Owned by the event loop of the REST server, whose threads ask."""
 
     def __init__(self, worker: WorkerState, ask: Callable[[], T], *, nothing: T, trouble: str) -> None:
-        """`ask` may block; `nothing` is known where another worker leads; the log says `trouble` before an error."""
+        """Take `ask`, which may block. `nothing` is the value on other workers; errors are logged as `trouble`."""
         self._worker = worker
         self._ask = ask
         self._nothing = nothing

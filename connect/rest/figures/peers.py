@@ -1,4 +1,4 @@
-"""The figures of other workers: each knows those of its own tasks alone."""
+"""Asks the other workers for figures, as each worker knows only those of its own tasks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from connect.runtime.settings.worker_config import WorkerConfig
 TIMEOUT_S: Final = 1.0
 _PATH: Final = "/ui/figures"
 Figures = Mapping[str, Mapping[str, float]]
-"""What each task counts, by `name-0`."""
+"""Maps each task, as `name-0`, to its figures."""
 
 
 class Peers:
     """Asks all other workers of the group at once. Owned by the event loop."""
 
     def __init__(self, context: RestContext, client: ClientSession, scheme: str) -> None:
-        """Ask by `scheme`, `http` or `https`, as workers reach each other."""
+        """Take the `scheme` by which workers reach each other, `http` or `https`."""
         self._context = context
         self._client = client
         self._scheme = scheme
@@ -41,7 +41,7 @@ class Peers:
         return sorted(set(workers) - {self._context.worker_id})
 
     async def figures(self) -> tuple[Figures, Mapping[str, str]]:
-        """Return the figures of those that answer in time, and why the others did not."""
+        """Return the figures of the workers that answer in time, and for each other worker why it did not."""
         names = self.names()
         answers = await asyncio.gather(*(self._ask(name) for name in names))
         found: dict[str, Mapping[str, float]] = {}
@@ -74,14 +74,14 @@ class Peers:
 
 
 async def own_figures(request: web.Request) -> web.Response:
-    """Tell another worker of the cluster what this one's tasks count. HttpError 403: no worker asks."""
+    """Answer another worker of the cluster with the figures of this one's tasks. HttpError 403: no worker asks."""
     if not is_signed(request):
         raise HttpError(403, "Workers of this cluster alone ask for this; GET /metrics has the same figures.")
     return json_answer(await asyncio.to_thread(context_of(request).operations.tasks.figures))
 
 
 def scheme(worker: WorkerConfig) -> str:
-    """Return how the workers of a group reach each other, as this one is reached."""
+    """Return the scheme by which workers of the group reach each other; it is that of this worker."""
     schemes = [urlsplit(address).scheme.lower() for address in worker.listeners]
     return (worker.rest_advertised_listener or ("http" if "http" in schemes else "https")).lower()
 

@@ -1,4 +1,4 @@
-"""Keeps the figures of all tasks at the last moments, and tells rates by them. Pure."""
+"""Keeps the last samples of the figures of all tasks, and computes rates from them. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EMPTY: Final[Mapping[str, float]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What each task had counted at one moment, by `name-0`. `silent`: workers that told nothing, and why."""
+    """Holds the figures of each task, as `name-0`, at one moment. `silent` says why workers did not answer."""
 
     at_s: float
     figures: Mapping[str, Mapping[str, float]]
@@ -20,7 +20,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Tells what tasks do together. None: it is not known."""
+    """Holds the sums of the rates and lags of several tasks. None means that a value is not known."""
 
     rows_per_s: float | None = None
     lag_rows: float | None = None
@@ -29,21 +29,21 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class SampleWindow:
-    """The last samples, oldest first; there is at least one."""
+    """Holds the last samples, oldest first; there is at least one."""
 
     samples: Sequence[Sample]
 
     @property
     def silent(self) -> Mapping[str, str]:
-        """Return the workers that told nothing at last, and why."""
+        """Return why workers did not answer for the last sample, by worker."""
         return self.samples[-1].silent
 
     def figures(self, task: str) -> Mapping[str, float]:
-        """Return what a task counted at last; empty where its worker is silent."""
+        """Return the last figures of a task; empty if its worker did not answer."""
         return self.samples[-1].figures.get(task, _EMPTY)
 
     def rate(self, task: str, figure: str = "rows_total") -> float | None:
-        """Return how much a figure grows in a second. None: it is not known, or the task began again meanwhile."""
+        """Return the growth of a figure per second; None if it is not known, or if the task began again meanwhile."""
         return self._rate(len(self.samples) - 1, task, figure)
 
     def rates(self, tasks: Sequence[str], figure: str = "rows_total") -> list[float | None]:
@@ -51,11 +51,11 @@ class SampleWindow:
         return [total([self._rate(at, task, figure) for task in tasks]) for at in range(1, len(self.samples))]
 
     def lags(self, tasks: Sequence[str]) -> list[float | None]:
-        """Return by how many rows several tasks were behind at each moment; None where none tells."""
+        """Return the sum of several tasks' lags in rows at each moment; None if none is known."""
         return [total([lag_rows(sample.figures.get(task, _EMPTY)) for task in tasks]) for sample in self.samples]
 
     def pace(self, tasks: Sequence[str]) -> Pace:
-        """Return what tasks do together now."""
+        """Return the present rates and lags of several tasks together."""
         found = [self.figures(task) for task in tasks]
         return Pace(
             total([self.rate(task) for task in tasks]),
@@ -80,16 +80,16 @@ class SampleWindow:
 
 
 def lag_rows(figures: Mapping[str, float]) -> float | None:
-    """Return by how many rows a task is behind, a sink or, at least, a source; None: it does not tell."""
+    """Return the lag of a task in rows; that of a source is a lower bound. None if its figures do not tell."""
     return figures.get("lag_rows", figures.get("source_lag_rows"))
 
 
 def total(values: Sequence[float | None]) -> float | None:
-    """Return the sum of what is known; None when nothing is."""
+    """Return the sum of the known values; None if there is none."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
 def largest(values: Sequence[float | None]) -> float | None:
-    """Return the largest of what is known; None when nothing is."""
+    """Return the largest of the known values; None if there is none."""
     return max((value for value in values if value is not None), default=None)

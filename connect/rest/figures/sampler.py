@@ -1,4 +1,4 @@
-"""One look at the figures of all tasks every two seconds, shared by all open pages; none while nobody looks."""
+"""Samples the figures of all tasks every two seconds for all open pages together, and only while pages are open."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from connect.rest.figures.sample_window import Sample, SampleWindow
 INTERVAL_S: Final = 2.0
 INTERVAL_MAX_S: Final = 30.0
 _SHARE: Final = 0.03
-"""The part of a core that looking and drawing may take: beyond that, looks are taken more seldom."""
+"""Sampling and drawing may take this part of a core; if they would take more, samples are taken less often."""
 _LEFT_S: Final = 60.0
-"""Looks go on for so long after the last page was asked for, so that the next one has rates."""
+"""Sampling goes on for this many seconds after the last request of a page, so that the next page has rates."""
 _KEPT: Final = 150
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 class Sampler:
-    """Keeps the last looks. Owned by the event loop of the REST server."""
+    """Keeps the last samples. Owned by the event loop of the REST server."""
 
     def __init__(self, tasks: Tasks, peers: Peers) -> None:
         self._tasks = tasks
@@ -43,7 +43,7 @@ class Sampler:
         self._spent_s = 0.0
 
     async def look(self) -> SampleWindow:
-        """Return the last look; the first is taken now."""
+        """Return the last samples; if there are none, take the first one now."""
         self._asked_s = time.monotonic()
         if not self._samples or self._asked_s - self._samples[-1].at_s > INTERVAL_MAX_S:
             await self._take_first()
@@ -51,7 +51,7 @@ class Sampler:
         return self._last()
 
     async def looks(self) -> AsyncGenerator[SampleWindow]:
-        """Yield each look from now on, without an end."""
+        """Yield the samples after each new one from now on, without an end."""
         self._watched += 1
         try:
             yield await self.look()
@@ -64,7 +64,7 @@ class Sampler:
             self._watched -= 1
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is made of the last look under a key: once for all pages that show the same."""
+        """Return what `make` returns, once for each key and sample, so that pages that show the same share it."""
         if key not in self._made:
             with self._counted():
                 self._made[key] = make()
@@ -72,7 +72,7 @@ class Sampler:
         return found
 
     async def close(self) -> None:
-        """Take no more looks."""
+        """Take no more samples."""
         for taking in (self._running, self._first):
             if taking is not None:
                 taking.cancel()
@@ -99,7 +99,7 @@ class Sampler:
                 before.set_result(None)
 
     async def _take_first(self) -> None:
-        """Take a look after none for long: one for all pages that are asked for meanwhile."""
+        """Take a sample after a long pause, one for all pages that are asked for meanwhile."""
         if self._first is None or self._first.done():
             self._samples.clear()
             self._first = asyncio.create_task(self._take())
@@ -113,7 +113,7 @@ class Sampler:
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        """Count what is spent; what is counted inside of it is a part of it."""
+        """Add the time spent inside to the total; the time of nested calls counts once."""
         began_s, before_s = time.thread_time(), self._spent_s
         yield
         self._spent_s = before_s + time.thread_time() - began_s

@@ -1,4 +1,4 @@
-"""Remembers for a few seconds what takes long to ask for, since pages are drawn every two seconds."""
+"""Keeps slow answers for a few seconds, as pages are drawn every two seconds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ T = TypeVar("T")
 FIRST_WAIT_S: Final = 1.0
 FRESH_S: Final = 15.0
 HURRY_S: Final = 3.0
-"""Answers are this old at most while somebody is told that something is missing."""
+"""An answer with something missing is at most this many seconds old."""
 OLD_S: Final = 2 * FRESH_S
-"""Answers that are older were true once: a new one is waited for, and where none comes in time nothing is known."""
+"""An answer older than this many seconds is not used: a new one is awaited, and without one nothing is known."""
 
 
 class _Asking(NamedTuple, Generic[T]):
@@ -27,10 +27,10 @@ class _Asking(NamedTuple, Generic[T]):
 
 
 class Seldom(Generic[T]):
-    """Asks on a thread, and goes on with the last answer meanwhile. Owned by the event loop."""
+    """Asks on a thread, and gives the last answer meanwhile. Owned by the event loop."""
 
     def __init__(self, ask: Callable[[], T]) -> None:
-        """Take a function that may block; ConnectError and RequestError of it mean that nothing is known."""
+        """Take a function that may block. If it raises ConnectError or RequestError, nothing is known."""
         self._ask = ask
         self._asking: _Asking[T] | None = None
         self._known: T | None = None
@@ -38,9 +38,9 @@ class Seldom(Generic[T]):
         self._fresh_s = FRESH_S
 
     async def value(self) -> T | None:
-        """Return the last answer, which is waited for where there is none of late. None: there was none in time."""
+        """Return the last answer; wait for a new one if the last is too old. None if no answer came in time."""
         if self._asking is not None:
-            # Nobody may have looked for minutes: what it brings may be old, too.
+            # Nobody may have asked for minutes, so the answer that is under way may be old, too.
             await self._take(self._asking)
         now_s = time.monotonic()
         if self._asking is None and now_s - self._asked_s >= self._fresh_s:
@@ -50,7 +50,7 @@ class Seldom(Generic[T]):
         return self._known if self._age_s <= OLD_S else None
 
     def hurry(self) -> None:
-        """Ask again sooner, as something is missing in the last answer, which may have come since."""
+        """Ask again sooner, as something is missing in the last answer that may exist by now."""
         self._fresh_s = HURRY_S
 
     @property

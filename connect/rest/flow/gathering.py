@@ -1,4 +1,4 @@
-"""Gathers the flow of a cluster from what this worker knows, and from Kafka."""
+"""Gathers the flow of a cluster from this worker's own knowledge and from Kafka."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Job = Mapping[str, Any]
 
 
 class Found(NamedTuple):
-    """Holds a graph, and what it lacks because Kafka did not tell it: `topics`, `backfills`."""
+    """Holds a graph, and the names of its parts that Kafka did not tell: `topics`, `backfills`."""
 
     flow: Flow
     not_told: Sequence[str]
 
 
 class FromKafka(NamedTuple):
-    """Holds what only Kafka knows, and is asked for seldom."""
+    """Keeps the answers of Kafka, which is asked seldom."""
 
     topics: Seldom[Mapping[str, int]]
     jobs: Seldom[Sequence[Job]]
@@ -45,7 +45,7 @@ FROM_KAFKA: Final = web.AppKey("flow_from_kafka", FromKafka)
 
 
 async def flow_from_kafka(app: web.Application) -> AsyncIterator[None]:
-    """Keep what Kafka told as long as the application is served."""
+    """Keep Kafka's answers as long as the application is served."""
     worker, service = app[CONTEXT].worker, app[BACKFILLS]
 
     def topics() -> Mapping[str, int]:
@@ -62,7 +62,7 @@ async def flow_from_kafka(app: web.Application) -> AsyncIterator[None]:
 
 
 async def gathered(request: web.Request, look: SampleWindow) -> Found:
-    """Return the flow of what the sender may view."""
+    """Return the flow of the connectors that the sender may view."""
     told = request.app[FROM_KAFKA]
     topics, jobs = await told.topics.value(), await told.jobs.value()
     not_told = [name for name, value in (("topics", topics), ("backfills", jobs)) if value is None]

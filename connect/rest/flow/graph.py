@@ -47,7 +47,7 @@ class Node:
 
     @property
     def id(self) -> str:
-        """Return what tells a node from every other: a topic may have a connector's name."""
+        """Return the unique id of the node; it has the kind in it, as a topic may have a connector's name."""
         kind = "connector" if self.kind in {Kind.SOURCE, Kind.SINK} else self.kind
         return f"{kind} {self.name}"
 
@@ -56,8 +56,8 @@ class Node:
 class Edge:
     """Describes a way of rows from one node to another, by their ids.
 
-    `declared`: a configuration names it; `seen`: rows went along it since the connector's topics were reset. `pace` is
-    unknown where a connector has several topics, as its tasks count all of them together.
+    `declared` is True if a configuration names it, `seen` if rows went along it since the connector's topics were
+    reset. `pace` is unknown if a connector has several topics, as its tasks count all of them together.
     """
 
     start: str
@@ -70,7 +70,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorFlow:
-    """Describes a connector. `letters`: the topic of its dead letters; empty: it has none."""
+    """Describes a connector. `letters` is the topic of its dead letters; empty if it has none."""
 
     line: Line
     declared: Sequence[str]
@@ -82,7 +82,7 @@ class ConnectorFlow:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Holds the nodes and edges; each edge leads between nodes that are there."""
+    """Holds nodes and edges; both nodes of each edge are among the nodes."""
 
     nodes: Sequence[Node]
     edges: Sequence[Edge]
@@ -91,7 +91,7 @@ class Flow:
 def flow(
     connectors: Sequence[ConnectorFlow], jobs: Sequence[Mapping[str, Any]], topics: Mapping[str, int] | None
 ) -> Flow:
-    """Return the graph. `jobs` are those of `GET /backfills`; `topics` are Kafka's, None where it did not tell."""
+    """Return the graph. `jobs` are those of `GET /backfills`; `topics` are Kafka's, None if it did not tell."""
     nodes = {node.id: node for node in (_connector(one) for one in connectors)}
     edges = [edge for one in connectors for edge in _edges(one)]
     by_name = {one.line.name: one for one in connectors}
@@ -136,7 +136,7 @@ def _backfill(job: Mapping[str, Any]) -> Node:
 
 
 def _of_job(node: Node, spec: Mapping[str, Any], by_name: Mapping[str, ConnectorFlow]) -> Iterator[Edge]:
-    """Yield where a job reads and writes: topics of its connector, or from one connector's data to another's."""
+    """Yield the edges of a job: to topics of its connector, or from one connector's data to another's."""
     source, target = (by_name.get(str((spec.get(part) or {}).get("connector"))) for part in ("source", "target"))
     kind = spec.get("kind", "source")
     if kind == "copy":

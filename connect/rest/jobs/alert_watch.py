@@ -1,4 +1,4 @@
-"""The leader looks every few seconds at what needs a person; see `connect.alerts`. Other workers wait."""
+"""Lets the leader gather the facts for alerts every few seconds, see `connect.alerts`. Other workers wait."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from connect.cluster.model.statuses import ConnectorStatus
 
 _LOOK_S: Final = 5.0
 _JOBS_S: Final = 30.0
-"""Backfills are read from Kafka, all of them, so that they are looked at more seldom."""
+"""All backfills are read from Kafka only once in this many seconds, as that takes long."""
 _log = logging.getLogger(__name__)
 Figures = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where facts come from that the cluster's operations do not have.
+    """Holds functions for the facts that the cluster's operations do not have.
 
-    `peers`: the figures of other workers, and who was silent. `jobs`: all backfills; it blocks, ConnectError. `shown`:
-    a status as REST shows it.
+    `peers` returns the figures of other workers, and those that did not answer. `jobs` returns all backfills; it blocks
+    and may raise ConnectError. `shown` returns a status as REST shows it.
     """
 
     peers: Callable[[], Awaitable[tuple[Figures, Mapping[str, str]]]]
@@ -39,7 +39,7 @@ class Sources:
 
 
 class AlertWatch:
-    """Gathers facts for alerts. Owned by the event loop of the REST server, whose threads do what takes time."""
+    """Gathers facts for alerts. Owned by the event loop of the REST server; slow calls run on threads."""
 
     def __init__(self, operations: Operations, alerting: Alerting, sources: Sources) -> None:
         self._operations = operations
@@ -48,7 +48,7 @@ class AlertWatch:
         self._jobs_due_s = 0.0
 
     async def run(self) -> NoReturn:
-        """Look until cancelled. No error ends it."""
+        """Gather facts again and again until cancelled. No error ends it."""
         while True:
             await asyncio.sleep(_LOOK_S)
             try:
@@ -87,7 +87,7 @@ class AlertWatch:
             return None
 
     def _jobs(self) -> Sequence[Mapping[str, Any]] | None:
-        """Return all backfills. None: it is too early, or Kafka does not tell."""
+        """Return all backfills. None if it is too early to read them again, or if Kafka does not answer."""
         if time.monotonic() < self._jobs_due_s:
             return None
         self._jobs_due_s = time.monotonic() + _JOBS_S

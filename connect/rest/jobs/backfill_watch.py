@@ -1,8 +1,7 @@
-"""Backfills whose worker has died go on in another one: the leader looks whenever the workers change, and each worker
-when a process of its own was killed.
+"""Lets backfills whose worker has died go on in another worker.
 
-Two runs of a job harm nobody, as the later one fences the earlier one. So nothing has to be certain here but that
-somebody looks in the end.
+The leader looks for them whenever the workers change, and each worker when a process of its own was killed. Two runs of
+a job do no harm, as the later one fences the earlier one. So it is enough that some worker looks in the end.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _AGAIN_MAX_S: Final = 300.0
 class BackfillWatch:
     """Lets backfills go on whose worker has died. Owned by the event loop of the REST server.
 
-    Asks nobody anything where no worker comes or goes.
+    It asks no questions as long as no worker comes or goes.
     """
 
     def __init__(
@@ -37,8 +36,10 @@ class BackfillWatch:
         adopt: Callable[[Collection[str] | None], Mapping[str, str]],
         has_died: Callable[[], bool],
     ) -> None:
-        """`adopt`: go on with the jobs of workers that are not among these, None: with those of this one alone; what
-        cannot go on now, with reasons; it blocks. `has_died`: a process of this worker was killed.
+        """Take `adopt` and `has_died`, which tells if a process of this worker was killed.
+
+        `adopt` goes on with the jobs of workers that are not among the given ones, or for None with those of this
+        worker only. It blocks, and returns the jobs that cannot go on now, with reasons.
         """
         self._worker = worker
         self._history = history
@@ -62,7 +63,7 @@ class BackfillWatch:
 
     async def _look(self) -> None:
         number, alive = self._workers()
-        # A change among the workers is looked at at once, whatever could not go on before.
+        # After a change among the workers the look comes at once, even if jobs could not go on before.
         if number == self._seen and not self._is_due():
             return
         self._seen, self._is_left = number, True
@@ -72,7 +73,7 @@ class BackfillWatch:
     def _is_due(self) -> bool:
         """Return True if it is time to look.
 
-        What could not go on, or dies again and again, is tried ever more seldom.
+        Jobs that could not go on, or that die again and again, are tried less and less often.
         """
         is_wanted, is_late = self._is_left or self._has_died(), time.monotonic() >= self._next_try_s
         if is_late and not is_wanted:
@@ -80,7 +81,7 @@ class BackfillWatch:
         return is_wanted and is_late
 
     def _workers(self) -> tuple[int | None, Collection[str] | None]:
-        """Return the number of the newest rebalance and who was there then; nothing new where another worker leads."""
+        """Return the number and the workers of the newest rebalance; nothing new if another worker leads."""
         rebalances = self._history.rebalances()
         try:
             self._worker.require_leader()

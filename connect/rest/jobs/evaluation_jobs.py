@@ -1,4 +1,4 @@
-"""Evaluations that this worker runs for REST, each in a process of its own. In memory: they end with the worker."""
+"""Carries out evaluations for REST, each in a process of its own. They are kept in memory and end with the worker."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from connect.rest.errors.http_error import HttpError
 
 MODULE: Final = "connect.poc.job"
 KEPT: Final = 10
-"""Results that are remembered; the oldest goes first."""
+"""This many results are kept; the oldest is dropped first."""
 _END_S: Final = 30.0
 
 
 @dataclass(slots=True)
 class EvaluationJob:
-    """Holds one of the evaluations.
-
-    `said`: its progress; `answer`: `result` and `report`, or `error`, once it is over.
-    """
+    """Holds one evaluation. `said` is its progress; `answer` has `result` and `report`, or `error`, once it is over."""
 
     id: str
     connectors: Sequence[str] = ()
@@ -40,35 +37,35 @@ class EvaluationJob:
         return "FAILED" if "error" in self.answer else "DONE"
 
     def hear(self, told: Mapping[str, Any]) -> None:
-        """Take one thing that the process tells."""
+        """Take one message of the process."""
         if "said" in told:
             self.said.append(told["said"])
         else:
             self.answer = told
 
     def ended(self, exit_code: int) -> None:
-        """Take the end of the process, which is the answer where it gave none."""
+        """Take the end of the process; it becomes the answer if the process gave none."""
         if self.answer is None:
             self.answer = {"error": f"Its process ended with {exit_code}."}
 
     def shown(self) -> dict[str, Any]:
-        """Return the evaluation as REST answers it."""
+        """Return the evaluation in the form of REST's answer."""
         answer = self.answer or {}
         error, result = answer.get("error"), answer.get("result")
         return {"id": self.id, "state": self.state, "progress": list(self.said), "error": error, "result": result}
 
 
 class EvaluationJobs:
-    """Runs one at a time: it brings a Kafka and a worker along. May be used from any thread."""
+    """Runs one evaluation at a time, as each starts a Kafka and a worker. May be used from any thread."""
 
     def __init__(self, worker: Mapping[str, str]) -> None:
-        """`worker`: this worker's properties; may hold secrets, which go to the process by its standard input."""
+        """Take this worker's properties. Secrets in them go to the process through its standard input."""
         self._worker = dict(worker)
         self._jobs: dict[str, EvaluationJob] = {}
         self._lock = threading.Lock()
 
     def start(self, connectors: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> EvaluationJob:
-        """Begin one. HttpError 409: another one runs."""
+        """Begin an evaluation. HttpError 409: another one runs."""
         with self._lock:
             running = next((job.id for job in self._jobs.values() if job.state == "RUNNING"), None)
             if running is not None:
@@ -84,7 +81,7 @@ class EvaluationJobs:
         return job
 
     def jobs(self) -> list[EvaluationJob]:
-        """Return those that are remembered, the oldest first."""
+        """Return the evaluations that are kept, the oldest first."""
         with self._lock:
             return list(self._jobs.values())
 
@@ -97,7 +94,7 @@ class EvaluationJobs:
         return found
 
     def close(self) -> None:
-        """End those that run; they remove what they made."""
+        """End the running evaluations; they remove everything that they made."""
         with self._lock:
             running = [job.process for job in self._jobs.values() if job.process is not None and job.state == "RUNNING"]
         for process in running:

@@ -1,4 +1,4 @@
-"""Asks for dead letters in a process of its own, since their converters and transforms are run to replay them."""
+"""Reads and replays dead letters in a process of its own, as replays run converters and transforms."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from connect.rest.errors.http_error import HttpError
 MODULE: Final = "connect.dlq.job"
 _AT_ONCE: Final = 2
 _ANSWERS_S: Final = 2.0
-"""The child gives up by itself so much earlier, and says what it was waiting for."""
+"""The child gives up this many seconds before the request does, and says what it was waiting for."""
 
 
 class LetterJobs:
     """Answers two requests at a time at most. Owned by the event loop."""
 
     def __init__(self, worker: Mapping[str, str]) -> None:
-        """`worker`: this worker's properties; may hold secrets, which go to the child by its standard input."""
+        """Take this worker's properties. Secrets in them go to the child through its standard input."""
         self._worker = dict(worker)
         self._free = asyncio.Semaphore(_AT_ONCE)
 
@@ -29,7 +29,7 @@ class LetterJobs:
         """Return the child's answer. ConnectError: its own error. HttpError 409: another replay of the topic took
         over; 500: it did not answer in time.
 
-        What is killed replays nothing by halves: a transaction that was begun is never read.
+        A child that is killed replays no part of its letters: nobody reads a transaction that was not committed.
         """
         async with self._free:
             answered: Future[dict[str, Any]] = Future()

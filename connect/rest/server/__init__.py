@@ -1,1 +1,1 @@
-"""What all resources share: requests, answers, errors, who may ask, TLS."""
+"""Holds the parts that all resources share: requests, answers, errors, users and rights, TLS."""

@@ -21,7 +21,7 @@ from connect.runtime.task.condition import NOTHING, Condition
 
 
 def json_answer(value: Any, status: int = 200) -> web.Response:
-    """Compact JSON; the content type has no charset, as in Kafka Connect."""
+    """Return an answer in compact JSON; its content type has no charset, as in Kafka Connect."""
     response = web.Response(body=orjson.dumps(value), status=status)
     response.headers["Content-Type"] = JSON
     return response
@@ -33,7 +33,7 @@ def empty_answer(status: int) -> web.Response:
 
 
 async def shown_config(request: web.Request, config: Mapping[str, str]) -> dict[str, str]:
-    """Return a configuration as an answer may show it; a large one is looked through apart from the event loop."""
+    """Return a configuration with secrets masked; a large one is masked on another thread than the event loop's."""
     return await of_configs(request, (config,), MASKING, context_of(request).secrets.mask, config)
 
 
@@ -43,7 +43,7 @@ async def shown_info(request: web.Request, info: ConnectorInfo) -> dict[str, Any
 
 
 async def shown_infos(request: web.Request, infos: Sequence[ConnectorInfo]) -> list[dict[str, Any]]:
-    """Return the same of several connectors; many or large ones are looked through apart from the event loop."""
+    """Return ConnectorInfos of several connectors; many or large ones are masked on another thread."""
     secrets = context_of(request).secrets
 
     def shown() -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ def status_json(status: ConnectorStatus) -> dict[str, Any]:
 
 
 def task_notes(status: ConnectorStatus) -> tuple[str, ...]:
-    """Return what running tasks tell of their work, each sentence once: nothing is held up by it."""
+    """Return the notes of running tasks on their work, each sentence once; none of these holds a task up."""
     told = (status.tasks[task].condition for task in sorted(status.tasks))
     lines = (c.reason.splitlines() for c in told if c is not None and c.waiting_for == NOTHING)
     return tuple(dict.fromkeys(line for found in lines for line in found))
@@ -93,7 +93,7 @@ def _state(status: Status) -> dict[str, Any]:
 
 
 def _condition(condition: Condition | None) -> dict[str, str | None]:
-    """Return why something does not move; times in ISO 8601, UTC. Java has no such members."""
+    """Return the members that say why no rows move; times in ISO 8601, UTC. Java has no such members."""
     if condition is None or condition.waiting_for == NOTHING:
         return {}
     return {

@@ -1,7 +1,6 @@
-"""Who sends a request: a user with a password, with a token of the issuer that the worker's file names, or with a
-client certificate.
+"""Finds out who sends a request: a user with a password, with a token of the issuer, or with a client certificate.
 
-The calls that workers sign themselves are exempt, as in Kafka Connect: they are let in or refused by their own rules.
+The calls that workers sign themselves need no login, as in Kafka Connect: they have rules of their own.
 """
 
 from __future__ import annotations
@@ -35,18 +34,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _EXEMPT: Final = re.compile(r"POST /connectors/[^/]+/tasks/?|PUT /connectors/[^/]+/fence/?|GET /ui/figures/?")
 _PROBED: Final = re.compile(r"(?:GET|HEAD) /health(?:/ready)?/?")
-"""What asks whether a container lives or is ready has no password, and is told nothing else."""
+"""Probes of containers are requests for these paths. They have no password, and are told only if the worker is well."""
 UNKNOWN: Final = web.RequestKey("unknown", bool)
-"""Set for a request without credentials that is answered all the same: it is told no more than it needs."""
+"""Set for a request that is answered without credentials; such an answer tells no more than is needed."""
 _BASIC: Final = 'Basic realm="KafkaConnect"'
 _BEARER: Final = 'Bearer realm="KafkaConnect"'
 
 
 class Login:
-    """The ways to log in that the worker's file allows."""
+    """Knows the ways to log in that the worker's file allows."""
 
     def __init__(self, worker: WorkerConfig) -> None:
-        """ConfigError: the file of users, or what tokens need, cannot be used."""
+        """Read the settings. ConfigError: the file of users, or a key for tokens, cannot be used."""
         grants = Grants(worker)
         file, issuer = worker.rest_basic_auth_file, worker.rest_oidc_issuer
         self._passwords = PasswordUsers(Path(file), grants) if file else None
@@ -62,7 +61,7 @@ class Login:
         return any(users is not None for users in (self._passwords, self._tokens, self._certificates))
 
     async def identity(self, request: web.Request) -> Identity:
-        """Return who sends a request: whom its Authorization header names, else its certificate. LoginError."""
+        """Return the user that the Authorization header names, or else the certificate. LoginError."""
         header, address = request.headers.get(hdrs.AUTHORIZATION), origin_of(request)
         if header is None and self._certificates is not None:
             return self._certified(request, self._certificates)
@@ -79,7 +78,7 @@ class Login:
             raise
 
     def _certified(self, request: web.Request, users: CertificateUsers) -> Identity:
-        # A worker that sends a request on shows its own certificate, and says whose it saw.
+        # A worker that forwards a request shows its own certificate, and names the user whose certificate it saw.
         if is_passed_on(request):
             name = certified_user(request)
             found = None if name is None else users.named(name)
@@ -90,7 +89,7 @@ class Login:
         return found
 
     def challenges(self, header: str | None, why: LoginError) -> list[str]:
-        """Return what WWW-Authenticate says: how to log in, and of a token what is wrong with it."""
+        """Return the WWW-Authenticate headers: the ways to log in, and for a token the reason why it was refused."""
         said = _BEARER
         if (header or "").lower().startswith("bearer ") and why.status == 401:
             said += f', error="invalid_token", error_description="{_quotable(why.message)}"'
@@ -113,7 +112,7 @@ class Login:
 
 
 def authentication(worker: WorkerConfig) -> Middleware:
-    """Return what finds out who sends a request, and refuses those that have to log in. ConfigError."""
+    """Return the middleware that finds the user, and refuses requests without a needed login. ConfigError."""
     login = Login(worker)
 
     @web.middleware
@@ -139,12 +138,12 @@ def authentication(worker: WorkerConfig) -> Middleware:
 
 
 def _is_open(request: web.Request) -> bool:
-    """Return True for what is answered without credentials, and mark it where it is told less then."""
+    """Return True if a request is answered without credentials, and mark it if its answer has to tell less."""
     asked = f"{request.method} {request.rel_url.raw_path}"
     if _PROBED.fullmatch(asked):
         request[UNKNOWN] = True
         return True
-    # A browser asks before it sends a name and a password.
+    # A browser sends a preflight request before it sends a name and a password.
     is_preflight = request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
     return is_preflight or _EXEMPT.fullmatch(asked) is not None
 
@@ -160,7 +159,7 @@ def _refusal(login: Login, header: str | None, why: LoginError) -> web.Response:
 
 
 def _quotable(text: str) -> str:
-    """Return a text as a quoted value of a header may hold it."""
+    """Return a text without the characters that a quoted value of a header may not hold."""
     return re.sub(r"[^ !#-\[\]-~]", "'", text)
 
 

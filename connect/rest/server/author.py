@@ -1,7 +1,4 @@
-"""Tells who sent a request: the user that authenticated, and the address it came from.
-
-For people who read a history.
-"""
+"""Tells who sent a request: the user that logged in, and the address it came from. Histories show both."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ from connect.rest.server.context import context_of
 from connect.runtime.settings.role_grants import CERTIFICATE
 
 USER: Final = web.RequestKey("user", str)
-"""The user whose name and password were right; missing where none are asked for."""
+"""The user who has logged in; missing if no credentials are asked for."""
 ORIGIN: Final = hdrs.X_FORWARDED_FOR
 STAMPS: Final = web.AppKey("stamps", Stamps)
 _JUDGED: Final = web.RequestKey("verdict", Verdict)
@@ -39,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 def who(request: web.Request) -> str:
-    """Return `ada at 10.1.2.3 (curl/8.5.0)`: user, address and program. A client chooses its program's name itself."""
+    """Return user, address and program, as `ada at 10.1.2.3 (curl/8.5.0)`. Clients may name any program."""
     program = request.headers.get(hdrs.USER_AGENT, "")
     user = request.get(USER)
     place = f"{user} at {origin_of(request)}" if user else origin_of(request)
@@ -48,12 +45,12 @@ def who(request: web.Request) -> str:
 
 
 def asker_of(request: web.Request) -> str:
-    """Return whom the worker takes for one who asks: the user, else the client's address, of IPv6 its network."""
+    """Return the name that stands for the asker: the user, or else the client's IPv4 address or IPv6 network."""
     return f"user {user}" if (user := request.get(USER)) else f"address {network_of(origin_of(request))}"
 
 
 def passed_on(request: web.Request, url: URL, to: str, body: bytes) -> dict[str, str]:
-    """Return the headers by which a worker tells another one, `to`, where a request came from that it sends on."""
+    """Return the signed headers that tell another worker, `to`, who sent a request that is forwarded to it."""
     origin, user = origin_of(request), request.get(USER, "")
     certified = quote(user) if user.startswith(CERTIFICATE) else ""
     path, query = url.raw_path, url.raw_query_string
@@ -62,9 +59,9 @@ def passed_on(request: web.Request, url: URL, to: str, body: bytes) -> dict[str,
 
 
 def signing(headers: Callable[[], Mapping[str, str]]) -> ClientMiddlewareType:
-    """Return what signs a request at each try, by headers made then.
+    """Return a client middleware that signs a request at each try, with new headers.
 
-    A signature counts once, and aiohttp sends a request again when a connection that was kept open breaks.
+    A signature is valid once, and aiohttp sends a request again if a connection that was kept open breaks.
     """
 
     async def signed(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
@@ -75,33 +72,33 @@ def signing(headers: Callable[[], Mapping[str, str]]) -> ClientMiddlewareType:
 
 
 def certified_user(request: web.Request) -> str | None:
-    """Return the user whose certificate another worker of the cluster saw; None where none says so, and signed it."""
+    """Return the user whose certificate another worker saw; None if no worker names one in a signed request."""
     named = request.headers.get(CERTIFIED)
     return unquote(named) if named and is_passed_on(request) else None
 
 
 def is_passed_on(request: web.Request) -> bool:
-    """Return True when another worker of the cluster has sent a request on, and signed it."""
+    """Return True if another worker of the cluster has forwarded a request and signed it."""
     return ORIGIN in request.headers and "forward" in request.query and is_signed(request)
 
 
 def is_signed(request: web.Request) -> bool:
-    """Return True when a worker of the cluster has signed a request, and it has come now and for the first time."""
+    """Return True if a worker of the cluster has signed a request just now, and it has not come before."""
     return _verdict(request) is Verdict.RIGHT
 
 
 def is_replayed(request: web.Request) -> bool:
-    """Return True when a worker has signed a request, and it has come before."""
+    """Return True if a worker has signed a request, but the same one has come before."""
     return _verdict(request) is Verdict.SEEN
 
 
 def origin_of(request: web.Request) -> str:
-    """Return the client's address: the one that another worker saw, where it sent the request on and signed it."""
+    """Return the client's address; for a signed forwarded request it is the address that the first worker saw."""
     return request.headers[ORIGIN] if is_passed_on(request) else request.remote or "unknown"
 
 
 def _verdict(request: web.Request) -> Verdict:
-    """Judge a request once: it comes once, and may be answered for longer than its signature counts."""
+    """Judge the signature of a request, once: answering may take longer than the signature is valid."""
     if _JUDGED not in request:
         request[_JUDGED] = _judged(request)
     return request[_JUDGED]

@@ -1,8 +1,8 @@
 """Serves requests of browsers under the worker's own names, and lets only its own pages change something.
 
-A page of any origin may make its reader's browser send requests to a worker that only the reader can reach, and by a
-name of its own that leads to the worker (DNS rebinding) read the answers too. Clients that are no browsers send what
-they like, so nothing is asked of them.
+A page of any origin may make the browser of its reader send requests to a worker that only the reader can reach. If a
+host name of the page leads to the worker (DNS rebinding), it can read the answers, too. Clients that are no browsers
+can send any headers, so they are not checked here.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _READS: Final = (hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS)
 _MARKS: Final = (
     hdrs.ORIGIN, "Sec-Fetch-Site", "Sec-Fetch-Dest", hdrs.REFERER, "Upgrade-Insecure-Requests",
 )  # fmt: skip
-"""These headers are sent by browsers alone.
+"""These headers are sent by browsers only.
 
-Without TLS browsers send no Sec-Fetch-*, and no Origin with what only reads.
+Without TLS browsers send no Sec-Fetch-*, and no Origin with requests that only read.
 """
 _LANGUAGE_OF_PROGRAMS: Final = "*"
-"""What Node sends as Accept-Language."""
+"""Node sends this as Accept-Language."""
 _FORMS: Final = "/ui/"
-"""Forms are sent to paths below it, each with a token that pages of the worker alone can read."""
+"""Forms are sent to paths below this, each with a token that only pages of the worker can read."""
 _UNFORGEABLE: Final = "X-Requested-With"
-"""A form of another page cannot send it; a script can after a preflight that is refused."""
+"""A form of another page cannot send this header, and a script only after a preflight, which is refused."""
 
 
 class OwnNames:
-    """The names under which browsers may reach a worker."""
+    """Knows the host names under which browsers may reach a worker."""
 
     def __init__(self, worker: WorkerConfig, worker_id: str) -> None:
         """Take the worker's settings and, as `worker_id`, its `host:port`."""
@@ -52,9 +52,9 @@ class OwnNames:
         self._allowed = [entry.strip().lower() for entry in worker.rest_allowed_hosts if entry.strip()]
 
     def __contains__(self, host: str) -> bool:
-        """Return True if a Host header, `name` or `name:port`, is one of them.
+        """Return True if a Host header, `name` or `name:port`, has one of these names, or an IP address.
 
-        No other page has an address for its name.
+        An IP address is always allowed, as no other page can have it for its name.
         """
         name = _name(host)
         if name in self._names or _is_address(name) or name.endswith(".localhost"):
@@ -63,7 +63,7 @@ class OwnNames:
 
 
 def browsers(worker: WorkerConfig, worker_id: str) -> Middleware:
-    """Return what refuses the requests of foreign pages. ConfigError: an origin is no valid pattern."""
+    """Return the middleware that refuses requests of foreign pages. ConfigError: an origin is no valid pattern."""
     names = OwnNames(worker, worker_id)
     origins = origin_patterns(worker)
 
@@ -90,16 +90,16 @@ def _check(request: web.Request, names: OwnNames, origins: Iterable[re.Pattern[s
 
 
 def _origin(request: web.Request) -> str | None:
-    """Return the origin of the page that asks; None: the browser tells none.
+    """Return the origin of the page that sends a request; None if the browser does not tell it.
 
-    Browsers send Origin with each change. Where something on the way takes it out, the page's address is left.
+    Browsers send Origin with each change. If something on the way removes it, the page's address (Referer) remains.
     """
     address = request.headers.get(hdrs.REFERER)
     return request.headers.get(hdrs.ORIGIN, None if address is None else "/".join(address.split("/", 3)[:3]))
 
 
 def is_browser(request: web.Request) -> bool:
-    """Return True if a request has what browsers alone send."""
+    """Return True if a request has a header that only browsers send."""
     if any(mark in request.headers for mark in _MARKS):
         return True
     language = request.headers.get(hdrs.ACCEPT_LANGUAGE)
@@ -137,10 +137,10 @@ def _check_change(request: web.Request, host: str, origin: str | None, *, is_lis
 
 
 def _is_own(origin: str, host: str) -> bool:
-    """Return True if a page is of this very address. A proxy may speak TLS where the worker does not."""
+    """Return True if a page has the address of this worker. The scheme may differ, as a proxy may add TLS."""
     try:
         place = urlsplit(origin)
-    except ValueError:  # a bracket that is not closed
+    except ValueError:  # the origin has a bracket that is not closed
         return False
     default = {"http": ":80", "https": ":443"}.get(place.scheme, "")
     return place.netloc.lower() != "" and host.lower() in {place.netloc.lower(), f"{place.netloc.lower()}{default}"}

@@ -1,8 +1,8 @@
-"""The connections of a REST listener: how many there may be, and how long one may keep the server waiting.
+"""Limits the connections of a REST listener, and how long one may keep the server waiting.
 
-aiohttp waits for ever for the head of a request. Here each connection has a clock: the head of a request has to come
-within seconds, and so has a client to take its answer. Where there are too many connections, the one goes that has
-waited longest without a request, so that whoever holds hundreds of them keeps nobody out.
+aiohttp waits for the head of a request without limit. Here each connection has a clock: the head of a request has to
+come within seconds, and a client has to take its answer within a time. If there are too many connections, the one that
+has waited longest without a request is ended. So a client that holds hundreds of them keeps nobody out.
 """
 
 from __future__ import annotations
@@ -19,29 +19,30 @@ from connect.rest.fairness.pacer import Pacer
 from connect.rest.server.routing import Answer
 
 TLS_S: Final = 10.0
-"""How long the handshake of TLS may take."""
+"""The TLS handshake may take this many seconds."""
 GONE: Final = "The client did not wait for its turn."
 _FRAMING_BYTES: Final = 5 << 18
-"""So much may be sent for one request beside its body, as chunks of a byte each keep the event loop busy. It is more
-than a body may have: the next request, of which the server has yet to take note, is not taken for that.
+"""This many bytes may be sent for one request beside its body, as chunks of one byte each keep the event loop busy.
+
+It is more than the limit of a body, so that the next request, which the server has not noticed yet, does not exceed it.
 """
 _log = logging.getLogger(__name__)
 
 
 class ConnectionTimeouts(NamedTuple):
-    """How long one connection may keep the server waiting."""
+    """Says how long one connection may keep the server waiting."""
 
     head_s: float = 15.0
-    """The head of a request must come in this time, from its first byte or from the connection on."""
+    """The head of a request must come within this many seconds of its first byte or of the connection."""
     take_s: float = 60.0
-    """The client must take some of an answer in this time."""
+    """The client must take a part of an answer within this many seconds."""
 
 
 class Connections:
-    """The connections of one listener; makes the protocol of each. Owned by the event loop."""
+    """Keeps the connections of one listener, and makes their protocols. Owned by the event loop."""
 
     def __init__(self, make: Callable[[], asyncio.Protocol], most: int, patience: ConnectionTimeouts) -> None:
-        """`make`: the protocol that serves a connection. `most`: so many at a time."""
+        """Take `make`, which makes the protocol of a connection, and `most`, the number of connections at a time."""
         self.patience = patience
         self._make = make
         self._most = most
@@ -53,7 +54,7 @@ class Connections:
         return _Connection(self, self._make())
 
     def admit(self, connection: _Connection, transport: asyncio.BaseTransport) -> None:
-        """Count a connection; end one where there are too many."""
+        """Count a connection; end one if there are too many."""
         self._by_transport[transport] = connection
         self.waits(connection)
         if len(self._by_transport) > self._most:
@@ -76,12 +77,12 @@ class Connections:
         self._waiting.pop(connection, None)
 
     def of(self, request: web.Request) -> _Connection | None:
-        """Return the connection of a request; None: it is gone."""
+        """Return the connection of a request; None if it is gone."""
         return self._by_transport.get(request.transport) if request.transport is not None else None
 
 
 class _Connection(asyncio.Protocol):
-    """Passes everything on to the protocol that serves it, and keeps the clock."""
+    """Passes all events of a connection on to the protocol that serves it, and keeps the clock."""
 
     def __init__(self, all_: Connections, inner: asyncio.Protocol) -> None:
         self._all = all_
@@ -151,7 +152,7 @@ class _Connection(asyncio.Protocol):
         self._all.works(self)
 
     def end_request(self) -> None:
-        """Take note that the request was answered; the client may ask again when it likes, unless it has begun to."""
+        """Take note that the request was answered. The clock stops, unless the client has begun the next request."""
         self._at_work = False
         self._all.waits(self)
 
@@ -169,10 +170,10 @@ class _Connection(asyncio.Protocol):
 
 
 class Place:
-    """A request's place among those of its client that the server is at work on. Owned by the event loop."""
+    """Holds a request's place among those of its client that the server works on. Owned by the event loop."""
 
     def __init__(self, places: asyncio.Semaphore, pacer: Pacer, client: str) -> None:
-        """Take a place of these when it is the request's turn."""
+        """Take the places of a client; the request takes one of them when it is its turn."""
         self._places = places
         self._pacer = pacer
         self._client = client
@@ -185,11 +186,11 @@ class Place:
         await self.go_on()
 
     async def go_on(self) -> None:
-        """Wait until the requests of others have had their moment: what computes much asks before it does."""
+        """Wait until requests of others could compute; called before long computations."""
         await self._pacer.take(self._client)
 
     def leave(self) -> None:
-        """Let the client's next request take the place; again is fine."""
+        """Give the place to the client's next request; may be called again."""
         if self._is_taken:
             self._is_taken = False
             self._places.release()
@@ -203,7 +204,7 @@ PLACE: Final = web.RequestKey("place", Place)
 
 @web.middleware
 async def counted(request: web.Request, handler: Answer) -> web.StreamResponse:
-    """Tell a connection of its requests."""
+    """Tell the connection when a request begins and when it is answered."""
     connection = next(filter(None, (one.of(request) for one in request.app[CONNECTIONS])), None)
     if connection is None:
         return await handler(request)

@@ -1,4 +1,4 @@
-"""What every resource may use: the cluster, the plug-ins, the worker's settings. Immutable; built once per server."""
+"""Holds what every resource may use: the cluster, plug-ins, the worker's settings. Immutable; one per server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KAFKA_VERSION: Final = "4.1.0"
 
 @dataclass(frozen=True)
 class RestContext:
-    """`worker_id` is this worker's `host:port`. Times are in seconds."""
+    """Holds the cluster's operations and the settings of a server. `worker_id` is this worker's `host:port`."""
 
     operations: Operations
     catalog: Catalog

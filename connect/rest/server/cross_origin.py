@@ -1,7 +1,7 @@
-"""Tells browsers which web pages may use this API (CORS): `access.control.allow.origin` and `.methods`, as Kafka
-Connect's server.
+"""Tells browsers which web pages may use this API (CORS), by `access.control.allow.origin` and `.methods`.
 
-Answers carry permission for a browser; what is refused to pages, `browsers` says.
+The keys are those of Kafka Connect's server. Answers have headers that permit a browser to show them to a page; the
+module `browsers` refuses the requests of other pages.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from connect.rest.server.routing import Answer
 from connect.runtime.settings.worker_config import WorkerConfig
 
 METHODS: Final = ("GET", "POST", "HEAD")
-"""Allowed where `access.control.allow.methods` is not set."""
+"""These methods are allowed if `access.control.allow.methods` is not set."""
 HEADERS: Final = "X-Requested-With,Content-Type,Accept,Origin,Authorization"
 MAX_AGE_S: Final = 60
 
 
 def cross_origin(worker: WorkerConfig) -> Middleware | None:
-    """Return what permits pages of other origins to use the API; None where no origin is allowed, which is the default.
+    """Return the middleware that permits pages of other origins; None if no origin is allowed, which is the default.
 
     ConfigError: an origin is no valid pattern.
     """

@@ -1,4 +1,4 @@
-"""Exceptions -> HTTP: every error answer is `{"error_code": <status>, "message": <text>}`."""
+"""Turns exceptions into answers, all of the form `{"error_code": <status>, "message": <text>}`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from connect.rest.server.forward import forwarding
 log = logging.getLogger(__name__)
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _REASONS = {413: "Request Entity Too Large", 414: "Request-URI Too Long", 416: "Requested Range Not Satisfiable"}
-"""Java's words where those of Python 3.13 are others than before (RFC 9110 has renamed these statuses)."""
+"""Java's names of statuses that Python 3.13 names otherwise (RFC 9110 has renamed them)."""
 
 
 @web.middleware
 async def errors_to_http(request: web.Request, handler: Answer) -> web.StreamResponse:
-    """Start the request's time, send what only the leader may do to it, and turn errors into answers."""
+    """Start the request's clock, forward requests that only the leader may answer, and turn errors into answers."""
     request[ENDS_AT] = time.monotonic() + context_of(request).request_timeout_s
     try:
         return await forwarding(request, handler)
@@ -51,5 +51,5 @@ async def errors_to_http(request: web.Request, handler: Answer) -> web.StreamRes
 
 
 def error_answer(status: int, message: str) -> web.Response:
-    """Return the body that every client knows."""
+    """Return an error answer in the form of Kafka Connect."""
     return json_answer({"error_code": status, "message": message}, status)

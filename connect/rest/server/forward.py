@@ -1,6 +1,6 @@
 """Sends a request to the leader: Kafka Connect's `?forward=` protocol.
 
-The first worker (no `forward`) sends on with `forward=true`, the second with `forward=false`; a third never does.
+The first worker (no `forward`) forwards with `forward=true`, the second with `forward=false`; a third does not forward.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _LOOK_S: Final = 0.1
 _CATCH_UP_S: Final = 5.0
 _LEADER_ANSWERS_S: Final = 2.0
 _SUCCESS: Final = range(200, 400)
-"""A form that was carried out is answered by a redirect."""
+"""These statuses mean success; a form that was carried out is answered by a redirect."""
 BY_LEADER: Final = web.RequestKey("by_leader", bool)
-"""Set where the leader has answered."""
+"""Set if the leader has answered."""
 CLIENT: Final = web.AppKey("forward_client", ClientSession)
 PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT, hdrs.USER_AGENT)
 PASSED_BACK: Final = (hdrs.CONTENT_TYPE, hdrs.LOCATION, hdrs.ALLOW)
@@ -43,10 +43,10 @@ NO_LEADER: Final = (
 
 
 async def forwarding(request: web.Request, answer: Answer) -> web.StreamResponse:
-    """Answer here, or by the leader when only it may.
+    """Answer here, or forward the request if only the leader may answer it.
 
-    While nobody leads, or the workers do not agree on who does, the first worker waits for a leader, as Kafka Connect's
-    requests wait for the end of a rebalance; asking again is safe, because nothing was done.
+    While nobody leads, or while the workers do not agree on the leader, the first worker waits and asks again, as
+    requests of Kafka Connect wait for the end of a rebalance. That is safe, because nothing was done before.
     """
     wait_s = min(context_of(request).leader_wait_s, remaining_s(request))
     wait_ends_s = time.monotonic() + wait_s
@@ -67,7 +67,7 @@ async def forwarding(request: web.Request, answer: Answer) -> web.StreamResponse
 
 
 def _is_conflict(forwarded: web.Response) -> bool:
-    """Return True if this is the answer of a worker that was taken for the leader, and is not."""
+    """Return True if this is the answer of a worker that does not lead, although it was believed to."""
     if forwarded.status != HTTPStatus.CONFLICT or not isinstance(forwarded.body, bytes):
         return False
     return conflict().message.encode() in forwarded.body
@@ -117,7 +117,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
 async def _catch_up(request: web.Request) -> None:
     """Catch up with the leader.
 
-    Who writes through this worker can read it from this worker. What the leader did stands without it.
+    A client that writes through this worker can then read it here. If that fails, the change is made all the same.
     """
     caught_up = asyncio.wrap_future(context_of(request).operations.worker.catch_up())
     try:

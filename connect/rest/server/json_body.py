@@ -25,11 +25,11 @@ from connect.rest.server.waiting import large, unless_gone
 T = TypeVar("T")
 
 NESTING_MAX: Final = 100
-"""How deep objects and lists may stand in each other."""
+"""Objects and lists may be nested this deep."""
 LARGE_BYTES: Final = 8192
-"""A longer body takes the event loop's time from others."""
+"""A body with more bytes is parsed on another thread, as it would delay others on the event loop."""
 MEMBERS_MAX: Final = 30_000
-"""How many commas there may be between members, as each makes a value of its own."""
+"""A body may have this many commas between members, as each of them makes one more value."""
 _INITIAL_STATES: Final = {
     "RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED,
 }  # fmt: skip
@@ -39,14 +39,14 @@ _LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
 class NumberText(str):
-    """A number of a body as it was written; so -0.0, 1e3 and 20 digits stay what they are."""
+    """Holds a number of a body as its text, so that -0.0, 1e3 and numbers of 20 digits stay as written."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GivenOffset:
-    """Holds an entry of `PATCH …/offsets`; None: null or left out."""
+    """Holds an entry of `PATCH …/offsets`; None stands for null and for a member that is left out."""
 
     partition: dict[str, Any] | None
     offset: dict[str, Any] | None
@@ -54,7 +54,7 @@ class GivenOffset:
 
 @dataclass(frozen=True, slots=True)
 class CreateRequest:
-    """Holds the body of `POST /connectors`. `name` None: left out."""
+    """Holds the body of `POST /connectors`. `name` is None if it is left out."""
 
     name: str | None
     config: Mapping[str, str | None]
@@ -142,9 +142,9 @@ async def _read(request: web.Request, parse: Callable[[bytes], T]) -> T:
 
 
 async def parsed(request: web.Request, data: bytes, parse: Callable[[bytes], T]) -> T:
-    """Return what a text of a request holds; a large one is parsed apart from the event loop.
+    """Parse a text of a request and return its value; a large one is parsed on another thread.
 
-    HttpError 408: the client did not wait for that.
+    HttpError 408: the client went away meanwhile.
     """
     if len(data) <= LARGE_BYTES:
         return parse(data)
@@ -153,7 +153,7 @@ async def parsed(request: web.Request, data: bytes, parse: Callable[[bytes], T])
 
 def json_of(data: bytes) -> Any:
     """Return a value read strictly; None for no text or `null`. Numbers are NumberText. HttpError 500: no JSON."""
-    # As Jackson: a byte order mark or the zero bytes of UTF-16 and UTF-32 tell the encoding.
+    # A byte order mark or the zero bytes of UTF-16 and UTF-32 tell the encoding, as in Jackson.
     encoding = json.detect_encoding(data)
     try:
         text = data.decode(encoding)
@@ -177,7 +177,7 @@ def json_of(data: bytes) -> Any:
 
 
 async def read_own_json(request: web.Request) -> Any:
-    """Return the body's value, for a resource that Kafka Connect lacks: what is no JSON is a HttpError 400."""
+    """Return the body's value, for a resource that Kafka Connect lacks. HttpError 400: it is no JSON."""
     try:
         return await read_json(request)
     except RequestError as error:
@@ -187,7 +187,7 @@ async def read_own_json(request: web.Request) -> Any:
 def plain(value: Any) -> Any:
     """Return a value with its numbers as int and float, for free-form maps such as offsets.
 
-    HttpError 400: no number of a computer is so large.
+    HttpError 400: a number is too large for a float.
     """
     match value:
         case NumberText():
@@ -283,13 +283,13 @@ def _inside_object(text: str, position: int) -> bool:
 
 
 def _check_members(text: str) -> None:
-    # The commas inside texts are taken out only where there are many, as that takes time which grows with the body.
+    # Commas inside texts are removed only if there are many commas, as that takes time that grows with the body.
     if text.count(",") > MEMBERS_MAX and (count := _TEXT.sub("", text).count(",")) > MEMBERS_MAX:
         raise HttpError(400, f"The body has {count} values. At most {MEMBERS_MAX} are taken: send them in several.")
 
 
 def _check_nesting(value: Any) -> None:
-    """Check the nesting level by level, as what is checked may be deeper than functions can call each other."""
+    """Check the nesting level by level: a recursion would fail if values are nested deeper than Python can call."""
     level, depth = [value], 0
     while level := [inner for outer in level for inner in _members(outer)]:
         depth += 1

@@ -1,6 +1,6 @@
 """Opens the sockets of the `listeners` and `admin.listeners` settings, and finds the address other workers use.
 
-Bound before anything is served: the worker's id is its advertised host and port, known only with the sockets bound.
+The sockets are bound before anything is served, as the worker's id has its port, which is known only then.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from connect.runtime.host.listening import cannot_listen
 from connect.runtime.settings.worker_config import WorkerConfig
 
 BACKLOG = 1024
-"""Connections that wait to be taken: one that finds no room is tried again by its client after a second."""
+"""This many connections may wait to be accepted; a client without room tries again after a second."""
 _WILDCARDS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound
 _ADMIN = "admin.listeners"
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Holds a bound socket, not yet served. `tls` None: plain http."""
+    """Holds a bound socket that is not served yet. `tls` is None for plain http."""
 
     bound: socket.socket
     host: str
@@ -44,7 +44,7 @@ class Listener:
 class Bound:
     """Holds all listeners of a worker.
 
-    `url` is where other workers reach it; `admin` None: admin paths are on `main`.
+    Other workers reach it at `url`. `admin` is None if the `main` listeners also serve admin paths.
     """
 
     main: Sequence[Listener]
@@ -62,7 +62,7 @@ class Bound:
         return [listener.port for listener in self.main]
 
     def close(self) -> None:
-        """Release the sockets; for a worker that never came to serve."""
+        """Close the sockets of a worker that has not begun to serve them."""
         for listener in (*self.main, *(self.admin or ())):
             listener.bound.close()
 
@@ -114,7 +114,7 @@ def _socket(address: str, key: str) -> socket.socket:
 
 
 def _advertised(worker: WorkerConfig, main: Sequence[Listener]) -> str:
-    """Return the address other workers use: by `rest.advertised.listener`, else http where there is one, else https."""
+    """Return the URL for other workers: by `rest.advertised.listener`, or else http if there is such a listener."""
     schemes = [listener.scheme for listener in main]
     scheme = (worker.rest_advertised_listener or ("http" if "http" in schemes else schemes[0])).lower()
     listener = next((known for known in main if known.scheme == scheme), main[0])

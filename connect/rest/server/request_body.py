@@ -1,4 +1,4 @@
-"""The body of a request: within a time, a size and the encodings that are known."""
+"""Reads the body of a request, and limits its time, its size and its encodings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from connect.rest.server.connections import GONE, PLACE, awaiting
 LIMIT_BYTES: Final = 1 << 20
 """No body may be longer than this, decompressed."""
 ARRIVE_S: Final = 30.0
-"""How long a body may take to arrive."""
+"""A body may take this many seconds to arrive."""
 _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
 async def body_of(request: web.Request) -> bytes:
     """Return the body, decompressed.
 
-    HttpError 403: it is not what a worker sent on; 408: it is too slow; 413: too long; 415: it is encoded otherwise.
+    HttpError 403: it is not the body that a worker has signed; 408: it is too slow; 413: it is too long; 415: its
+    encoding is not supported.
     """
     encoding = request.headers.get(hdrs.CONTENT_ENCODING, "identity").strip().lower()
     if encoding not in {"identity", "", *_WINDOWS}:
@@ -39,7 +40,7 @@ async def body_of(request: web.Request) -> bytes:
 
 
 async def _arriving(request: web.Request) -> bytes:
-    """Return a body that is yet to come: its client's other requests go on, and then it waits for its turn again."""
+    """Read a body that has not come yet. Other requests of its client go on meanwhile; then it waits for its turn."""
     place = request[PLACE]
     with awaiting(request):
         place.leave()

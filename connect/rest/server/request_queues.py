@@ -1,8 +1,8 @@
-"""Bounds the requests of one client that the worker is at work on; the others wait, and may be ended meanwhile.
+"""Limits the number of requests of one client that the worker works on; its others wait, and may be ended meanwhile.
 
-A request can take as long as the database that its configuration names. So whoever sends hundreds of them holds an
-eighth of a listener's connections for what changes something, an eighth for what reads, and keeps nobody else out. A
-request has no place while its body comes, nor while it is a stream of events to a page. Those that have a place go on
+A request can take as long as the database that its configuration names. So a client that sends hundreds of them has at
+most an eighth of a listener's connections at work for changes and an eighth for reads, and keeps nobody else out. A
+request has no place while its body arrives, nor while it is a stream of events to a page. Requests with a place go on
 one at a time, clients in turn.
 """
 
@@ -25,13 +25,13 @@ from connect.rest.server.errors import error_answer
 from connect.rest.server.routing import Answer
 
 SHARES: Final = 8
-"""A client may have this part of a listener's connections at work, twice: for reads, and for all else."""
+"""A client may have one in this many connections of a listener at work for reads, and as many for other requests."""
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _Key = tuple[str, bool]
 
 
 class TooManyRequestsError(Exception):
-    """A client has so many requests waiting that no more may."""
+    """Says that too many requests of a client are waiting already."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class RequestQueues:
 
     @asynccontextmanager
     async def turn(self, request: web.Request) -> AsyncIterator[None]:
-        """Wait until the worker may work on a request, and give it a PLACE. TooManyRequestsError: too many wait."""
+        """Wait until the worker may work on a request, and set its PLACE. TooManyRequestsError: too many wait."""
         client = network_of(origin_of(request))
         key = (client, request.method in _READS)
         line = self._lines.setdefault(key, _Line(asyncio.Semaphore(self._at_once)))
@@ -75,9 +75,9 @@ TURNS: Final = web.AppKey("turns", RequestQueues)
 
 @web.middleware
 async def in_turn(request: web.Request, handler: Answer) -> web.StreamResponse:
-    """Answer a request when it is its client's turn; not at all when the client has gone meanwhile.
+    """Answer a request when it is its client's turn; do not answer it if the client has gone meanwhile.
 
-    What a worker signed, and somebody sends again, is refused.
+    A request that a worker has signed and that comes a second time is refused.
     """
     if is_replayed(request):
         return error_answer(403, "A request that a worker of this cluster signed came twice. Nothing was done now.")

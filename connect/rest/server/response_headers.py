@@ -23,7 +23,7 @@ _ACTIONS: Final = {"set": False, "add": True, "setdate": False, "adddate": True}
 
 
 class HeaderRule(NamedTuple):
-    """`after_ms` set: the value is the date so long from now."""
+    """Describes a header to set or add. If `after_ms` is given, its value is the date this many ms from now."""
 
     name: str
     value: str
@@ -32,7 +32,7 @@ class HeaderRule(NamedTuple):
 
 
 def response_headers(worker: WorkerConfig) -> Middleware | None:
-    """Return what adds the headers to answers; None where no headers are configured.
+    """Return the middleware that adds the headers to answers; None if no headers are configured.
 
     ConfigError: a part cannot be read.
     """

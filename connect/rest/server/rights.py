@@ -1,7 +1,7 @@
-"""What the sender of a request may do: judged by the route's least role, and by the connectors that it names.
+"""Judges if the sender of a request may do it, by the least role of the route and by the connectors that it names.
 
-A route whose path names a connector is judged before it is answered. What a body names its answer asks for by
-`require`, before it looks whether there is such a connector.
+If the path of a route names a connector, the request is judged before its handler runs. For connectors that a body
+names, the handler calls `require`, before it looks if they exist.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from connect.rest.errors.http_error import HttpError
 from connect.rest.server.context import context_of
 
 IDENTITY: Final = web.RequestKey("identity", Identity)
-"""Set for each request before it is answered."""
+"""Holds the sender of each request; set before it is answered."""
 ASKED: Final = web.RequestKey("least_role", Role)
-"""The least role of the route that answers."""
+"""Holds the least role of the route that answers."""
 ABOUT: Final = web.RequestKey("about_connectors", list[str])
-"""The connectors that a request was judged by."""
+"""Holds the connectors for which a request was judged."""
 BEFORE: Final = web.RequestKey("configs_before", dict[str, Mapping[str, str] | None])
-"""The configurations of those connectors, as they were before it; None: there was none."""
+"""Holds the configurations of those connectors before the request; None for one that did not exist."""
 DENIED: Final = web.RequestKey("denied", bool)
-"""Set when the sender lacks a role."""
+"""Set if the sender lacks a role."""
 
 
 def judge(request: web.Request, role: Role, connector: str | None) -> None:
-    """Let a route begin. HttpError 403: its sender has no such role there, or nowhere where it names no connector."""
+    """Return if the sender has the role at the connector, or for None at any connector. HttpError 403: it has not."""
     request[ASKED] = role
     request[ABOUT], request[BEFORE] = [], {}
     _note(request, () if connector is None else (connector,))
@@ -45,7 +45,7 @@ def judge(request: web.Request, role: Role, connector: str | None) -> None:
 
 
 def require(request: web.Request, *connectors: str) -> None:
-    """Go on when the sender has the route's role at all of these connectors. HttpError 403."""
+    """Return if the sender has the route's role at all of these connectors. HttpError 403: they have not."""
     role = request[ASKED]
     _note(request, connectors)
     for name in connectors:
@@ -54,7 +54,7 @@ def require(request: web.Request, *connectors: str) -> None:
 
 
 def require_everywhere(request: web.Request) -> None:
-    """Go on when the sender has the route's role at all connectors. HttpError 403."""
+    """Return if the sender has the route's role at all connectors. HttpError 403: they have not."""
     role = request[ASKED]
     if not request[IDENTITY].may_everywhere(role):
         raise _denied(request, role, "may not do this for all connectors")
@@ -69,7 +69,7 @@ def visible(request: web.Request, connectors: Iterable[str]) -> list[str]:
 
 
 def config_now(request: web.Request, name: str) -> Mapping[str, str] | None:
-    """Return a connector's configuration, which may hold secrets; None: there is no such connector."""
+    """Return a connector's configuration, which may hold secrets; None if there is no such connector."""
     try:
         return context_of(request).operations.connectors.info(name).config
     except NotFoundError:
@@ -89,7 +89,7 @@ def _not_to(connector: str) -> str:
 
 
 def _denied(request: web.Request, role: Role, what: str) -> HttpError:
-    """Return the refusal, and mark the request. `what` says what its sender may not."""
+    """Mark the request as denied, and return the error. `what` says what its sender may not do."""
     request[DENIED] = True
     name = request[IDENTITY].name
     shown = "".join(character for character in name if character.isprintable())[:100] or "Who does not log in"

@@ -1,4 +1,4 @@
-"""Routes of the REST API: what each reads and writes, and the parts of its path. No resource's logic.
+"""Declares routes of the REST API, adds them to an application, and reads the parts of their paths.
 
 Kafka Connect (JAX-RS) answers in this order: 404, 405, 415, 406; a trailing slash is ignored, OPTIONS lists methods.
 """
@@ -21,7 +21,7 @@ JSON: Final = "application/json"
 STARTING: Final = "Request cannot be completed because a rebalance is expected: the worker is still starting up."
 """Clients try again when they read `rebalance`; an empty list of connectors would make them create what exists."""
 OWN_FLAGS: Final = ("dry_run", "reset_offsets", "force")
-"""Flags that Kafka Connect lacks. What they keep from happening must not depend on how they are spelt."""
+"""Kafka Connect lacks these flags. A flag spelt otherwise must not let the thing happen that it prevents."""
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -37,31 +37,31 @@ class Route:
     path: str
     answer: Answer
     answers: Mapping[int, Any] = field(default_factory=dict)
-    """The type that an answer has by its HTTP status, or None where it has no body."""
+    """The type of the answer for each HTTP status; None if the answer has no body."""
     body: Any = None
-    """The type that the body has, or None where there is none."""
+    """The type of the request's body; None if it has none."""
     query: Mapping[str, Any] = field(default_factory=dict)
-    """The types that the parameters behind the path have."""
+    """These are the types of the query parameters, by name."""
     produces: str = JSON
     consumes: str = JSON
     early: bool = False
-    """Answered also while the worker is still reading its internal topics."""
+    """True if the route is answered even while the worker is still reading its internal topics."""
     flags: Collection[str] = ()
-    """Those of OWN_FLAGS that it understands."""
+    """The flags of OWN_FLAGS that the route understands."""
     role: Role | None = None
-    """The least role that it takes: a viewer's where it only reads and names none. See `least_role`."""
+    """The least role that the route requires; see `least_role`. A route that only reads may leave it out: VIEWER."""
 
     names_connector: bool = True
-    """False where the name in a page's address is that of something else, which its answer judges."""
+    """False if a name in the path is not that of a connector; then the handler itself judges the sender."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError if it changes something, and names no role."""
+        """Raise ValueError if the route changes something and names no role."""
         if self.role is None and self.method != hdrs.METH_GET:
             raise ValueError(f"{self.method} {self.path} changes something, but names no least role.")
 
     @property
     def least_role(self) -> Role:
-        """Return the role without which nobody is answered."""
+        """Return the least role that a sender needs."""
         return Role.VIEWER if self.role is None else self.role
 
 
@@ -154,7 +154,7 @@ def _served(route: Route) -> Answer:
 
 
 def _connector(request: web.Request, route: Route) -> str | None:
-    """Return the connector that an address names."""
+    """Return the connector that the address of a request names; None if it names none."""
     if route.path.startswith("/connectors/{name}"):
         return name_of(request)
     return (request.query.get("name") or None) if route.names_connector and route.path.startswith("/ui") else None

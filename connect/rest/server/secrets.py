@@ -1,8 +1,8 @@
-"""What answers show in place of secrets, and how `[hidden]` finds its way back. Pure.
+"""Masks secrets in answers, and replaces masks in requests by the stored secrets. Pure.
 
-Kafka Connect shows inline passwords to whoever reads a configuration. Here they are masked; a client that reads a
-configuration, changes a key and writes it back sends the mask, which then stands for the stored value. Of a URL only
-the secret parts are masked.
+Kafka Connect shows inline passwords to everybody who reads a configuration. Here they are shown as `[hidden]`. A client
+that reads a configuration, changes a key and writes it back sends this mask, which then stands for the stored value. In
+a URL only the secret parts are masked.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from connect.runtime.settings.config_secrets import secret_keys, secret_texts
 
 @dataclass(frozen=True)
 class Secrets:
-    """Masks what `connect.runtime.settings.config_secrets` calls secret.
+    """Masks the values that `connect.runtime.settings.config_secrets` finds to be secret.
 
-    A value that only refers to a config provider (`${file:/path:key}`) is no secret. `masked` False: values are shown
-    as they are stored, as in Kafka Connect; errors are not.
+    A value that only refers to a config provider (`${file:/path:key}`) is no secret. If `masked` is False, values are
+    shown as stored, as in Kafka Connect, but secrets in errors are masked all the same.
     """
 
     catalog: Catalog
@@ -58,7 +58,7 @@ class Secrets:
             return dict(config), ()
         given = {key: value for key, value in config.items() if value is not None}
         known = stored or {}
-        # What is secret by its text is so no more as a mask.
+        # A value that is secret because of its text is not recognized as a secret any more when it is a mask.
         whole = {key for key in self._secret_keys(given) | self._secret_keys(known) if given.get(key) == HIDDEN}
         found = {
             key: known.get(key, value) if key in whole else value and restored(value, known.get(key, ""))
@@ -109,7 +109,7 @@ def changes(stored: Mapping[str, str], wanted: Mapping[str, str], secrets: Secre
 def changes_between(
     stored: Mapping[str, str], wanted: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the same of configurations that are already masked as `before` and `after`."""
+    """Return the same for two configurations whose masked forms are `before` and `after`."""
     return {
         "added": {key: after[key] for key in sorted(wanted.keys() - stored.keys())},
         "changed": {

@@ -1,4 +1,4 @@
-"""What a request changes that is no configuration, said by whoever answers it, for the audit log."""
+"""Lets handlers note for the audit log which states and offsets a request changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from connect.rest.server.waiting import finished
 STATES: Final = web.RequestKey("state_changes", dict[str, dict[str, Any]])
 """Holds, by connector or logger and by what is changed of it, `{"from", "to"}`, where there is an audit log."""
 SHOWN: Final = 100
-"""So many partitions are told of a change of offsets."""
+"""A change of offsets is noted with this many partitions at most."""
 
 
 def tell_change(request: web.Request, subject: str, what: str, before: object, after: object) -> None:
@@ -40,7 +40,8 @@ def tell_target(request: web.Request, name: str, target: TargetState) -> None:
 async def tell_offsets(request: web.Request, name: str, given: Sequence[PartitionOffset] | None) -> None:
     """Note where a connector stands in the partitions of `given`, and where it is to stand.
 
-    `given` None: all offsets are forgotten. What cannot be read keeps nobody from writing: it is told as not known.
+    If `given` is None, all offsets are deleted. Offsets that cannot be read are noted as unknown, and the request goes
+    on.
     """
     if STATES not in request:
         return

@@ -1,6 +1,6 @@
-"""TLS of the REST server and of the calls between workers: Kafka Connect's `listeners.https.ssl.*` keys with PEM.
+"""Makes TLS contexts for the REST server and for calls between workers, from `listeners.https.ssl.*` keys with PEM.
 
-As in Kafka Connect, keys under the prefix count, all of them or none: without any, the worker's own `ssl.*` keys do.
+As in Kafka Connect, either the keys under this prefix count or, if there are none, the worker's own `ssl.*` keys.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CLIENT_AUTH: Final = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "r
 
 
 def server_context(worker: Mapping[str, str], prefix: str = LISTENERS) -> ssl.SSLContext:
-    """Return what an https listener offers. ConfigError: a key is missing or cannot be used."""
+    """Return the TLS context of an https listener. ConfigError: a key is missing or cannot be used."""
     keys = _Keys(worker, prefix)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     _set_versions(context, keys)
@@ -93,7 +93,7 @@ def _set_versions(context: ssl.SSLContext, keys: _Keys) -> None:
 
 
 def _load_identity(context: ssl.SSLContext, keys: _Keys) -> bool:
-    """Load certificate and key; False: none are configured."""
+    """Load certificate and key; return False if none are configured."""
     chain, key = keys.get("ssl.keystore.certificate.chain"), keys.get("ssl.keystore.key")
     location = keys.get("ssl.keystore.location")
     if not location and not chain:
@@ -140,7 +140,7 @@ def _load(key: str, path: str, load: object, *arguments: object) -> None:
     except FileNotFoundError as error:
         raise ConfigError(f"{where} does not exist.", key=key) from error
     except (ssl.SSLError, OSError, ValueError) as error:
-        # OpenSSL's text names a reason, never a key's content.
+        # The text of OpenSSL's error gives a reason and never the content of a key.
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or type(error).__name__
         raise ConfigError(
             f"{where} cannot be used: {reason}.", key=key, fix="Check that it is PEM, and ssl.key.password."
@@ -154,7 +154,7 @@ def _unescaped(text: str) -> str:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """Yield a path to the text: in memory where the system can, as a key must not reach the disk."""
+    """Yield the path of a file with the text. It is in memory if the system can do that, to keep keys off the disk."""
     data = _unescaped(text).encode()
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("pem")

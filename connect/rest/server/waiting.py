@@ -1,4 +1,4 @@
-"""Waiting without blocking the event loop: for the herder's futures, and for code that may block."""
+"""Waits for the herder's futures, and for code that may block, without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ T = TypeVar("T")
 P = ParamSpec("P")
 LARGE: Final = web.AppKey("large_work", ClientTurns)
 MASKING: Final = "masking secrets"
-"""Says what a request waits for whose configurations are looked through."""
+"""This is the work that a time-out message names if a request waits for the masking of configurations."""
 
 
 class WaitTimeoutError(Exception):
-    """A future was not done in time; it goes on by itself."""
+    """Raised if a future is not done in time; its work goes on."""
 
 
 async def finished(request: web.Request, future: Future[T], doing: str | None = None) -> T:
-    """Return the future's result inside the request's time; HttpError 500 names what the worker does instead.
+    """Return the future's result within the request's time. HttpError 500 names what the worker does instead.
 
-    `doing`: what the future stands for, where that is not the herder's work; "reading the offsets of connector c".
+    `doing` names the work of the future if it is not the herder's, as "reading the offsets of connector c".
     """
     started_ms = time.time_ns() // 1_000_000
     try:
@@ -68,7 +68,7 @@ def apart(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
     A pool would be used up by calls that never return, and would hold up the end of the process.
     """
     future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # whoever gives up waiting cancels nothing: the call goes on
+    future.set_running_or_notify_cancel()  # a waiter that gives up does not cancel the call
 
     def run() -> None:
         try:
@@ -81,7 +81,7 @@ def apart(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
 
 
 async def large(request: web.Request, doing: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what a call says that computes for long: apart from the event loop, one at a time, clients in turn."""
+    """Return the result of a long computation, run on another thread, one at a time, clients in turn."""
     async with request.app[LARGE].of(network_of(origin_of(request))):
         return await finished(request, apart(call, *args, **kwargs), doing)
 
@@ -94,7 +94,7 @@ async def of_configs(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Return what a call says of these configurations, whose time grows with their characters."""
+    """Return the result of a call about configurations; run it on another thread if they have many characters."""
     left = LARGE_CHARS
     for config in configs:
         left -= sum(len(key) + len(value) for key, value in config.items())
@@ -104,7 +104,7 @@ async def of_configs(
 
 
 def unless_gone(request: web.Request, call: Callable[P, T]) -> Callable[P, T]:
-    """Return the same call, which does nothing when it is its turn and its client is gone: HttpError 408."""
+    """Return a function that makes the call, or raises HttpError 408 if the client is gone by then."""
 
     def in_turn(*args: P.args, **kwargs: P.kwargs) -> T:
         if request.transport is None:
@@ -115,7 +115,7 @@ def unless_gone(request: web.Request, call: Callable[P, T]) -> Callable[P, T]:
 
 
 def stage_text(stage: Stage) -> str:
-    """Return what the herder does, as Kafka Connect words it."""
+    """Return the text about what the herder does, in the words of Kafka Connect."""
     started = _instant(stage.started_ms)
     if stage.finished_ms is None:
         return f"The worker is currently {stage.description}, which began at {started}."
@@ -132,6 +132,6 @@ def _instant(epoch_ms: int) -> str:
 
 
 def _retrieved(waiting: asyncio.Future[T]) -> None:
-    """Take the exception, as nobody waits any more, so that asyncio does not report it as lost."""
+    """Read the exception of a future that nobody waits for any more, so that asyncio does not report it as lost."""
     if not waiting.cancelled():
         waiting.exception()
