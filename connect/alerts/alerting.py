@@ -15,7 +15,7 @@ from connect.alerts.recent_letters import RecentLetters
 from connect.alerts.standing_times import StandingTimes
 
 BEGAN: Final = "began"
-"""This key stores when the cluster first sent alerts. No alert is sent for backfills that ended before."""
+"""This key holds when the cluster first sent alerts. No alert is sent for backfills that ended before."""
 _log = logging.getLogger(__name__)
 
 

@@ -18,7 +18,7 @@ _UNDECIDED: Final = frozenset({"UNASSIGNED", "RESTARTING"})
 
 
 class Kind(StrEnum):
-    """The kinds of alerts."""
+    """Tells the kind of an alert."""
 
     CONNECTOR_FAILED = "connector_failed"
     TASK_FAILED = "task_failed"

@@ -1,4 +1,4 @@
-"""Counts the dead letters of the last hour, from counters of tasks that begin at 0 with each run. Pure."""
+"""Keeps count of the dead letters of the last hour, from counters of tasks that begin at 0 with each run. Pure."""
 
 from __future__ import annotations
 

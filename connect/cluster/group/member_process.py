@@ -59,7 +59,7 @@ class Joining:
 
 
 class MemberServer:
-    """Polls the group on the main thread, and hears the worker on another thread."""
+    """Serves the group on the main thread, and hears the worker on another thread."""
 
     def __init__(
         self, line: socket.socket, orders: Iterator[bytes], joining: Joining, lease: int, watched: int
@@ -191,7 +191,7 @@ class MemberServer:
 
 
 class _FirstLine(logging.Handler):
-    """Sets up the logs at the first record only: most members log nothing, and the formatters take 9 MiB."""
+    """Makes the logs ready at the first record only: most members log nothing, and the formatters take 9 MiB."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         super().__init__()

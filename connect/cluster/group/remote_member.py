@@ -70,7 +70,7 @@ class _Process:
 
 
 class RemoteMember:
-    """Implements GroupMember. The listener hears the messages of the process during `poll`."""
+    """It is a GroupMember. The listener hears the messages of the process during `poll`."""
 
     def __init__(self, process: _Process, joining: Joining, listener: SlotListener, levels: LogLevels) -> None:
         self._process = process

@@ -18,7 +18,7 @@ from connect.runtime.task.task_id import TaskId
 
 
 class HerderConnectors:
-    """Implements `Connectors`. Reads are answered on the caller's thread from immutable values."""
+    """It answers what `Connectors` asks. Reads are answered on the caller's thread from immutable values."""
 
     def __init__(
         self, reconciler: Reconciler, requests: Requests, creation: ConnectorCreation, removal: ConnectorRemoval

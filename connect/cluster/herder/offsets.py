@@ -12,7 +12,7 @@ from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 
 
 class HerderOffsets:
-    """Implements `Offsets`. Any worker reads offsets; the leader alone sets them."""
+    """It answers what `Offsets` asks. Any worker reads offsets; the leader alone sets them."""
 
     def __init__(self, offsets: ConnectorOffsets, requests: Requests) -> None:
         self._offsets = offsets

@@ -30,7 +30,7 @@ _logger = logging.getLogger(__name__)
 
 
 class TaskRuns:
-    """Runs this worker's tasks. Owned by the herder's thread, which also hears the task hosts through it."""
+    """Keeps this worker's tasks running. Owned by the herder's thread, which also hears the task hosts through it."""
 
     def __init__(
         self, parts: HerderParts, *, tracks_topics: bool, clock_s: Callable[[], float] = time.monotonic

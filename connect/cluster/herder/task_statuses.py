@@ -23,7 +23,7 @@ SAY_AGAIN_S: Final = 5.0
 
 
 class TaskStatuses:
-    """Reports the states of this worker's tasks. Owned by the herder's thread."""
+    """Tells the states of this worker's tasks. Owned by the herder's thread."""
 
     def __init__(self, parts: HerderParts, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._parts = parts

@@ -16,7 +16,7 @@ from connect.runtime.task.task_id import TaskId
 
 
 class HerderTasks:
-    """Implements `Tasks`. Reads are answered on the caller's thread from immutable values."""
+    """It answers what `Tasks` asks. Reads are answered on the caller's thread from immutable values."""
 
     def __init__(self, reconciler: Reconciler, requests: Requests) -> None:
         self._reconciler = reconciler
@@ -49,7 +49,7 @@ class HerderTasks:
 
 
 class HerderTopics:
-    """Implements `UsedTopics` from the status topic."""
+    """It answers what `UsedTopics` asks from the status topic."""
 
     def __init__(self, parts: HerderParts, requests: Requests) -> None:
         self._parts = parts
@@ -66,7 +66,7 @@ class HerderTopics:
 
 
 class HerderHistory:
-    """Implements `History` from the internal topics."""
+    """It answers what `History` asks from the internal topics."""
 
     def __init__(self, parts: HerderParts) -> None:
         self._parts = parts

@@ -41,7 +41,7 @@ class Asking:
 
 
 class HerderTrials:
-    """Implements `Trials`."""
+    """It answers what `Trials` asks."""
 
     def __init__(self, asking: Asking, dry_run: DryRun) -> None:
         self._ask = asking.ask

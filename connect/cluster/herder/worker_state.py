@@ -16,7 +16,7 @@ from connect.cluster.model.statuses import OverdueTask, Stage
 
 
 class HerderWorkerState:
-    """Implements `WorkerState`. Any thread may ask it."""
+    """It answers what `WorkerState` asks. Any thread may ask it."""
 
     def __init__(self, reconciler: Reconciler, requests: Requests) -> None:
         self._reconciler = reconciler

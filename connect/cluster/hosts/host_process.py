@@ -39,7 +39,7 @@ HostCommand = Callable[[int], Sequence[str]]
 
 
 class CommandProcess:
-    """Runs a host as a program of its own."""
+    """Holds a host that is a program of its own."""
 
     def __init__(self, line: socket.socket, command: HostCommand, inherited: Sequence[int] = ()) -> None:
         """Start the process. It inherits the descriptors of `inherited` beside that of its line."""

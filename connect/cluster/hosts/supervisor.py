@@ -59,7 +59,7 @@ class RunListener(Protocol):
 
 
 class Supervisor:
-    """Runs tasks in hosts, heard through `post`. Owned by the herder's thread but for `figures` and `kill_all`."""
+    """Brings tasks into hosts, heard through `post`. Owned by the herder's thread but for `figures` and `kill_all`."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from connect.cluster.hosts.task_host import CrashReport
 PROBATION_S: Final = 600.0
 """A connector whose host died, or an asker whose question ended a host, is kept apart for this many seconds."""
 FEW: Final = 8
-"""Up to this many suspects get a host each. More share this many hosts; if one dies, its suspects are split again."""
+"""At most this many suspects have a host each. More share this many; if one dies, its suspects are split again."""
 
 
 class Suspects:

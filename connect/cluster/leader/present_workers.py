@@ -1,4 +1,4 @@
-"""Logs on the leader which workers come and go, and when the tasks of a lost worker run on other workers."""
+"""Tells in the leader's log which workers come and go, and when the tasks of a lost worker run on other workers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Values and pure rules that describe the state of a cluster."""
+"""Holds values and pure rules that describe the state of a cluster."""

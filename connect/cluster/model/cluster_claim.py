@@ -25,7 +25,7 @@ SUFFIX: Final = "-slots"
 KEY: Final = b"cluster"
 GROUP: Final = "group.id"
 FORMAT: Final = FIRST_FORMAT
-"""This version writes records of this form into the config, offset and status topics."""
+"""This is the form of the records that this version writes into the config, offset and status topics."""
 _TOPICS: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 
 

@@ -1,4 +1,4 @@
-"""Values that describe changes in a cluster: of configurations, of states, and of the workers. No I/O."""
+"""Holds values that describe changes in a cluster: of configurations, of states, and of the workers. No I/O."""
 
 from __future__ import annotations
 

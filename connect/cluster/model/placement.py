@@ -78,7 +78,7 @@ def _spare(tasks: Collection[TaskId], is_movable: Callable[[TaskId], bool]) -> I
 
 
 class _Load:
-    """Counts the tasks of each worker and slot. A worker's least loaded slot is the first of its heap."""
+    """Keeps count of the tasks of each worker and slot. A worker's least loaded slot is the first of its heap."""
 
     def __init__(self, placed: Placement, owners: Mapping[int, str]) -> None:
         self._owners = owners

@@ -1,4 +1,4 @@
-"""Errors of requests to a cluster, with the texts of Kafka Connect. REST knows the HTTP status of each."""
+"""Holds the errors of requests to a cluster, with the texts of Kafka Connect. REST knows the HTTP status of each."""
 
 from __future__ import annotations
 

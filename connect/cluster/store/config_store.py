@@ -59,7 +59,7 @@ class ConfigListener(Protocol):
 
 
 class Claim(Enum):
-    """The state of a worker's right to write as the leader, if the leader writes in transactions."""
+    """Tells the state of a worker's right to write as the leader, if the leader writes in transactions."""
 
     NONE = "none"
     HELD = "held"

@@ -27,7 +27,7 @@ _SIDE_BY_SIDE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class SinkGroup:
-    """Names the consumer group of a sink, those of its topics that exist, and its `admin.override.` settings."""
+    """Holds the consumer group of a sink, those of its topics that exist, and its `admin.override.` settings."""
 
     connector: str
     group: str

@@ -25,7 +25,7 @@ _CONVERTERS: Final = {
 }
 _LISTED: Final = {"transforms": PluginKind.TRANSFORMATION, "predicates": PluginKind.PREDICATE}
 _TAKEN_APART: Final = frozenset({Reach.FILE, Reach.URL, Reach.HOST})
-"""A declaration names these exactly through `Config.named_files` and `Config.named_hosts`, not just by their keys."""
+"""A declaration tells these exactly through `Config.named_files` and `Config.named_hosts`, not just by their keys."""
 
 
 def named_things(catalog: Catalog, config: Mapping[str, str]) -> Sequence[NamedThing]:
