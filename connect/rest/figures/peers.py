@@ -74,7 +74,7 @@ class Peers:
 
 
 async def own_figures(request: web.Request) -> web.Response:
-    """Answer another worker of the cluster with the figures of this one's tasks. HttpError 403: no worker asks."""
+    """Tell another worker of the cluster what this one's tasks count. HttpError 403: no worker asks."""
     if not is_signed(request):
         raise HttpError(403, "Workers of this cluster alone ask for this; GET /metrics has the same figures.")
     return json_answer(await asyncio.to_thread(context_of(request).operations.tasks.figures))
