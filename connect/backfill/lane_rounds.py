@@ -9,10 +9,10 @@ from connect.api.errors import ConnectError
 from connect.api.optional.bulk import Split
 from connect.backfill.engines import Engine
 from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneWork, Signal
-from connect.backfill.job.division import placed_chunks
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.kinds import JobConnectors
 from connect.backfill.job.markers import Marker, chunk_states
+from connect.backfill.job.oversized_chunks import placed_chunks
 from connect.backfill.job.pace import RemainingLanes
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.lane.lane import LaneTask

@@ -12,10 +12,10 @@ from typing import Final
 
 from connect.api.errors import ConnectError
 from connect.api.optional.bulk import Split
-from connect.backfill.job.division import placed_chunks
 from connect.backfill.job.job import Job
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import require_done
+from connect.backfill.job.oversized_chunks import placed_chunks
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.job.states import JobState, JobStateError
 from connect.backfill.job.stored_spec import told_to_requests

@@ -14,10 +14,10 @@ from connect.backfill.child import BackfillChildren
 from connect.backfill.driver import Driver, state_topics
 from connect.backfill.handover import Connectors, require_no_bad_verdict, require_stopped
 from connect.backfill.job.chunk import Signal
-from connect.backfill.job.division import placed_chunks
 from connect.backfill.job.job import Job, Jobs
 from connect.backfill.job.job_store import JobStore, StateTopics
 from connect.backfill.job.markers import ChunkState, chunk_states
+from connect.backfill.job.oversized_chunks import placed_chunks
 from connect.backfill.job.progress import Watch
 from connect.backfill.job.request_bounds import check_bounds, within_bounds
 from connect.backfill.job.spec import BackfillSpec

@@ -42,10 +42,10 @@ from connect.rest.resources.notes import NOTED
 from connect.rest.sample import resource as sample
 from connect.rest.server.authentication import authentication
 from connect.rest.server.author import STAMPS
-from connect.rest.server.browsers import browsers
+from connect.rest.server.browser_guard import browsers
 from connect.rest.server.connections import CONNECTIONS, counted
 from connect.rest.server.context import CONTEXT, RestContext
-from connect.rest.server.cross_origin import cross_origin
+from connect.rest.server.cors import cross_origin
 from connect.rest.server.errors import errors_to_http
 from connect.rest.server.forward import CLIENT
 from connect.rest.server.request_body import LIMIT_BYTES

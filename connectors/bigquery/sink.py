@@ -25,10 +25,10 @@ from connectors.bigquery.cost.sentences import budget_sentences, rate_sentences,
 from connectors.bigquery.merge.staging import connector_label
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
-from connectors.bigquery.spending.budget import budget_key_of, budget_of, prices_of_config
+from connectors.bigquery.spending.budget_keys import budget_key_of, budget_of, prices_of_config
+from connectors.bigquery.spending.budget_waits import BudgetSpentError
 from connectors.bigquery.spending.connector_spending import spending_of
 from connectors.bigquery.spending.load_pace import LoadPace, PacedError
-from connectors.bigquery.spending.waits import BudgetSpentError
 from connectors.bigquery.tables.preflight import check, missing_roles
 from connectors.bigquery.tables.trial import TrialDataset
 from connectors.bigquery.warehouse.client import account_of, open_warehouse

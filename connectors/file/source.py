@@ -18,9 +18,9 @@ from connect.api.errors import ConfigError, ConnectError, SchemaError
 from connect.api.records import Batch, Column, SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.file.config import FileStreamSourceConfig
-from connectors.file.inputs import FileInput, Input, StandardInput
 from connectors.file.lines import Lines, complete_size, split_lines
 from connectors.file.offsets import FILENAME, check_offsets, position_of, source_position
+from connectors.file.tailed_input import FileInput, Input, StandardInput
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, TypeVar
 from connect.api.errors import ConnectError
 from connect.api.optional.bulk import BulkReader, CountedReader, RejectingReader, Split
 from connect.api.records import Batch
-from connect.backfill.job.division import pieces_of
 from connect.backfill.job.markers import Marker, added, checksum
+from connect.backfill.job.oversized_chunks import pieces_of
 from connect.kafka.raw import RawBatch
 from connect.runtime.records.pipeline import Encoded
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.bulk import BulkPlan, Split, SplitSize
 from connect.api.records import Batch, SourcePosition, TopicPartition
-from connect.backfill.job.division import STRAND
+from connect.backfill.job.oversized_chunks import STRAND
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_part, consumer_settings
 from connect.kafka.consume.log_reader import OffsetRange, Settings, read_spans

@@ -18,8 +18,8 @@ from typing import Final
 
 from connect.api.optional.bulk import AuditedSource, BulkChunk, BulkReader, BulkSource, Split, StampingReader
 from connect.backfill.driver import Driver
-from connect.backfill.job.division import placed_chunks
 from connect.backfill.job.markers import Marker, chunk_states
+from connect.backfill.job.oversized_chunks import placed_chunks
 from connect.backfill.verify.topic_records import Found, RecordTally, TopicReading
 from connect.backfill.verify.value_sample import ValueSample, sampled_chunks
 from connect.backfill.verify.verdict import ChunkVerdict, Keys, TableVerdict, ValuesVerdict, Verdict

@@ -19,7 +19,7 @@ from connect.kafka.client.own_login import LOGIN_ADDRESSES
 from connect.kafka.client.security_names import translate_security
 from connect.lib.nearest import nearest
 from connect.plugins.catalog import Catalog
-from connect.rest.server.cross_origin import origin_patterns
+from connect.rest.server.cors import origin_patterns
 from connect.rest.server.response_headers import response_headers
 from connect.rest.server.tls import LISTENERS
 from connect.runtime.settings.alert_keys import WEBHOOK_URL

@@ -19,12 +19,12 @@ from connect.cluster.model.statuses import Stage
 RETRY_S: Final = 1.0
 """After an error, `reconcile` is called again so much later."""
 
-REST_SHARE: Final = 7.0
+PAUSE_SHARE: Final = 7.0
 """After `reconcile` the loop is kept to steps for so many times the CPU time that `reconcile` took.
 
 It takes longer the more connectors there are, and each new connector is the reason for several calls of it.
 """
-REST_MOST_S: Final = 1.0
+PAUSE_MOST_S: Final = 1.0
 
 _T = TypeVar("_T")
 _logger = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class EventLoop:
         if not self._do(_Step("reconciling tasks and connectors", self._reconcile)):
             self.later(RETRY_S, "trying again", _nothing)
         took_s = time.thread_time() - began_s
-        self._rests_until_s = time.monotonic() + min(REST_SHARE * took_s, REST_MOST_S)
+        self._rests_until_s = time.monotonic() + min(PAUSE_SHARE * took_s, PAUSE_MOST_S)
 
     def _rest_left_s(self) -> float:
         return max(0.0, self._rests_until_s - time.monotonic())

@@ -14,7 +14,7 @@ from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema, Type
 from connect.convert.avro import names as n
-from connect.convert.avro.constants import default_bytes
+from connect.convert.avro.default_bytes import default_bytes
 from connect.convert.avro.from_connect import is_union
 from connect.convert.avro.model import MISSING, AvroType
 from connect.convert.avro.settings import AvroSettings

@@ -19,7 +19,7 @@ from aiohttp.typedefs import Middleware
 
 from connect.cluster.model.request_errors import RequestError
 from connect.rest.errors.http_error import HttpError, status_of
-from connect.rest.server.cross_origin import origin_patterns
+from connect.rest.server.cors import origin_patterns
 from connect.rest.server.errors import error_answer
 from connect.rest.server.routing import JSON, Answer
 from connect.runtime.settings.worker_config import WorkerConfig

@@ -15,7 +15,7 @@ from connectors.bigquery.modes.auto import CHANGING, CHOICES, NAMED, Choice, cho
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import Mode
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.spending.budget import prices_of_config
+from connectors.bigquery.spending.budget_keys import prices_of_config
 from connectors.bigquery.tables.mode_changes import check_log, is_changing
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse

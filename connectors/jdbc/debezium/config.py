@@ -16,7 +16,7 @@ from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.api.time_types import TimePrecision
 from connectors.jdbc.debezium import rules
-from connectors.jdbc.debezium.shared.handling import BINARY_MODES, Handling
+from connectors.jdbc.debezium.shared.handling_modes import BINARY_MODES, Handling
 from connectors.jdbc.debezium.shared.keys import CONNECTION, LOG, TABLES, TYPES, DebeziumConfig
 from connectors.jdbc.debezium.unused_keys import ANSWERS
 

@@ -16,7 +16,7 @@ from connectors.jdbc.debezium.catalog_types import columns_of, types_of
 from connectors.jdbc.debezium.defaults import default_of
 from connectors.jdbc.debezium.kinds import Kind
 from connectors.jdbc.debezium.shared.column_rules import ColumnRules
-from connectors.jdbc.debezium.shared.handling import Handling
+from connectors.jdbc.debezium.shared.handling_modes import Handling
 from connectors.jdbc.debezium.types import kind_of, text_column
 from connectors.jdbc.dialects.postgres.result_types import bases
 from connectors.jdbc.log.postgres.pgoutput import Relation

@@ -14,7 +14,7 @@ from connectors.jdbc.debezium.arrays import array
 from connectors.jdbc.debezium.catalog_types import CatalogType
 from connectors.jdbc.debezium.kinds import TEXT, Kind, Unavailable
 from connectors.jdbc.debezium.shared.column_rules import TextColumn
-from connectors.jdbc.debezium.shared.handling import Handling
+from connectors.jdbc.debezium.shared.handling_modes import Handling
 from connectors.jdbc.values.types import Raw
 
 _TEXTS: Final = (

@@ -14,7 +14,7 @@ from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.database import DeniedError, TargetDatabase
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.statements import quoted
-from connectors.jdbc.sink.targets import Target, TargetTables, table_name
+from connectors.jdbc.sink.target_tables import Target, TargetTables, table_name
 from connectors.jdbc.sink.writer import statements_of
 
 

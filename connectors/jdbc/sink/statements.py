@@ -18,7 +18,7 @@ from connectors.jdbc.sink.shape import Member
 from connectors.jdbc.sink.texts import Zones
 
 if TYPE_CHECKING:
-    from connectors.jdbc.sink.targets import Target, TargetColumn
+    from connectors.jdbc.sink.target_tables import Target, TargetColumn
 
 Type = sa.types.TypeEngine[Any]
 

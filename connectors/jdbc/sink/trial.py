@@ -15,7 +15,7 @@ from connectors.jdbc.sink.check import check
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.statements import quoted
-from connectors.jdbc.sink.targets import NAME_PARTS, table_name
+from connectors.jdbc.sink.target_tables import NAME_PARTS, table_name
 
 
 class TrialTables:

@@ -22,7 +22,7 @@ from connectors.jdbc.sink.refusals import RefusedRowsError
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.shape import Member, array_of, shape_of
 from connectors.jdbc.sink.statements import SinkStatements, StatementRows
-from connectors.jdbc.sink.targets import Target, TargetTables
+from connectors.jdbc.sink.target_tables import Target, TargetTables
 from connectors.jdbc.sink.texts import Zones
 
 Bad = dict[int, Exception]

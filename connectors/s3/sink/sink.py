@@ -20,7 +20,7 @@ from connect.api.schema import Schema
 from connect.lib.deadline import Deadline
 from connectors.s3.files.last_object import LastObjects
 from connectors.s3.files.partition_files import PartitionFiles
-from connectors.s3.files.uploads import Uploads
+from connectors.s3.files.pending_uploads import Uploads
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.build import ConfluentPlan, Plan, merger_plan_of
 from connectors.s3.sink.bulk import S3BulkWriter

@@ -17,8 +17,8 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.file import source
 from connectors.file.config import FileStreamSourceConfig
-from connectors.file.inputs import StandardInput
 from connectors.file.source import FileStreamSourceTask
+from connectors.file.tailed_input import StandardInput
 
 
 class Life:

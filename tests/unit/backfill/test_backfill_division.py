@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from connect.api.optional.bulk import Split
 from connect.api.records import Batch, Column, SourcePosition
-from connect.backfill.job import division
+from connect.backfill.job import oversized_chunks
 from connect.backfill.job.chunk import Step
-from connect.backfill.job.division import PIECES, pieces_of, placed_chunks
 from connect.backfill.job.markers import Marker, chunk_states, markers
+from connect.backfill.job.oversized_chunks import PIECES, pieces_of, placed_chunks
 from connectors.jdbc.follow.splits import divided
 
 END = 1_000_000
@@ -157,4 +157,4 @@ def test_pieces_of_pieces_are_placed_in_the_same_lanes_each_time():
     placed = {chunk.id: lane for chunk, lane in placed_chunks(plan, found, 3)}
     assert placed == {"a": 0, "b": 1, "b.1": 2, "b.2": 0, "b.2.1": 1}
     assert placed == {chunk.id: lane for chunk, lane in placed_chunks(plan, reversed(found), 3)}
-    assert division.PIECES == 16
+    assert oversized_chunks.PIECES == 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connect.api.optional.bulk import Split
-from connect.backfill.job.division import STRAND, lanes_of, placed_chunks
+from connect.backfill.job.oversized_chunks import STRAND, lanes_of, placed_chunks
 
 
 def test_chunks_are_shared_out_in_turn():

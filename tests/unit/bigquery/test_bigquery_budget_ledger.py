@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from connect.api.errors import ConfigError
 from connectors.bigquery.cost.prices import Prices, prices_in
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.spending.budget import budget_key_of, budget_of, prices_of_config
+from connectors.bigquery.spending.budget_keys import budget_key_of, budget_of, prices_of_config
 from connectors.bigquery.spending.ledger import Job, Kind, Ledger, Need, Wait
 
 

@@ -12,8 +12,8 @@ from test_bigquery_spending import BEGIN_S, DAY_S, LEDGER, MIB, Clock, Life, by_
 
 from connect.api.errors import ConnectError
 from connectors.bigquery.spending import ledger
+from connectors.bigquery.spending.budget_waits import BudgetSpentError
 from connectors.bigquery.spending.ledger import Kind, Ledger
-from connectors.bigquery.spending.waits import BudgetSpentError
 
 pytestmark = [pytest.mark.quick, pytest.mark.timeout(600)]
 __all__ = ["clock", "service"]

@@ -27,10 +27,10 @@ from connectors.bigquery.merge.writers_by_table import WritersByTable
 from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
-from connectors.bigquery.spending.budget import budget_key_of
+from connectors.bigquery.spending.budget_keys import budget_key_of
+from connectors.bigquery.spending.budget_waits import BudgetSpentError
 from connectors.bigquery.spending.connector_spending import ConnectorSpending
 from connectors.bigquery.spending.ledger import Kind, Ledger
-from connectors.bigquery.spending.waits import BudgetSpentError
 from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.intake import taken_in

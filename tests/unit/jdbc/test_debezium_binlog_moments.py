@@ -10,7 +10,7 @@ import pytest
 
 from connect.api.time_types import TimePrecision
 from connectors.jdbc.debezium.binlog import moments
-from connectors.jdbc.debezium.shared.handling import Handling
+from connectors.jdbc.debezium.shared.handling_modes import Handling
 
 HANDLING = Handling(times=TimePrecision.ADAPTIVE_TIME_MICROSECONDS)
 DAY_US = 86_400_000_000

@@ -12,7 +12,7 @@ from connectors.jdbc.debezium import arrays, geometry, moments, numbers, texts
 from connectors.jdbc.debezium.catalog_types import CatalogType
 from connectors.jdbc.debezium.defaults import default_of
 from connectors.jdbc.debezium.kinds import TEXT, Kind
-from connectors.jdbc.debezium.shared.handling import Handling
+from connectors.jdbc.debezium.shared.handling_modes import Handling
 from connectors.jdbc.debezium.types import kind_of
 from connectors.jdbc.values.temporal import Misfit
 

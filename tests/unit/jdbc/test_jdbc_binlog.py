@@ -15,7 +15,7 @@ from connect.api.errors import ConnectError, SchemaError
 from connectors.jdbc.log.binlog import packets as binlog
 from connectors.jdbc.log.binlog.packets import Event, Operation
 from connectors.jdbc.log.binlog.position import BinlogPosition, Row, Skipped, read_binlog_offset
-from connectors.jdbc.log.binlog.rows import RowLayout, Width
+from connectors.jdbc.log.binlog.row_layout import RowLayout, Width
 from connectors.jdbc.log.binlog.values import BINARY_SIZES, LoggedColumn, reader, width
 
 C = LoggedColumn("c")

@@ -13,7 +13,7 @@ from sample_plugins import FILE_SOURCE, worker_config
 from connect.api.errors import ConfigError
 from connect.cluster.model.statuses import OverdueTask
 from connect.rest.server.authentication import Login
-from connect.rest.server.cross_origin import cross_origin
+from connect.rest.server.cors import cross_origin
 from connect.rest.server.response_headers import header_rules
 from connect.runtime.task.task_id import TaskId
 

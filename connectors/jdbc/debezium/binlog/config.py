@@ -17,7 +17,7 @@ from connect.api.reach import Reach
 from connect.api.time_types import TimePrecision
 from connectors.jdbc.debezium.binlog import rules
 from connectors.jdbc.debezium.binlog.unused_keys import ANSWERS
-from connectors.jdbc.debezium.shared.handling import BINARY_MODES, Handling
+from connectors.jdbc.debezium.shared.handling_modes import BINARY_MODES, Handling
 from connectors.jdbc.debezium.shared.keys import CONNECTION, LOG, TABLES, TYPES, DebeziumConfig
 
 SNAPSHOT_MODES = (

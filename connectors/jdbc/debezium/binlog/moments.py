@@ -11,7 +11,7 @@ from connect.api import time_types
 from connect.api.arrow import arrow_type
 from connect.api.time_types import TIME_TYPES, TimePrecision, encoded_times
 from connectors.jdbc.debezium.binlog.kinds import BinlogKind
-from connectors.jdbc.debezium.shared.handling import Handling
+from connectors.jdbc.debezium.shared.handling_modes import Handling
 from connectors.jdbc.values import typed_times
 from connectors.jdbc.values.temporal import Misfit
 from connectors.jdbc.values.types import Raw

@@ -18,7 +18,7 @@ from connectors.jdbc.debezium.binlog.defaults import default_of
 from connectors.jdbc.debezium.binlog.kinds import BinlogKind
 from connectors.jdbc.debezium.binlog.types import kind_of, text_column
 from connectors.jdbc.debezium.shared.column_rules import ColumnRules
-from connectors.jdbc.debezium.shared.handling import Handling
+from connectors.jdbc.debezium.shared.handling_modes import Handling
 from connectors.jdbc.log.binlog.packets import TableMap
 from connectors.jdbc.log.mysql.tables import BinlogTable, BinlogTables
 from connectors.jdbc.log.shared.column_change import ColumnChange

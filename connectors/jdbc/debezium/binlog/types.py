@@ -11,7 +11,7 @@ from connectors.jdbc.debezium.binlog import moments, numbers, texts
 from connectors.jdbc.debezium.binlog.declared_type import DeclaredType
 from connectors.jdbc.debezium.binlog.kinds import BinlogKind, text, whole
 from connectors.jdbc.debezium.shared.column_rules import TextColumn
-from connectors.jdbc.debezium.shared.handling import Handling
+from connectors.jdbc.debezium.shared.handling_modes import Handling
 
 TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})

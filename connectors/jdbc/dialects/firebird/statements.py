@@ -16,7 +16,7 @@ from connectors.jdbc.sink.texts import moments_us, text_of
 from connectors.jdbc.values.types import Raw
 
 if TYPE_CHECKING:
-    from connectors.jdbc.sink.targets import Target, TargetColumn
+    from connectors.jdbc.sink.target_tables import Target, TargetColumn
 
 _MOMENTS = frozenset({Raw.DATE, Raw.TIME, Raw.WALL_CLOCK, Raw.INSTANT})
 

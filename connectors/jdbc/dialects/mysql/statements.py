@@ -21,7 +21,7 @@ from connectors.jdbc.sink.statements import NUMBER, SinkStatements, StatementRow
 from connectors.jdbc.sink.texts import text_of
 
 if TYPE_CHECKING:
-    from connectors.jdbc.sink.targets import Target, TargetColumn
+    from connectors.jdbc.sink.target_tables import Target, TargetColumn
 
 _MOST_BYTES: Final = 8 << 20
 """A statement may have so many bytes; servers take 16 MiB by default, and one row may be larger than this."""

@@ -20,7 +20,7 @@ from connectors.jdbc.sink.statements import NUMBER, SinkStatements, StatementRow
 from connectors.jdbc.sink.texts import text_of
 
 if TYPE_CHECKING:
-    from connectors.jdbc.sink.targets import Target, TargetColumn
+    from connectors.jdbc.sink.target_tables import Target, TargetColumn
 
 _CSV: Final = csv.WriteOptions(include_header=False, quoting_style="all_valid")
 _ELEMENTS: Final = frozenset({

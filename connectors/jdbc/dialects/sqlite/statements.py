@@ -17,7 +17,7 @@ from connectors.jdbc.sink.texts import moments_us, text_of
 from connectors.jdbc.values.types import Raw
 
 if TYPE_CHECKING:
-    from connectors.jdbc.sink.targets import Target, TargetColumn
+    from connectors.jdbc.sink.target_tables import Target, TargetColumn
 
 _AS_THEY_ARE = frozenset({
     s.Type.INT8, s.Type.INT16, s.Type.INT32, s.Type.INT64, s.Type.FLOAT32, s.Type.FLOAT64, s.Type.BYTES,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from connectors.jdbc.dialects.mysql.arrow import text_column
-from connectors.jdbc.log.binlog.rows import Places, numbers
+from connectors.jdbc.log.binlog.row_layout import Places, numbers
 from connectors.jdbc.log.binlog.values import ENUM, SET, STRING, LoggedColumn, Read, digit_groups, fraction_bytes
 from connectors.jdbc.values.columns import RowFormat
 from connectors.jdbc.values.ragged import PADDING, Fields

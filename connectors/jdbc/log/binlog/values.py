@@ -18,7 +18,7 @@ from uuid import UUID
 
 from connect.api.errors import SchemaError
 from connectors.jdbc.log.binlog.json_values import json_text
-from connectors.jdbc.log.binlog.rows import Width
+from connectors.jdbc.log.binlog.row_layout import Width
 
 Read = Callable[[bytes], bytes]
 """The function that returns the text of a stored value."""

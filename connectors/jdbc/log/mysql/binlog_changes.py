@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from connectors.jdbc.log.binlog.packets import Operation
-from connectors.jdbc.log.binlog.rows import Images
+from connectors.jdbc.log.binlog.row_layout import Images
 from connectors.jdbc.log.mysql.tables import LoggedRows
 
 NONE = -1

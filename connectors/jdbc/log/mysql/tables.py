@@ -19,7 +19,7 @@ from connectors.jdbc.log.binlog.charset import charset_of, decoding
 from connectors.jdbc.log.binlog.columns import Decode, decoder, driver_column, driver_columns
 from connectors.jdbc.log.binlog.metadata import column_type
 from connectors.jdbc.log.binlog.packets import TableMap
-from connectors.jdbc.log.binlog.rows import RowLayout
+from connectors.jdbc.log.binlog.row_layout import RowLayout
 from connectors.jdbc.log.binlog.values import BINARY_SIZES, STRING, LoggedColumn, reader, string_bytes, width
 from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
 from connectors.jdbc.log.shared.envelope import EventFormat, source_schema
