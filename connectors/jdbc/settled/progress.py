@@ -93,7 +93,7 @@ def _later(one_s: float | None, other_s: float) -> float:
 
 def _mark(given: Sequence[_Given], position: SourcePosition) -> None:
     of_partition = [one for one in given if one.position.partition == position.partition]
-    # Of equal positions the newest is taken, as the framework reports only the last of several.
+    # The newest of equal positions counts, as the framework reports only the last of several.
     last = max((i for i, one in enumerate(of_partition) if one.position.offset == position.offset), default=-1)
     for one in of_partition[: last + 1]:
         one.is_stored = True

@@ -184,7 +184,7 @@ def _columns(oid: int) -> sa.TextClause:
 
 
 def _unique(oid: int) -> sa.TextClause:
-    # Of two unique indexes Debezium takes the first by name. Indexes of servers before version 11 have no columns
+    # Debezium takes the first of two unique indexes by name. Indexes of servers before version 11 have no columns
     # beside the key.
     return sa.text(
         "SELECT array_agg(a.attname::text ORDER BY k.place) FROM pg_catalog.pg_index i "
