@@ -9,7 +9,9 @@ from typing import Any
 
 
 class ConfigType(StrEnum):
-    """Holds ConfigDef's types. REST clients know these, and a further one would break them."""
+    """Names the types of settings, which are those of Kafka's ConfigDef. REST clients know these, and a further one
+    would break them.
+    """
 
     BOOLEAN = "BOOLEAN"
     STRING = "STRING"
@@ -24,7 +26,7 @@ class ConfigType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """The value, or each value of a list, is one of these; they are also the recommended values."""
+    """Accepts a value, or a list, if each value is one of `values`; these are also the recommended values."""
 
     values: tuple[str, ...]
     ignore_case: bool = False
@@ -45,7 +47,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The number is at least `least` and at most `most`; None: there is no most."""
+    """Accepts a number that is at least `least` and at most `most`; `most` None: there is no upper limit."""
 
     least: float
     most: float | None = None

@@ -42,7 +42,9 @@ class AllowedHosts:
         return self._listed is None
 
     def problems(self, named: Iterable[tuple[str, str]]) -> Iterator[ConfigProblem]:
-        """Yield the problems of keys with their values: a URL or `host:port`, or several with commas between."""
+        """Yield the problems of pairs of a key and a value: a URL or `host:port`, or several of them with commas
+        between.
+        """
         if self._listed is not None:
             for key, value in named:
                 yield from self._problems(key, value, self._listed)
@@ -68,7 +70,7 @@ class AllowedHosts:
 
 
 def check_allowed_host(text: str) -> None:
-    """Raise ValueError for an entry of ALLOWED_HOSTS that fits nothing."""
+    """Raise ValueError for an entry of ALLOWED_HOSTS that no host can match."""
     if text == ANY_HOST:
         return
     if _network(text) is None and ("/" in text or _address(text.replace("*", "x")) is None):
@@ -97,8 +99,9 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
 
 
 def _address(text: str) -> tuple[str, int | None] | None:
-    """Return host and port of a URL or of `host:port`, the host in small letters; None where there is no host."""
-    # Others may end the host at a backslash, or leave out what does not print.
+    """Return the host, in small letters, and the port of a URL or of `host:port`; None if it names no host."""
+    # The program that connects may end the host at a backslash, or skip characters that do not print, and so reach
+    # another host than the one checked here.
     if not text.isprintable() or "\\" in text or " " in text:
         return None
     bare = text.count(":") > 1 and not text.startswith("[") and "://" not in text

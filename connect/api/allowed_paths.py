@@ -51,7 +51,7 @@ class AllowedPaths:
     def folders(self) -> list[str]:
         """Return those of the paths that are folders now, with links resolved.
 
-        In place of a folder with a closed folder in it stand the other folders in it.
+        A folder that contains an excluded one is replaced by the other folders in it.
         """
         return [str(path) for path in self._whole() if path.is_dir()]
 
@@ -66,14 +66,14 @@ class AllowedPaths:
             yield from _without(Path(os.path.realpath(path)), closed)
 
     def problem(self, key: str, path: str, *, shown: bool = True) -> ConfigProblem | None:
-        """Return what is wrong with a path that a key names, and the line to add; None when it is allowed.
+        """Return why a path that a key names is not allowed, and which line to add; None when it is allowed.
 
         `shown` tells if the text may show the path.
         """
         return None if self._real(path) is not None else self._told(key, path, shown=shown)
 
     def problems(self, named: Iterable[tuple[str, str]], secret: Container[str]) -> Iterator[ConfigProblem]:
-        """Yield what is wrong with paths behind their keys. No text shows the value of a key of `secret`."""
+        """Yield the problems of pairs of a key and a path. No text shows the value of a key that is in `secret`."""
         found = (self.problem(key, path, shown=key not in secret) for key, path in named)
         yield from (problem for problem in found if problem is not None)
 
@@ -83,7 +83,7 @@ class AllowedPaths:
         return ConfigProblem(key, f"Invalid value {given} for configuration {key}: {self.refusal(wanted)}")
 
     def refusal(self, path: str) -> str:
-        """Return the sentences that tell what is not allowed, and the line to add."""
+        """Return the sentences that tell why a path is not allowed, and which line to add to the worker's file."""
         if _may_be_one(path) and _is_below(Path(os.path.realpath(path)), self._closed):
             return f"{ALLOWED_PATHS} of this worker lets no configuration name what is in that folder. Use another one."
         line = f"{ALLOWED_PATHS}={'…,' if self.paths else ''}{path}"
@@ -128,7 +128,9 @@ class AllowedPaths:
 
 
 def _may_be_one(path: str) -> bool:
-    """Tell if a text can be a path at all: each folder of one that is too long would be looked up."""
+    """Tell if a text can be a path at all. A too long one is refused before each of its folders is looked up on the
+    disk.
+    """
     return "\0" not in path and len(path) <= PATH_CHARS_MAX
 
 
@@ -137,12 +139,12 @@ def _is_below(real: Path, roots: Iterable[str]) -> bool:
 
 
 def _without(folder: Path, closed: Sequence[Path]) -> Iterator[Path]:
-    """Yield a folder, or what is in it beside those that are closed."""
+    """Yield a folder; if it contains excluded paths, yield all else in it instead."""
     inside = [one for one in closed if one.is_relative_to(folder)]
     if not inside:
         yield folder
     elif folder not in inside:
-        with suppress(OSError):  # what cannot be listed is named by nobody
+        with suppress(OSError):  # nobody may name what is in a folder that cannot be listed
             for child in folder.iterdir():
                 if not child.is_symlink():
                     yield from _without(child, inside)

@@ -9,8 +9,7 @@
 | io.debezium.time.*             | int32, int64 or utf8, see `time_types`   |
 | array, map, struct             | list, map, struct                        |
 
-A Connect schema rides in the Arrow field's metadata only where Arrow has no place for it (name, version, doc, …): the
-`Column` keeps the Schema beside the array, so nothing has to be parsed back.
+Arrow has no place for a schema's name, version or doc. So the `Column` keeps the Connect schema beside the array.
 """
 
 from __future__ import annotations
@@ -76,9 +75,9 @@ def connect_schema(
 ) -> s.Schema:
     """Return the Connect schema that holds every value of an Arrow type.
 
-    Unsigned integers widen (uint64 becomes Decimal(0)). `times`: what dates and times become, in structs too.
-    SchemaError where a value would lose something: with Connect's own times those finer than milliseconds, in any case
-    durations and unions.
+    Unsigned integers widen (uint64 becomes Decimal(0)). `times` says what dates and times become, in structs too.
+    SchemaError: a value would lose something. That holds for durations and unions, and with TimePrecision.CONNECT for
+    times finer than milliseconds.
     """
     import pyarrow.types as t
 
@@ -148,7 +147,9 @@ def _decimal_type(schema: s.Schema, path: str) -> pa.DataType:
     try:
         scale = schema.decimal_scale
         precision = int(schema.parameters.get(s.PRECISION_PARAMETER, DECIMAL_PRECISION_DEFAULT))
-        # Arrow has powers of ten for as many digits as there are: beyond them it reads other memory, below zero too.
+        # Arrow looks powers of ten up in a table with an entry for each digit that a decimal can have. A scale beyond
+        # them, also below zero, makes it read other memory. So the precision covers the scale, and Arrow refuses a too
+        # large one.
         precision = max(precision, abs(scale), 1)
         return (
             pa.decimal128(precision, scale)

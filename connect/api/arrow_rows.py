@@ -1,6 +1,6 @@
 """Converts Arrow arrays to Python values and back, a column at a time.
 
-This takes a third of the time of going through each row or value. Python values become Arrow without loss, or a
+This takes a third of the time that a loop over rows or values takes. Python values become Arrow without loss, or a
 SchemaError names the field.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_S: Final = -62_135_596_800
 _END_S: Final = 253_402_300_800
-"""Behind this second the year 10000 begins, which datetime cannot hold."""
+"""The year 10000 begins at this second of the epoch; datetime ends before it."""
 
 
 def rows_from_arrow(array: pa.Array) -> Sequence[Any]:
@@ -85,7 +85,10 @@ def _in_one_call(array: pa.Array) -> list[Any] | None:
 
 
 def _moments(array: pa.Array) -> list[Any]:
-    """Arrow itself looks the zone up for every value. OverflowError beyond datetime's years."""
+    """Return instants as datetimes in UTC. Arrow's own conversion is slow, as it looks the zone up for every value.
+
+    OverflowError: a moment is beyond datetime's years.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -124,7 +127,7 @@ _DICTS: Final = frozenset({dict, type(None)})
 
 
 def arrow_from_rows(rows: Sequence[Any], schema: Schema | None) -> pa.Array:
-    """Return the Arrow form of Python values; a row may be null, whatever the schema.
+    """Return the Arrow form of Python values. A row may be null even if the schema is not optional.
 
     Raise SchemaError when a value does not fit whole.
     """

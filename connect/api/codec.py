@@ -22,9 +22,11 @@ class Converter(Protocol):
         """
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:
-        """Return the rows as consecutive runs of one schema each; the lengths of the runs add up to `len(data)`.
+        """Return the rows in order, as one column for each run of rows with the same schema. The columns' lengths add
+        up to `len(data)`.
 
-        Null bytes give a null row, which joins the run beside it. RejectedRowsError names rows that cannot be read.
+        A null in `data` gives a null row, which belongs to the run beside it. RejectedRowsError names rows that cannot
+        be read.
         """
 
 
@@ -46,4 +48,4 @@ class AvroValues(Protocol):
         """Return the Avro schema as JSON."""
 
     def encode(self, values: pa.Array) -> pa.BinaryArray:
-        """Return one datum per value, of which none is null. SchemaError when one of them does not fit."""
+        """Return one Avro datum per value. No value may be null. SchemaError: a value does not fit."""

@@ -1,4 +1,4 @@
-"""One declaration of a plug-in's settings: parses, validates (all broken keys at once), feeds REST, docs and forms.
+"""Defines how a plug-in declares its settings once, for parsing, validation (all keys at once), REST, docs and forms.
 
 A setting is a field of a `Config` subclass; its text form is what Kafka Connect's ConfigDef accepts, its messages are
 ConfigDef's (org.apache.kafka.common.config.ConfigDef, Kafka 4.1):
@@ -97,13 +97,12 @@ def key(
     harmless: str = "",
     former: Sequence[str] = (),
 ) -> Any:
-    """Declare a setting. No default means the setting is required. `internal` settings are accepted but not shown.
+    """Declare a setting. A setting without a default is required. `internal` settings are accepted but not shown.
 
-    `from_worker`: a leave that only the worker's own file gives, under the same key; see `Config.with_leave`.
-    `reach`: what its value names on this machine or elsewhere, beside what its type says (ClassName, Url). Files are
-    then checked against the worker's allowed.paths; see `Config.named_files`. `bounds`: a sentence on what keeps
-    it in bounds, where the kind's own does not say it. `harmless`: why a key that sounds so names nothing. `former`:
-    older names of it, which go on working where the new one is not given.
+    `from_worker`: the value is a permission that only the worker's own file gives; see `Config.with_leave`. `reach` is
+    the kind of thing that the value names, beside what its type says (ClassName, Url); files are then checked against
+    the worker's allowed.paths. `bounds` says what limits the value, if BOUNDS in `connect.api.reach` does not fit.
+    `harmless` says why a key names no such thing although it sounds so. `former` are older names that still work.
     """
     reaches = (reach,) if isinstance(reach, Reach) else tuple(reach)
     extra: JsonDict = {
@@ -117,9 +116,9 @@ def key(
 
 @dataclass(frozen=True, slots=True)
 class KeyDefinition:
-    """One setting as REST clients, docs and forms see it. `default` None: none, or null.
+    """Holds one setting as REST clients, docs and forms see it. `default` None: there is no default, or it is null.
 
-    `allowed`: which numbers are taken. `reaches`: what its value names. `bounds` and the others are as in `key`.
+    `allowed` says which numbers are taken, `reaches` which kinds of things it names. The others are as in `key`.
     """
 
     name: str
@@ -151,7 +150,7 @@ class KeyDefinition:
 
 
 class Config(BaseModel):
-    """Base of every declaration. Unknown keys are accepted and ignored, as Kafka Connect does; see `unknown_keys`."""
+    """Is the base of every declaration. It ignores unknown keys, as Kafka Connect does; see `unknown_keys`."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -162,7 +161,7 @@ class Config(BaseModel):
         defer_build=True,  # most declarations are never asked in a process, and a worker starts with dozens of them
     )
     families: ClassVar[tuple[str, ...]] = ()
-    """These begin keys that are not declared, and have an effect all the same."""
+    """Keys that begin with one of these texts have an effect although they are not declared."""
     _originals: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _leave: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _allowed: AllowedPaths = PrivateAttr(default_factory=AllowedPaths)
@@ -172,7 +171,7 @@ class Config(BaseModel):
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
         """Return the typed settings. Raise ConfigError, which lists every broken key and holds no secret's value.
 
-        Without a leave (`with_leave`, `EVERYWHERE`) they may name no file.
+        The settings may name no file unless the properties say so: by what `with_leave` adds, or by `EVERYWHERE`.
         """
         given = {k: v for k, v in properties.items() if v is not None}
         try:
@@ -196,7 +195,7 @@ class Config(BaseModel):
         self._hosts = AllowedHosts.by(given)
 
     def _refused_urls(self) -> Iterator[ConfigProblem]:
-        """Yield what leaves HTTP, of keys that name a URL and say of no other protocol, and URLs in place of hosts."""
+        """Yield the problems of URLs: of other protocols where only HTTP is spoken, or any in place of a host."""
         for definition, value in self._given():
             texts = value if isinstance(value, tuple) else (value,)
             yield from url_problems(definition.name, definition.reaches, definition.bounds, texts)
@@ -216,43 +215,43 @@ class Config(BaseModel):
 
     @classmethod
     def with_leave(cls, properties: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties to parse: keys declared `from_worker`, and the paths that may be named, are the
-        worker's, whatever a connector says.
+        """Return the properties to parse, with the permissions that the worker gives: the keys declared `from_worker`,
+        and which paths and hosts may be named. They come from the worker's file alone, whatever a connector says.
         """
         leave = leave_keys(cls)
         given = {name: text for name, text in properties.items() if name not in leave}
         return given | {name: worker[name] for name in leave if name in worker}
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Return what is wrong between keys; asked only when every key alone is right. The default finds nothing."""
+        """Return the problems of keys that do not fit together, if each key is right by itself. The default: none."""
         return ()
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Yield what their user should know of settings that are right: what they weaken or leave undone, and the key
-        that helps. Shown by validation, the log and the status; the default knows nothing."""
+        """Return what the user should know about settings that are right: what they weaken or leave undone, and which
+        key helps. Validation, the log and the status show it. The default returns nothing."""
         return ()
 
     def named_files(self) -> Iterable[tuple[str, str]]:
-        """Return each file or folder of this machine that the settings name, behind its key: checked against `allowed`.
-        The default: what keys of Reach.FILE hold. Where only some of their values are paths, say which."""
+        """Return pairs of a key and a file or folder of this machine that it names; each is checked against `allowed`.
+        The default returns the values of all keys of Reach.FILE. Override it if only some of their values are paths."""
         for definition, value in self._given():
             if Reach.FILE in definition.reaches:
                 yield from ((definition.name, path) for path in _parts(value))
 
     def named_hosts(self) -> Iterable[tuple[str, str]]:
-        """Return each URL or `host:port` that the settings name, behind its key: checked where the worker lists
-        hosts. The default: what keys of Reach.URL and Reach.HOST hold; take values of other forms apart."""
+        """Return pairs of a key and a URL or `host:port` that it names; each is checked if the worker lists hosts.
+        The default has the values of all keys of Reach.URL and Reach.HOST. Override it if they have another form."""
         for definition, value in self._given():
             if {Reach.URL, Reach.HOST} & {*definition.reaches} and definition.name in self._originals:
                 yield from ((definition.name, part) for part in _parts(value))
 
     @property
     def allowed(self) -> AllowedPaths:
-        """Return the files that the worker lets these settings name; links may change, so what opens one asks again."""
+        """Return the files that the worker lets these settings name. Ask again before opening one: links may change."""
         return self._allowed
 
     def changed(self, changes: Mapping[str, str]) -> Self:
-        """Return the settings with other values, under the same leave. Raise ConfigError as `parse` does."""
+        """Return the settings with some values changed, and the worker's permissions. Raise ConfigError as `parse`."""
         return type(self).parse({**self._originals, **changes, **self._leave})
 
     @property
@@ -296,7 +295,7 @@ class Config(BaseModel):
 
 
 class ConnectorConfig(Config):
-    """Base of a connector's declaration: its own keys only; the framework declares and checks its own."""
+    """Is the base of a connector's declaration of its own keys; the framework declares and checks its own."""
 
     @property
     def named_topics(self) -> tuple[str, ...]:
@@ -314,7 +313,7 @@ def leave_keys(cls: type[Config]) -> frozenset[str]:
 
 @cache
 def former_names(cls: type[Config]) -> Mapping[str, str]:
-    """Return the former names of a declaration's keys, each with the key's name now."""
+    """Return the present name of each key by its former names."""
     return {old: d.name for d in cls.definitions() for old in d.former}
 
 

@@ -13,7 +13,7 @@ from connect.lib.deadline import Deadline
 
 
 class TaskContext(Protocol):
-    """What every task may ask of the framework; valid between `open` and `close`."""
+    """Lets every task ask the framework for things; valid between the task's `open` and `close`."""
 
     @property
     def connector(self) -> str:
@@ -34,23 +34,23 @@ class TaskContext(Protocol):
 
         `reason` is one line for people: which part (tables, topics), why, and what to do. It is shown in the task's
         status and in `/connectors/NAME/why`, of 500 characters at most, while nothing holds up the whole task.
-        `waiting_for`: as `RetriableError` has it.
+        `waiting_for` says what is waited for, as in `RetriableError`.
         """
 
     def note(self, notes: Sequence[str]) -> None:
-        """Say what is worth knowing of the task's work although nothing waits, such as what it has chosen.
+        """Tell people something about the task's work although nothing waits, such as which way it has chosen.
 
-        `notes` are one line each, without secrets, and take the place of those before. They are shown in the
+        `notes` are one line each, without secrets, and replace those of the call before. They are shown in the
         connector's notes while nothing holds up this task or part of its work.
         """
 
 
 class TransactionContext(Protocol):
-    """Where the transactions of a source end whose connector is set to `transaction.boundary=connector`.
+    """Lets a source say where its transactions end, if its connector is set to `transaction.boundary=connector`.
 
-    Called from `poll`, about the transaction that its batch belongs to: everything since the last end. Between two ends
-    nobody who reads committed records sees a row, and after a crash none of them was written. A transaction may not
-    stay open longer than the producer's `transaction.timeout.ms` (60 s).
+    A task calls it from `poll`. A transaction has all rows since the last one ended. Until it ends, nobody who reads
+    committed records sees its rows, and after a crash none of them was written. A transaction may not stay open longer
+    than the producer's `transaction.timeout.ms` (60 s).
     """
 
     def commit(self) -> None:
@@ -64,12 +64,11 @@ class TransactionContext(Protocol):
 
 
 class SourceContext(TaskContext, Protocol):
-    """What a source task may ask of the framework."""
+    """Lets a source task ask the framework for things."""
 
     @property
     def transactions(self) -> TransactionContext | None:
-        """Return what a connector ends its transactions with if it defines them itself; None unless this one is set to
-        do so.
+        """Return what the task ends its transactions with; None unless the connector is set to define them itself.
 
         Such a plug-in declares `Capability.TRANSACTION_BOUNDARIES`.
         """
@@ -81,40 +80,43 @@ class SourceContext(TaskContext, Protocol):
         """
 
     def stored_positions(self) -> Sequence[SourcePosition]:
-        """Return all that was stored of this connector when the task began, also what other tasks of it have stored."""
+        """Return all positions that this connector's tasks had stored when this task began, also those of its other
+        tasks.
+        """
 
     def topics(self) -> SourceTopics:
-        """Return Kafka's topics, for a source that reads them."""
+        """Return what reads Kafka's topics, for a source whose rows come from Kafka."""
 
     def records_of(self, topic: str, client: Mapping[str, str], prefix: str) -> TopicRecords:
-        """Return the records of a topic that tells the source what to do, read by a client of its own.
+        """Return the records of a topic that tells the source what to do. A Kafka client made for this topic reads
+        them.
 
-        `client`: Java's settings of a consumer beside those of the worker; one that names other brokers has no login
-        but its own. `prefix`: what these settings begin with in the connector's configuration, for what is told of
-        them. ConfigError: a setting that the worker does not allow.
+        `client` has Java's settings of a consumer, which replace the worker's. If it names other brokers, the worker's
+        login is not used for them. `prefix` is what these settings begin with in the connector's configuration;
+        messages name them so. ConfigError: a setting that the worker does not allow.
         """
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Give up rows that no record can hold; they are dead-lettered or fail the task as `errors.tolerance` says.
 
-        `batch` has them in any form that keeps what they are, such as the bytes of a line; `rows` maps indices in it to
-        reasons. Called from `poll`, which then moves on: the letters go to Kafka with the next batch that a `poll`
-        returns, whose position lies behind these rows. It may have no rows of its own.
+        `batch` has the rows in any form that keeps what they say, such as the bytes of a line; `rows` maps indices in
+        it to reasons. Call it from `poll`, which then goes on behind these rows. The dead letters go to Kafka with the
+        next batch that `poll` returns; the position of that batch lies behind these rows, and it may have no rows.
         """
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
-        """Say that all that this task has to read and the source held at this time (epoch seconds) is stored: see
+        """Say that all is stored that the source had for this task at the time `at_s` (epoch seconds); see
         `SourceTask.stored`.
 
-        The metric `caught_up_age_s` is the age of the time told last: it grows until a later one is told. A task that
-        tells it begins with the time it was opened, when nothing else is known. `behind`: the source has more than is
-        stored, or part of it cannot be asked; only then the same age is the metric `source_lag_s`, which else is 0. A
-        poll that raises RetriableError makes it behind, too, until the next word.
+        The metric `caught_up_age_s` is the age of the time told last: it grows until a later one is told. A task begins
+        with the time at which it was opened if it knows no better one. `behind` says that the source has more than is
+        stored, or that part of it cannot be asked. The metric `source_lag_s` is the same age while the task is behind,
+        and 0 otherwise. After a poll that raised RetriableError, the task counts as behind until the next call.
         """
 
 
 class SinkContext(TaskContext, Protocol):
-    """What a sink task may ask of the framework."""
+    """Lets a sink task ask the framework for things."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Give up rows found bad after `put` returned; they are dead-lettered or fail the task as
@@ -125,29 +127,33 @@ class SinkContext(TaskContext, Protocol):
         """
 
     def request_flush(self, within_s: float = 0.0) -> None:
-        """Ask for `flush` in at most `within_s` seconds, sooner than the next `offset.flush.interval.ms` where that is
-        later; rows need not come for it. A further request only makes it sooner. Every flush clears what was asked.
+        """Ask for `flush` in at most `within_s` seconds, also if no rows come and if `offset.flush.interval.ms` would
+        end later.
+
+        Of several requests the soonest counts. Every flush clears them.
         """
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
-        """Return what tells a topic from others of its name, before it was made anew or in another cluster.
+        """Return the id that Kafka gave a topic. A topic that is deleted and made anew, or one in another cluster, has
+        another.
 
-        None: the brokers give none (before Kafka 2.8). RetriableError: no broker answers.
+        None: the brokers give no ids (before Kafka 2.8). RetriableError: no broker answers.
         """
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
-        """Ask the brokers whether a partition is still this task's; RetriableError: none says so.
+        """Ask the brokers if a partition is still this task's. RetriableError: no broker gives an answer.
 
-        A task may be frozen at any place while another gets its partitions. What locks the rows that it changes, and
-        asks before it commits them, undoes nothing that the other wrote: that one begins with the same records, and so
-        with the same rows, which it finds locked until the first has committed or, told no, has given up.
+        A task may be frozen at any place while another task gets its partitions. A task that locks the rows that it
+        changes, and asks here before it commits them, never undoes what the other one wrote: the other one begins with
+        the same records, and so with the same rows. It finds them locked until the first task has committed, or has
+        given up because the answer was False.
         """
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
-        """Return how values of a schema are written into Avro files, its own nullability left out.
+        """Return what encodes values of a schema for Avro files. It treats the schema as not optional.
 
-        `properties`: Confluent's keys of that mapping, as `enhanced.avro.schema.support` and `connect.meta.data`.
-        SchemaError: the schema has no form in Avro.
+        `properties` has Confluent's keys for the mapping to Avro, such as `enhanced.avro.schema.support` and
+        `connect.meta.data`. SchemaError: the schema has no form in Avro.
         """
 
 
@@ -160,13 +166,15 @@ class SourceTask(Protocol):
     def poll(self, deadline: Deadline) -> Batch | Sequence[Batch] | None:
         """Return the next batch, with its `position`; None when there is nothing yet. Returns by the deadline.
 
-        Several batches are one unit, such as what one reading gave for several topics: no position of theirs is stored
-        before all of their rows are in Kafka, and an exactly-once source writes them in one transaction.
-        RetriableError: called again with backoff; nothing may have been lost from what `poll` gave before.
+        Several batches are one unit, such as what one reading gave for several topics: none of their positions is
+        stored before all of their rows are in Kafka, and an exactly-once source writes them in one transaction.
+        RetriableError: `poll` is called again with backoff, and must then go on behind what it returned last.
         """
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Prune upstream, as these positions and all rows before them are durable in Kafka and the offset store."""
+        """Hear that these positions and all rows before them are durable in Kafka; the source may forget those rows
+        now.
+        """
 
     def close(self) -> None:
         """Release everything. Called once, also after a failed `open`; must not raise for what is already gone."""
@@ -182,22 +190,22 @@ class SinkTask(Protocol):
         """Take over partitions; batches of them follow, from the last committed offset on."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Take a batch; it may be buffered, and may have no rows. RetriableError: nothing was taken, the same
-        batch comes again.
+        """Take a batch, which may have no rows; the task may buffer it.
 
-        RejectedRowsError: these rows are bad, all others were taken. Where that ends the task, no flush follows.
+        RetriableError: nothing was taken, and the same batch comes again. RejectedRowsError: these rows are bad, and
+        all others were taken. If that error ends the task, no flush follows.
         """
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """Make durable what should be now, and say how far: the next offset per partition whose rows survive a crash.
+        """Make buffered rows durable, and return the next offset of each partition: all rows before it survive a crash.
 
-        Exactly this is committed, or nothing; a partition left out keeps its last commit. Called every
+        Exactly these offsets are committed, or none; a partition left out keeps its last commit. Called every
         `offset.flush.interval.ms` and before `revoked`. A sink that rotates files need not end them here.
-        RetriableError: called again.
+        RetriableError: `flush` is called again.
         """
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Give up partitions that are another task's now: drop what is buffered for them, write nothing more."""
+        """Give up partitions that another task has now: drop their buffered rows, and write none of them any more."""
 
     def close(self) -> None:
         """Release everything. Called once, also after a failed `open`."""
@@ -209,23 +217,23 @@ class Connector(Protocol):
     def check(self, deadline: Deadline) -> Sequence[str] | None:
         """Try reach, credentials and rights.
 
-        Sentences about what works in part alone, such as a table that is left aside, are notes of the configuration
-        that validation, preview and the log show; None or none: there is nothing to say.
-        ConfigError names the keys to change; any other error is shown as it is.
+        The returned sentences tell what works only in part, such as a table that is not read. Validation, preview and
+        the log show them as notes; None or an empty sequence: there is nothing to say. ConfigError names the keys to
+        change; any other error is shown as it is.
         """
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Return at most `max_tasks` configurations; each holds the connector's keys and a task's share."""
 
     def task(self, config: Mapping[str, str]) -> SourceTask | SinkTask:
-        """Return a task of one of `task_configs`, not yet open."""
+        """Return a task of one of the configurations that `task_configs` gave, not yet open."""
 
 
 class AlteredOffsets(NamedTuple):
-    """A connector's answer to offsets that a person gives.
+    """Holds a connector's answer to offsets that a person gives.
 
-    `is_whole`: nothing is left to be done by hand. `notes`: sentences without secrets for whoever gave them, as that
-    one of them has no effect.
+    `is_whole` says that nothing is left to be done by hand. `notes` are sentences without secrets for that person, such
+    as one that says that an offset has no effect.
     """
 
     is_whole: bool
@@ -246,25 +254,25 @@ class OffsetsConnector(Protocol):
 
 @runtime_checkable
 class MonitoringConnector(Protocol):
-    """A connector whose tasks follow from what there is outside: tables, topics, directories. Optional."""
+    """A connector whose tasks depend on what it finds outside, such as tables, topics or directories. Optional."""
 
     @property
     def task_configs_interval_s(self) -> float | None:
-        """Return the seconds after which `task_configs` is asked again while the connector runs, one at least; None:
+        """Return the seconds, at least 1, after which `task_configs` is called again while the connector runs; None:
         never.
 
-        Tasks are replaced where the answer is another one. An error leaves them as they are.
+        If the answer has changed, the tasks are replaced. An error leaves them as they are.
         """
 
 
 @runtime_checkable
 class ResumingConnector(Protocol):
-    """A source whose tasks follow from what is stored of it. Optional."""
+    """A source that divides its work into tasks by its stored positions. Optional."""
 
     def resume(self, stored: Sequence[SourcePosition]) -> None:
         """Take all positions that are stored, in any order; called before `task_configs`.
 
-        They may be of older settings.
+        They may have been stored under older settings of the connector.
         """
 
 
@@ -276,11 +284,10 @@ class CleanupConnector(Protocol):
     """
 
     def clean_up(self, deadline: Deadline) -> str | None:
-        """Take away what nobody else uses, as the connector was deleted and its tasks have ended.
+        """Remove what the connector keeps outside and nobody else uses: it was deleted, and its tasks have ended.
 
-        Returns by the deadline.
-
-        What is gone already is no error, as the connector may be asked twice. Returns what it leaves there on purpose,
-        with the command that takes it away; None: nothing. RetriableError: asked again for a while; of any error the
-        text tells the command, as it is for the worker's log. A worker that dies meanwhile leaves everything there.
+        Returns by the deadline. It is no error if something is gone already, as this may be called twice. Return a
+        sentence about what stays on purpose, with the command that removes it; None: nothing stays. RetriableError: it
+        is called again for a while. The text of any error is for the worker's log, and also has the command. If the
+        worker dies meanwhile, everything stays.
         """

@@ -1,4 +1,5 @@
-"""Errors, named by what happens next. A plug-in raises one of these; any other exception fails the task with its trace.
+"""Defines errors, named by what happens next. A plug-in raises one of these; any other exception fails the task with
+its trace.
 
 | situation                                             | raise                |
 | ----------------------------------------------------- | -------------------- |
@@ -31,8 +32,8 @@ class ConnectError(Exception):
 class RetriableError(ConnectError):
     """Nothing was taken or given; the same call is made again with backoff inside `errors.retry.timeout`.
 
-    `waiting_for`: `budget` where nothing is wrong and the call succeeds once a budget has room again; None: whoever
-    was called is away, or refuses for now.
+    `waiting_for` is `budget` if nothing is wrong and the call succeeds as soon as a budget has room again. None: the
+    side that was called is away, or refuses for now.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class RetriableError(ConnectError):
 
 
 class SchemaError(ConnectError):
-    """A value or type has no lossless form on the other side. `field` is its dotted path, empty: the value itself."""
+    """A value or type has no lossless form on the other side. `field` is the dotted path of the field that does not
+    fit; empty: the whole value does not.
+    """
 
     def __init__(self, message: str, *, field: str = "", key: str | None = None, fix: str | None = None) -> None:
         super().__init__(f"Field {field!r}: {message}" if field else message, key=key, fix=fix)
@@ -77,7 +80,7 @@ class ConfigProblem:
 
 
 class ConfigError(ConnectError):
-    """The configuration is wrong. `problems` lists every broken key, not the first."""
+    """The configuration is wrong. `problems` lists every broken key, not only the first."""
 
     def __init__(self, problems: Iterable[ConfigProblem] | str, *, key: str = "", fix: str | None = None) -> None:
         if isinstance(problems, str):

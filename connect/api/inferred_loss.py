@@ -1,7 +1,7 @@
-"""What Arrow changes without a word where it infers one type for schemaless values: `false` beside 0.5 becomes 0.0.
+"""Finds values that Arrow would change silently when it infers one type for schemaless values.
 
-Arrow itself refuses a text beside a number and a whole number that a double does not hold, so only the types into which
-it takes others are looked at.
+For example, `false` beside 0.5 becomes 0.0. Arrow itself refuses a text beside a number, and a whole number that a
+double cannot hold. So only those Arrow types are checked into which Arrow also takes values of other types.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBER: Final = frozenset({int, float})
 
 
 def inferred_loss(values: Sequence[Any], kind: pa.DataType, path: str = "") -> Loss | None:
-    """Return the first value that the type inferred for all would change; None if all are kept."""
+    """Return where and why the type that was inferred for all values would change one; None if it keeps them all."""
     import pyarrow.types as t
 
     if not _takes_others(kind):
@@ -52,7 +52,9 @@ def _leaves(kind: pa.DataType) -> Iterator[pa.DataType]:
 
 
 def _kept_by(kind: pa.DataType) -> frozenset[type]:
-    """Return the Python types of which such a type keeps every value; none where Arrow takes no others into it."""
+    """Return the Python types whose values an Arrow type keeps; empty if Arrow takes only one type of value into it
+    anyway.
+    """
     import pyarrow.types as t
 
     kept: Sequence[tuple[Callable[[pa.DataType], bool], frozenset[type]]] = (

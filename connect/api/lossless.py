@@ -33,26 +33,26 @@ _KEPT: Final[Mapping[str, frozenset[type]]] = MappingProxyType(
         s.DATE: frozenset({date, _NULL}),
     }
 )
-"""Type or logical name -> Python types that Arrow keeps whole, or refuses by itself."""
+"""Arrow keeps every value of these Python types, or refuses it by itself. They are listed by type or logical name."""
 
 _CLOCK: Final[Mapping[str, frozenset[type]]] = MappingProxyType(
     {s.TIME: frozenset({time}), s.TIMESTAMP: frozenset({datetime})}
 )
-"""The same for values that are kept when they are whole milliseconds."""
+"""Arrow keeps values of these Python types if they are whole milliseconds."""
 
 
 class Loss(NamedTuple):
-    """Where a value would not be kept, as a dotted path below the row, and why."""
+    """Holds the field whose value would not be kept, as a dotted path below the row, and a message that says why."""
 
     field: str
     message: str
 
 
 def loss_in(rows: Sequence[Any], schema: s.Schema) -> Loss | None:
-    """Return the first loss in rows that Arrow takes. A row itself may be null; below it a null needs an optional
-    schema.
+    """Return the first loss in rows that Arrow accepts. A whole row may be null; inside of a row a null needs an
+    optional schema.
 
-    A float32 keeps the nearest value.
+    It is no loss that a float32 holds only the nearest value.
     """
     return _column_loss([row for row in rows if row is not None], schema, "")
 
@@ -84,7 +84,9 @@ def _struct_loss(rows: Sequence[Mapping[str, Any]], schema: s.Schema, path: str)
 
 
 def member_loss(values: Sequence[Any], schema: s.Schema, path: str) -> Loss | None:
-    """Return the first loss in values of a member at this path; a null is one where the schema is not optional."""
+    """Return the first loss in the values of a member at this path; a null counts as a loss if the schema is not
+    optional.
+    """
     if _NULL in set(map(type, values)):
         if not schema.optional:
             return Loss(path, f"There is no value, and the schema requires a {schema.name or schema.type}.")
@@ -103,7 +105,7 @@ def _value_loss(values: Iterable[Any], schema: s.Schema, path: str) -> Loss | No
 
 
 def _same(given: object, kept: object) -> bool:
-    """Tell if two values that differ for == are the same without a loss."""
+    """Tell if nothing was lost between two values although == says that they differ."""
     match given, kept:
         case float(), float():
             return math.isnan(given) == math.isnan(kept) and math.isinf(given) == math.isinf(kept)

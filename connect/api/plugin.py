@@ -1,4 +1,6 @@
-"""How a plug-in declares itself. Declaring is cheap: the code that needs a driver is named by `factory`, not imported.
+"""Defines how a plug-in declares itself.
+
+Declaring is cheap: the code that needs a driver is named by `factory`, and imported when it is first used.
 
 A package offers plug-ins through the entry point group `connect.plugins`; each entry point is a module with
 
@@ -23,7 +25,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 class PluginKind(StrEnum):
-    """The kinds of plug-in, as Kafka Connect's REST API spells them."""
+    """Names the kinds of plug-in; they are spelt as in Kafka Connect's REST API."""
 
     SOURCE = "source"
     SINK = "sink"
@@ -33,30 +35,34 @@ class PluginKind(StrEnum):
     PREDICATE = "predicate"
     CONFIG_PROVIDER = "config_provider"
     AGENT = "agent"
-    """A source of one task that has to run beside its database: `connect agent` runs it, and no worker. Its factory
-    builds a `Connector`, its task is a `SourceTask`."""
+    """An agent is a source of one task that has to run on the machine of its database: `connect agent` runs it, never a
+    worker. Its factory builds a `Connector`, whose task is a `SourceTask`.
+    """
 
 
 class Capability(StrEnum):
-    """What a connector promises; the conformance suites test exactly what is declared."""
+    """Lists what a connector can promise; the conformance suites test exactly what it declares."""
 
     EXACTLY_ONCE = "exactly-once"
-    """A source: resuming at the stored offset repeats no row. A sink: a batch put twice leaves each row once."""
+    """A source repeats no row when it resumes at the stored offset. A sink has each row once if a batch is put
+    twice.
+    """
     TRANSACTION_BOUNDARIES = "transaction-boundaries"
-    """A source: it can say itself where its transactions end (`SourceContext.transactions`)."""
+    """A source can say itself where its transactions end (`SourceContext.transactions`)."""
     DELETES = "deletes"
     """A source reports deleted rows, a sink applies tombstones."""
     UPDATES = "updates"
     """A source reports changed rows, a sink replaces rows by key."""
     OFFSETS_ALTERABLE = "offsets-alterable"
-    """The offsets kept by the framework are all there is, so altering them by REST is enough."""
+    """The source keeps no offsets but those that the framework stores, so it is enough to alter these by REST."""
     CLEANUP = "cleanup"
-    """What the connector keeps outside can be taken away when it is deleted (`CleanupConnector`)."""
+    """The connector can remove what it keeps outside of Kafka when it is deleted (`CleanupConnector`)."""
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """Declares one plug-in. `name` is the class name REST clients use: Java's where it stands in for a Java class.
+    """Declares one plug-in. `name` is the class name that REST clients use: a Java class's if the plug-in replaces that
+    class.
 
     `aliases` are further full names; short names (the last part, with and without the kind's suffix) are derived.
     `factory` is "module:attribute", loaded when the plug-in is first built. For a transform, predicate or converter the
@@ -72,8 +78,10 @@ class Plugin:
     aliases: Sequence[str] = ()
     capabilities: frozenset[Capability] = field(default=frozenset())
     address: str = ""
-    """"module:attribute" of a connector that can be made from a URL: called with it and the tables that a person names,
-    it gives an `Addressed`, or None where the URL is of another kind. It reads the URL alone and reaches nothing."""
+    """A connector that can be configured from a URL alone names a function here, as "module:attribute". The function
+    takes the URL and the tables that a person names, and returns an `Addressed`, or None for a URL of another kind. It
+    connects to nothing.
+    """
 
 
 class PluginSpec:

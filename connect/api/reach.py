@@ -1,7 +1,7 @@
 """Lists the kinds of things beyond Kafka that the value of a setting names, and what keeps each kind in bounds.
 
-Whoever may POST a configuration may choose such values, so each kind has a rule, each key that names such a thing
-declares its kind (`connect.api.config.key`), and a test tries an attack of each kind on each of them.
+Everyone who may POST a configuration may choose such values. So each kind has a rule, each key that names such a thing
+declares its kind (`connect.api.config.key`), and a test attacks each of these keys in the way of its kind.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BOUNDS: Final[Mapping[Reach, str]] = MappingProxyType({
     Reach.SQL: "run by the database, with the rights of its user",
     Reach.COMMAND: "no character that means something to a shell",
 })  # fmt: skip
-"""The rule of each kind, where a key does not say more."""
+"""These are the rules of each kind. A key whose `bounds` say more has its own."""
 
 
 _SCHEME: Final = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9+.\-]{0,40})(?:://|(?<=file):)")
@@ -49,8 +49,11 @@ _HTTP_URL: Final = re.compile(r"https?://(?!.*://)")
 
 
 def url_problems(name: str, reaches: Sequence[Reach], bounds: str, texts: Iterable[object]) -> Iterator[ConfigProblem]:
-    """Yield what is wrong with texts of a key that names machines: URLs that are not HTTP's where the key speaks no
-    other protocol. A key that names hosts alone takes no others either: who connects may read another host in them."""
+    """Yield the problems of the texts of a key that names machines.
+
+    A key that takes only HTTP's URLs may have no URL of another protocol. A key that names hosts may have none either,
+    as the program that connects may read another host in it.
+    """
     if Reach.HOST in reaches and Reach.URL not in reaches:
         if any("://" in str(text or "") and not _HTTP_URL.match(str(text)) for text in texts):
             yield ConfigProblem(name, f"Invalid value for configuration {name}: it is a URL. Write host or host:port.")
@@ -59,12 +62,12 @@ def url_problems(name: str, reaches: Sequence[Reach], bounds: str, texts: Iterab
 
 
 def _speaks_http_alone(reaches: Sequence[Reach], bounds: str) -> bool:
-    """Tell if a key of this declaration takes no URL but HTTP's: one that names more says so in its bounds."""
+    """Tell if a key of this declaration takes only HTTP's URLs; a key that takes others says so in its bounds."""
     return tuple(reaches) == (Reach.URL,) and (not bounds or bounds.startswith("HTTP alone"))
 
 
 def _problems_of_urls(name: str, urls: Iterable[object]) -> Iterator[ConfigProblem]:
-    """Yield a problem of the key for each URL that is not HTTP's; what has no scheme is no URL."""
+    """Yield a problem for each URL that is not HTTP's; a text without a scheme is no URL."""
     for url in urls:
         found = _SCHEME.match(str(url or ""))
         scheme = found[1].lower() if found is not None else None
@@ -77,5 +80,5 @@ def _problems_of_urls(name: str, urls: Iterable[object]) -> Iterator[ConfigProbl
 
 
 def declared(*reaches: Reach, bounds: str) -> dict[str, Any]:
-    """Return the same declaration for a field of a pydantic model that is no `Config`: its `json_schema_extra`."""
+    """Return the `json_schema_extra` by which a field of a pydantic model that is no `Config` declares its reach."""
     return {"reach": [*reaches], "bounds": bounds, "harmless": ""}

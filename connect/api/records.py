@@ -48,12 +48,12 @@ class SourcePosition:
 
 
 class Column:
-    """N keys or values of one schema, as an Arrow array or as Python values; the other form is made once, on demand.
+    """Holds the keys or the values of several rows of one schema, as an Arrow array or as Python values.
 
-    `is_whole`: a schemaless column whose Arrow form tells every row exactly: no row lacks a field that others have.
-
-    `schema` None means schemaless: rows are what JSON gives (dict, list, str, int, float, bool, None) and the Arrow
-    form is inferred. A null is a tombstone (value) or an absent key. Owned by one task thread.
+    The form that is not there is made once, on demand. `is_whole` is for a schemaless column whose Arrow form tells
+    every row exactly, as no row lacks a field that others have. `schema` None means schemaless: rows are what JSON
+    gives (dict, list, str, int, float, bool, None) and the Arrow form is inferred. A null is a tombstone (value) or an
+    absent key. Owned by one task thread.
     """
 
     __slots__ = ("_arrow", "_length", "_make_arrow", "_make_json", "_make_rows", "_rows", "is_whole", "schema")
@@ -68,9 +68,9 @@ class Column:
         json: Callable[[], pa.BinaryArray | None] | None = None,
         is_whole: bool = False,
     ) -> None:
-        """Either maker, or both: a converter that can decode straight into either form gives both.
+        """Take a maker of the Arrow form, a maker of the rows, or both if the data can be decoded straight into either.
 
-        `json`: see `json_texts`.
+        `json` makes what `json_texts` returns.
         """
         if arrow is None and rows is None:
             raise ValueError("A Column needs a maker of its Arrow form or of its rows.")
@@ -88,9 +88,7 @@ class Column:
         cls, array: pa.Array, schema: Schema | None = None, *, times: TimePrecision = TimePrecision.CONNECT
     ) -> Column:
         """Return a column over an Arrow array of `arrow_type(schema)`; the schema is derived from the array when left
-        out.
-
-        `times`: what dates and times become in a schema that is derived.
+        out. `times` says what dates and times become in a derived schema.
         """
         if schema is None and times is not TimePrecision.CONNECT:
             schema = connect_schema(array.type, times=times)
@@ -101,7 +99,7 @@ class Column:
 
     @classmethod
     def whole(cls, array: pa.Array) -> Column:
-        """Return a schemaless column over an Arrow array that tells every row exactly, see `is_whole`."""
+        """Return a schemaless column over an Arrow array that tells every row exactly, see `is_whole` of the class."""
         column = cls(None, len(array), arrow=lambda: array, is_whole=True)
         column._arrow = array
         return column
@@ -139,9 +137,9 @@ class Column:
         return self._rows
 
     def json_texts(self) -> pa.BinaryArray | None:
-        """Return the values as the JSON that they were read from, one line each, null for a null row.
+        """Return the JSON texts that the values were read from, one line each, null for a null row.
 
-        None where they did not come as JSON or were changed since: then `arrow` or `rows` is the way.
+        None: the values did not come as JSON, or were changed since; use `arrow` or `rows` then.
         """
         return None if self._make_json is None else self._make_json()
 
@@ -169,8 +167,10 @@ class Column:
         rows: Callable[[Sequence[Any]], Sequence[Any]],
         texts: Callable[[pa.BinaryArray], pa.BinaryArray],
     ) -> Column:
-        """Return some rows in the forms that the whole can be had in: a field that a schemaless row lacks is no null
-        there.
+        """Return some of the rows with the same makers as the whole column has.
+
+        So a field that a schemaless row lacks does not become a null, as it would if rows were made from the Arrow
+        form.
         """
 
         def json() -> pa.BinaryArray | None:
@@ -191,8 +191,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Holds one row, for plug-ins that work row by row. `offset` and `partition` are the log's, None on the source
-    side."""
+    """Holds one row, for plug-ins that work row by row. `offset` and `partition` are those of the record in Kafka, None
+    on the source side.
+    """
 
     topic: str
     key: Any = None
@@ -207,12 +208,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """Where the rows of a sink batch stand in the log; every transform keeps it, whatever becomes of the topic
+    """Tells where in Kafka the rows of a sink batch were read. Transforms keep it even if they change the topic
     (KIP-793).
 
-    `next_offset` is the offset after the last record read for this batch, rows that were dropped on the way included.
-    Batches of one read whose rows lie among each other's share it: only with the last of them is all before it there.
-    topic_id: Kafka's id of the topic, where the sink asked for it (`TopicIds`).
+    `next_offset` is the offset after the last record read for this batch, also if that record's row was dropped on the
+    way. One read may give several batches whose rows alternate in Kafka. These share one `next_offset`, and it may be
+    committed only after the last of them. `topic_id` is Kafka's id of the topic, if the sink asked for it (`TopicIds`).
     """
 
     topic_partition: TopicPartition
@@ -225,11 +226,12 @@ class Consumed:
 class Batch:
     """Holds rows of one topic and one schema, in order.
 
-    values: one per row, null is a tombstone. keys: None when no row has a key. headers: per row, None when no row has
-    any. timestamps_ms: Arrow int64, null = none given. partition: the wanted Kafka partition of a source batch (None:
-    by key); for a sink batch the partition read. A source batch carries `position`, from which a restart resumes
-    *after* this batch, and `state`, what its task has to remember behind it; a batch read from Kafka carries
-    `consumed`. A batch may have no rows: it then only moves the position.
+    `values` has one value per row; a null is a tombstone. `keys` is None when no row has a key, `headers` is None when
+    no row has any. `timestamps_ms` is Arrow int64; a null means that the row has no timestamp. `partition` is the Kafka
+    partition that a source batch is to go to (None: the key decides), or that a sink batch was read from. A source
+    batch carries `position`, from which a restart resumes *after* this batch, and `state`, what its task has to
+    remember after it; a batch read from Kafka carries `consumed`. A batch may have no rows: it then only moves the
+    position.
     """
 
     topic: str
@@ -294,8 +296,9 @@ class Batch:
         )
 
     def slice(self, start: int, stop: int) -> Batch:
-        """Return the rows start..stop-1 without a copy. `next_offset` of a part that leaves rows behind is the first
-        of those."""
+        """Return the rows start..stop-1 without a copy. If rows follow the part, its `next_offset` is the offset of the
+        first of them.
+        """
         length = stop - start
         consumed = self.consumed
         if consumed is not None:
@@ -317,7 +320,7 @@ class Batch:
 
 
 def batches_of(polled: Batch | Sequence[Batch] | None) -> Sequence[Batch]:
-    """Return the batches that a source's `poll` gave, in order: one unit of delivery."""
+    """Return the batches that a source's `poll` returned, in order. Together they are one unit of delivery."""
     if polled is None:
         return ()
     return (polled,) if isinstance(polled, Batch) else polled

@@ -18,11 +18,13 @@ from typing import Final
 LOGICAL = "org.apache.kafka.connect.data."
 DECIMAL, DATE, TIME, TIMESTAMP = (LOGICAL + n for n in ("Decimal", "Date", "Time", "Timestamp"))
 RECURSIVE = "connect.data.Recursive"
-"""Name of a text that stands for a value of the type it is inside of, see `recursive`."""
+"""A schema of this name is a text that stands for a value of the type that encloses it, see `recursive`."""
 PRECISION_PARAMETER = "connect.decimal.precision"
 """This parameter of a Decimal schema holds the total number of digits, as Confluent's connectors write it."""
 _SCALE_MAX: Final = 10_000
-"""Texts of decimals write so many digits out: a record of a few bytes would fill the memory with those of 2**31."""
+"""A Decimal may have a scale of this size at most: its text writes that many digits out, and with a scale of 2**31 a
+record of a few bytes would fill the memory.
+"""
 _EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -45,7 +47,7 @@ class Type(StrEnum):
 
 @dataclass(frozen=True)
 class Field:
-    """A named member of a struct; its place is its index."""
+    """Holds a named member of a struct; its index in the struct is its place among the fields."""
 
     name: str
     schema: Schema
@@ -133,11 +135,11 @@ def decimal(scale: int, *, precision: int | None = None, optional: bool = False)
 
 
 def recursive(type_name: str, *, optional: bool = False) -> Schema:
-    """Return the schema of a text that stands where a type holds itself: the value inside, as JSON without a schema
-    (Decimals in base64), however deep it goes.
+    """Return the schema of a text that stands in a type that contains itself for the inner value.
 
-    No table and no file of columns has a place for a type that holds itself; a text fits everywhere, and JSON that is
-    written of it has the value in its place. `type_name`: the type in the format it comes from.
+    The text is the inner value as JSON without a schema (Decimals in base64), however deep it goes. No table and no
+    columnar file can hold a type that contains itself, but a text fits everywhere, and a JSON converter writes the
+    value itself in its place. `type_name` names the type in the format that it comes from.
     """
     parameters = MappingProxyType({"type": type_name})
     return Schema(Type.STRING, optional=optional, name=RECURSIVE, version=1, parameters=parameters)

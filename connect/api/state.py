@@ -1,7 +1,8 @@
-"""Hold what is stored beside rows: entries that a source task remembers in Kafka, and the number of a stored form.
+"""Defines what is stored beside rows: entries that a source task remembers in Kafka, and numbers of stored formats.
 
-What Connect keeps in Kafka and in targets outlives the version that wrote it. A form without a number is the first. A
-version that changes a form so that older ones would misread it gives it the next number, and reads the older ones on.
+What Connect stores in Kafka and in targets outlives the version of Connect that wrote it. A stored object without a
+number has the first format. A version that changes a format so that older versions would misread it gives it the next
+number, and still reads the older formats.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Final, NamedTuple
 from connect.api.errors import ConnectError
 
 FORMAT_MEMBER: Final = "format_version"
-"""The member of a stored JSON object that has the number of its form."""
+"""This member of a stored JSON object holds the number of its format."""
 FIRST_FORMAT: Final = 1
 
 
 class StateEntry(NamedTuple):
-    """A key and what is remembered of it; value None: it is forgotten."""
+    """Holds a key and what is remembered under it. `value` None: the key is forgotten."""
 
     key: bytes
     value: bytes | None
@@ -37,11 +38,13 @@ class StateEntries:
 
 
 class NewerFormatError(ConnectError):
-    """Says that what is stored has a form of a newer version: whoever reads it must write nothing over it."""
+    """Says that a stored object has the format of a newer version. Whoever reads it must not overwrite it."""
 
 
 def require_known(told: Mapping[str, object], what: str, known: int = FIRST_FORMAT) -> None:
-    """Raise NewerFormatError if `told`, which is stored, has a newer form than `known`. `what` names it, for people."""
+    """Raise NewerFormatError if the stored object `told` has a newer format than `known`. `what` names the object for
+    people.
+    """
     number = told.get(FORMAT_MEMBER, FIRST_FORMAT)
     if isinstance(number, int) and number > known:
         raise NewerFormatError(

@@ -1,9 +1,9 @@
 """Defines Debezium's types of dates and times, which keep micro- and nanoseconds where Connect's own end at
 milliseconds.
 
-A value is a plain number or text in every form (Arrow, Python, JSON, Avro, Protobuf); the schema's name alone says what
-it counts, so whatever does not know the name still passes the value on whole. Source: io.debezium.time and the setting
-`time.precision.mode` of Debezium 3.
+A value is a plain number or text in every form (Arrow, Python, JSON, Avro, Protobuf). Only the schema's name says what
+the number counts, so a program that does not know the name still passes the value on unchanged. Source:
+io.debezium.time and the setting `time.precision.mode` of Debezium 3.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TIME_TYPES: Final[Mapping[str, s.Schema]] = MappingProxyType(
 
 
 def time_type(name: str | None) -> s.Schema | None:
-    """Return the type of this full name; None when it is none of `TIME_TYPES`."""
+    """Return the schema in `TIME_TYPES` that has this full name; None when there is none."""
     return TIME_TYPES.get(name.removeprefix(NAMESPACE)) if name is not None and name.startswith(NAMESPACE) else None
 
 
@@ -44,18 +44,18 @@ _PARTS: Final = {"MicroTime": "us", "NanoTime": "ns", "MicroTimestamp": "us", "N
 
 
 class TimePrecision(StrEnum):
-    """What dates and times become; the values are those of `time.precision.mode`."""
+    """Tells which types dates and times become; the values are those of `time.precision.mode`."""
 
     CONNECT = "connect"
-    """Connect's logical types; finer than milliseconds is a SchemaError."""
+    """They become Connect's logical types; a value finer than milliseconds is a SchemaError."""
     ADAPTIVE = "adaptive"
-    """The smallest type that holds the column's fractions of a second."""
+    """They become the coarsest of Debezium's types that still holds the column's fractions of a second."""
     ADAPTIVE_TIME_MICROSECONDS = "adaptive_time_microseconds"
     """This mode is as `adaptive`, but times of day are always MicroTime."""
     MICROSECONDS = "microseconds"
     NANOSECONDS = "nanoseconds"
     ISOSTRING = "isostring"
-    """The value is ISO 8601 text in UTC."""
+    """Each value becomes an ISO 8601 text in UTC."""
 
 
 def date_schema(mode: TimePrecision) -> s.Schema:
@@ -66,7 +66,7 @@ def date_schema(mode: TimePrecision) -> s.Schema:
 
 
 def time_schema(mode: TimePrecision, digits: int) -> s.Schema:
-    """Return the schema of times of day that keep so many digits of a second."""
+    """Return the schema of times of day that have so many digits behind the second's point."""
     if mode is TimePrecision.CONNECT:
         return s.TIME_SCHEMA
     adapted = mode is TimePrecision.ADAPTIVE
@@ -74,7 +74,9 @@ def time_schema(mode: TimePrecision, digits: int) -> s.Schema:
 
 
 def timestamp_schema(mode: TimePrecision, digits: int, *, zoned: bool) -> s.Schema:
-    """Return the schema of timestamps with so many digits of a second; `zoned` ones are instants, not wall clocks."""
+    """Return the schema of timestamps that have so many digits behind the second's point. `zoned` ones are instants,
+    others are readings of a wall clock.
+    """
     if mode is TimePrecision.CONNECT:
         return s.TIMESTAMP_SCHEMA
     return TIME_TYPES["ZonedTimestamp" if zoned else _sized(mode, digits, "Timestamp")]
@@ -95,7 +97,7 @@ _DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def schema_of_times(arrow: pa.DataType, mode: TimePrecision) -> s.Schema | None:
-    """Return the schema of an Arrow type of dates or times; None for other types and for Connect's own."""
+    """Return the schema of an Arrow type of dates or times; None for other types, and always in the mode CONNECT."""
     import pyarrow.types as t
 
     if mode is TimePrecision.CONNECT:
@@ -112,8 +114,8 @@ def schema_of_times(arrow: pa.DataType, mode: TimePrecision) -> s.Schema | None:
 def encoded_times(array: pa.Array, schema: s.Schema, *, digits: int | None = None) -> pa.Array:
     """Return Arrow's dates, times of day or timestamps as the numbers or texts of one of `TIME_TYPES`.
 
-    `digits` of a second that a text shows; None: as many as the value has. SchemaError where a value would lose
-    something, or has no place in the type.
+    `digits` is how many digits behind the second's point a text shows; None: as many as the value has. SchemaError: a
+    value would lose something, or the type cannot hold it.
     """
     import pyarrow as pa
 
@@ -139,7 +141,7 @@ def _numbers(array: pa.Array, name: str, unit: str) -> pa.Array:
 
 
 _LAST_S: Final = 253_402_300_799
-"""The end of the year 9999, behind which ISO 8601 has no text of four digits for a year."""
+"""This is the last second of the year 9999; ISO 8601 has no year of four digits after it."""
 
 
 def _texts(array: pa.Array, name: str, digits: int | None) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Kafka's topics as a source reads them: one whose rows come from Kafka, and which writes them in transactions."""
+"""Defines how a source reads Kafka's topics, if its rows come from Kafka."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.lib.deadline import Deadline
 
 
 class TopicRecord(NamedTuple):
-    """Holds one record of a topic as it is there."""
+    """Holds one record of a topic, with its bytes as they are in Kafka."""
 
     key: bytes | None
     value: bytes | None
@@ -25,13 +25,13 @@ class TopicRecords(Protocol):
     """
 
     def begin(self, at: int | None, deadline: Deadline) -> int:
-        """Read from an offset on, or from what is nearest to it in the topic; None: from its end.
+        """Read from an offset on, or from the nearest one that the topic still has; `at` None: from the topic's end.
 
-        Return where that is. RetriableError: the topic is not there, or no broker answers.
+        Return the offset at which reading begins. RetriableError: the topic is not there, or no broker answers.
         """
 
     def poll(self, deadline: Deadline) -> Sequence[TopicRecord]:
-        """Return what has come since, in order. RetriableError: not now."""
+        """Return the records that have come since the last call, in order. RetriableError: Kafka cannot be read now."""
 
 
 class NoRecords:
@@ -49,10 +49,10 @@ class NoRecords:
 
 
 class SourceTopics(Protocol):
-    """Reads topics of the cluster that the task writes to: committed records, outside of any consumer group.
+    """Reads committed records of topics of the cluster that the task writes to, outside of any consumer group.
 
-    The offsets are the task's own: it keeps them as source positions, so that in an exactly-once source what was
-    read, what came of it and what is remembered (`Batch.state`) are one transaction. Owned by the task thread.
+    The task keeps the offsets itself, as source positions. So in an exactly-once source one transaction has the offsets
+    that were read, the rows that came of them, and what is remembered (`Batch.state`). Owned by the task thread.
     """
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
@@ -62,18 +62,20 @@ class SourceTopics(Protocol):
         """
 
     def read(self, starts: Mapping[TopicPartition, int | None]) -> None:
-        """Read these partitions, and no others, each from an offset on; None: from its first record."""
+        """Read these partitions and no others from now on, each from its offset; None: from the partition's first
+        record.
+        """
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Return the next rows of one partition by the connector's converters, with `consumed`; None: not by the
-        deadline.
+        """Return the next rows of one partition, decoded by the connector's converters, with `consumed`. None: no rows
+        came by the deadline.
 
         Records that cannot be converted are given up as `errors.tolerance` says. ConnectError: an offset that was asked
         for is not in the topic any more.
         """
 
     def make_state(self, topic: str, partitions: int, deadline: Deadline) -> int:
-        """Make a compacted topic for `Batch.state` where it is missing; the number of partitions that it has.
+        """Make a compacted topic for `Batch.state` if it is missing, and return the number of its partitions.
 
         ConfigError: the topic is there and not compacted, or the source is not exactly-once: then state and rows would
         not become durable together.

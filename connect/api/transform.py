@@ -1,4 +1,4 @@
-"""Transforms and predicates: batch in, batches out, no I/O."""
+"""Defines transforms, which take a batch and return batches, and predicates. Neither does any I/O."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Settings whose text is a URL that may hold credentials.
+"""Defines the types of settings whose text is a URL that may hold credentials.
 
-They are masked in answers, restored from what is stored when a mask comes back, and kept out of messages, as passwords
-are; all else of the URL is shown.
+The credentials are treated as passwords are: answers mask them, messages never have them, and if a client sends the
+mask back, the stored credentials are kept. The rest of the URL is shown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from connect.lib.setting_text import parse_list, parse_text
 
 
 class UrlText(str):
-    """A URL that may hold credentials: its repr has none, and `shown` is what messages name."""
+    """Holds a URL that may have credentials. Its repr has none, and messages use `shown`."""
 
     __slots__ = ()
 
@@ -42,4 +42,4 @@ def _parse_urls(value: object) -> object:
 Url = Annotated[UrlText, ConfigType.STRING, Credentials(), BeforeValidator(_parse_url)]
 """This is the type of a setting that holds a URL. A default is an UrlText, too."""
 Urls = Annotated[tuple[UrlText, ...], ConfigType.LIST, Credentials(), BeforeValidator(_parse_urls)]
-"""The type of a setting that lists URLs."""
+"""This is the type of a setting that lists URLs."""

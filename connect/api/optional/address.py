@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Addressed:
-    """What a URL comes to. topics: those that a source writes to; empty for a sink."""
+    """Holds the configuration made from a URL. `topics` are those that a source writes to; they are empty for a
+    sink.
+    """
 
     config: Mapping[str, str]
     topics: Sequence[str] = ()

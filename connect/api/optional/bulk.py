@@ -1,8 +1,9 @@
-"""Bulk work: a source cut into splits that any process reads alone, a sink that writes each split's rows once, and the
-place from which following goes on.
+"""Defines bulk work, by which a backfill copies what a source has at its beginning.
 
-A connector that can do this offers `BulkSource` or `BulkSink` beside `Connector`. A backfill plans once, works on each
-split in some process of an engine, and hands over to the connector's tasks at `BulkPlan.following`.
+A connector that can do this offers `BulkSource` or `BulkSink` beside `Connector`. A backfill makes a plan once: it cuts
+the source into splits, each of which any process can read alone. Processes of an engine read the splits, and a sink
+writes the rows of each split once. In the end the connector's tasks take over: they read the source's later changes
+from the positions in `BulkPlan.following` on. This reading of changes is called following.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from connect.lib.deadline import Deadline
 
 @dataclass(frozen=True, slots=True)
 class SplitSize:
-    """How large a split is wanted. Estimates decide, so a split may turn out larger or smaller."""
+    """Tells how large a split is wanted. Estimates decide, so a split may turn out larger or smaller."""
 
     rows: int
     size_bytes: int
@@ -29,9 +30,9 @@ class SplitSize:
 class Split:
     """Describes a bounded part of a source. No row is in two splits of one plan.
 
-    id: unique in its plan; of letters, digits, '.', '_' and '-'. bounds: all that reading it needs beside the
-    connector's configuration, as JSON; it is stored in Kafka and holds no secret. rows, size_bytes: estimates; 0 bytes
-    means that the source cannot say.
+    `id` is unique in the plan and has only letters, digits, '.', '_' and '-'. `bounds` is all that a reader needs
+    beside the connector's configuration, as JSON; it is stored in Kafka and holds no secret. `rows` and `size_bytes`
+    are estimates; 0 bytes means that the source cannot say.
     """
 
     id: str
@@ -44,10 +45,10 @@ class Split:
 class BulkPlan:
     """Tells what a bulk read is to read.
 
-    following: the positions that the connector's tasks go on from once every split is in Kafka: with these stored, its
-    tasks read every row that no split has, and none that a split has. statements: what a person sees of how it is read.
-    warnings: what is not exact, with its remedy. is_fenced: `following` is empty, as a `FencedSource` tells it when the
-    splits were read.
+    `following` has the positions from which the connector's tasks go on once every split is in Kafka. With these
+    stored, the tasks read every row that no split has, and none that a split has. `statements` tell a person how the
+    source is read. `warnings` tell what is not exact, each with its remedy. `is_fenced` says that `following` is empty,
+    because a `FencedSource` can only tell these positions after the splits were read.
     """
 
     splits: Sequence[Split]
@@ -63,13 +64,16 @@ class BulkReader(Protocol):
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
         """Yield the rows of a split, in an order that is the same each time.
 
-        after: the offset of the last batch that was kept of an earlier reading; None: from the split's beginning. A
-        batch's `position.offset` goes there when reading goes on behind it; None: it cannot, so that the batch is kept
-        with what follows it or not at all. RetriableError: the source is away.
+        `after` is the offset of the last batch that was kept of an earlier reading; None: read from the split's
+        beginning. A later call gets a batch's `position.offset` as `after` to go on behind that batch. A batch without
+        such an offset cannot be the last that is kept: it is kept together with those that follow it, or not at all.
+        RetriableError: the source is away.
         """
 
     def count(self, split: Split) -> int | None:
-        """Return how many rows the source has in a split now; None: that says nothing of those that were read."""
+        """Return how many rows the source has in a split now; None: this number says nothing about the rows that were
+        read.
+        """
 
     def close(self) -> None:
         """Release everything. May be called twice."""
@@ -77,19 +81,19 @@ class BulkReader(Protocol):
 
 @runtime_checkable
 class CountedReader(BulkReader, Protocol):
-    """A reader whose source counts what it is to give, at the moment at which it is read. Optional."""
+    """A reader whose source counts the rows that it is to give, at the moment at which they are read. Optional."""
 
     @property
     def counted(self) -> int | None:
-        """Return how many rows the source counted of what `read` was called for last: of a split, behind an offset.
+        """Return how many rows the source counted for the last call of `read`: those of its split behind its offset.
 
-        Known once `read` has given its first batch. None: the source did not count.
+        The number is known once `read` has given its first batch. None: the source did not count.
         """
 
 
 @runtime_checkable
 class StampingReader(BulkReader, Protocol):
-    """A reader whose rows may tell when they were read: no second reading gives equal ones. Optional."""
+    """A reader whose rows may hold the time of their reading, so that a second reading gives other rows. Optional."""
 
     @property
     def stamps_rows(self) -> bool:
@@ -101,11 +105,11 @@ class DivisibleReader(BulkReader, Protocol):
     """A reader that can cut a split again while it reads it. Optional."""
 
     def divide(self, split: Split, offset: Mapping[str, object], parts: int) -> Sequence[Split]:
-        """Cut off what is behind an offset of the split, which is one of a batch that `read` gave.
+        """Cut a split behind an offset that `read` gave with one of its batches, and return the splits that replace it.
 
-        First comes what was read up to there, under the split's id, then the rest in about `parts` splits; each of
-        their ids is the split's and what tells it from the others. Together they have the rows of `split`, none twice,
-        and their readings as they would be in it. Empty: it cannot be cut there.
+        The first one has what was read up to the offset, and keeps the split's id. The others, about `parts`, have the
+        rest; each id of theirs begins with the split's id. Together they have the rows of `split`, none twice, and
+        reading them gives the same rows as reading `split` would. Empty: the split cannot be cut there.
         """
 
 
@@ -124,13 +128,15 @@ class RejectingReader(BulkReader, Protocol):
 
 @runtime_checkable
 class KeyedReader(BulkReader, Protocol):
-    """A reader that finds rows by their keys too: by it one sees what a topic has and the source no more. Optional."""
+    """A reader that also finds rows by their keys. So one can tell which rows of a topic the source has no more.
+    Optional.
+    """
 
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
-        """Yield the rows that the source has now of some keys, as `read` gives them, without positions.
+        """Yield the rows that the source now has for some keys, as `read` gives them, without positions.
 
-        topic: that of their records; keys: as `Batch.keys` holds them, in their Python form. SchemaError: they are no
-        keys of the topic's rows. RetriableError: the source is away.
+        `topic` is the topic of their records. `keys` are as in `Batch.keys`, in their Python form. SchemaError: they
+        are no keys of the topic's rows. RetriableError: the source is away.
         """
 
 
@@ -139,10 +145,10 @@ class BulkSource(Protocol):
     """A source connector that can be read in bulk. Optional."""
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Find the place at which following begins, and cut what is before it.
+        """Find the place at which following begins, and cut what is before it into splits.
 
-        Waits for the place until the deadline: RetriableError when it is over. ConnectError: it cannot be read in bulk,
-        with the reason.
+        It waits for the place until the deadline. RetriableError: the place was not found by then. ConnectError: the
+        source cannot be read in bulk; the text says why.
         """
 
     def bulk_reader(self) -> BulkReader:
@@ -152,8 +158,9 @@ class BulkSource(Protocol):
 class RowCount(NamedTuple):
     """Counts the rows of a table or the like, as the source has them now.
 
-    rows: those that the splits of a plan are to have together, counted without the splits. left_out: those that neither
-    a split nor following ever reads; why: for what reason, behind "as".
+    `splits` has the ids of the table's splits in a plan. `rows` is how many rows these are to have together, counted
+    without the splits. `left_out` counts the rows that neither a split nor following ever reads, and `why` is the
+    reason, as it stands in a sentence behind "as".
     """
 
     name: str
@@ -165,17 +172,20 @@ class RowCount(NamedTuple):
 
 @runtime_checkable
 class AuditedSource(BulkSource, Protocol):
-    """A bulk source that counts what a plan is to have beside the plan's own splits. Optional."""
+    """A bulk source that counts the rows that a plan is to have without using the plan's splits. Optional."""
 
     def count_all(self, splits: Sequence[Split], deadline: Deadline) -> Sequence[RowCount]:
-        """Count the rows of each table that these splits of one plan are of; `RowCount.splits` has the splits' ids.
+        """Count the rows of each table that these splits of one plan belong to; `RowCount.splits` has the splits' ids.
 
-        Empty: its rows now say nothing of those that were read. RetriableError: the source is away.
+        Empty: the rows that the source has now say nothing about those that were read. RetriableError: the source is
+        away.
         """
 
 
 class SourceLoad(NamedTuple):
-    """How busy a source is. None: it cannot say. replica_lag_s: of the replica that is farthest behind; 0: of none."""
+    """Tells how busy a source is; None: it cannot say. `replica_lag_s` is how far the slowest replica is behind, in
+    seconds; it is 0 without replicas.
+    """
 
     active_sessions: int | None
     replica_lag_s: float | None
@@ -183,13 +193,15 @@ class SourceLoad(NamedTuple):
 
 @runtime_checkable
 class MeasuredSource(BulkSource, Protocol):
-    """A bulk source that says how busy it is, and what reading takes of it: a backfill can then spare it. Optional."""
+    """A bulk source that says how busy it is, and how much reading costs it, so that a backfill can spare it.
+    Optional.
+    """
 
     @property
     def connections_per_reader(self) -> int:
-        """Return how many connections a reader holds at most while it reads; connects to nothing.
+        """Return how many connections a reader holds at most while it reads. The call itself connects to nothing.
 
-        A question that is asked and answered in between may have one more for that moment.
+        A reader may open one more for the moment of a short question in between.
         """
 
     def load(self, deadline: Deadline) -> SourceLoad:
@@ -200,7 +212,7 @@ class MeasuredSource(BulkSource, Protocol):
 
 
 class ReadSplit(NamedTuple):
-    """A split that is in Kafka to its end, and the offset of its last batch."""
+    """Holds a split whose rows are all in Kafka, and the offset of its last batch."""
 
     split: Split
     offset: Mapping[str, object]
@@ -208,38 +220,38 @@ class ReadSplit(NamedTuple):
 
 @runtime_checkable
 class FencedSource(BulkSource, Protocol):
-    """A bulk source that logs its changes while its splits are read, each at another moment. Optional.
+    """A bulk source that keeps a log of its changes while its splits are read, each split at another moment. Optional.
 
-    The offset of a batch tells at which moments the rows of its split were read up to there.
+    The offset of a batch also tells at which moments the rows of its split were read so far.
     """
 
     def begin_bulk(self, plan: BulkPlan, deadline: Deadline) -> Sequence[SourcePosition]:
-        """Let the source keep its changes from now on; the positions at which they begin.
+        """Let the source keep its changes from now on, and return the positions at which they begin.
 
-        Called for a plan that `is_fenced`, before any split is read, and again where the driver died behind it.
-        RetriableError: the source cannot begin by the deadline.
+        Called for a plan that `is_fenced` before any split is read, and again if the backfill's driver died after the
+        call. RetriableError: the source cannot begin by the deadline.
         """
 
     def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
-        """Return the positions that the connector's tasks go on from: `begun`, and what tells which changes the splits
+        """Return the positions from which the connector's tasks go on: `begun`, completed by which changes the splits
         hold.
 
-        Called for every plan. read: all splits of the job, those that were cut again as they are now. ConnectError:
-        nothing can tell.
+        Called for every plan. `read` has all splits of the job; a split that was cut again is there as its parts.
+        ConnectError: nobody can tell which changes they hold.
         """
 
 
 class HeldSnapshot(Protocol):
-    """A moment of a source at which any process reads its splits, until it is closed. Owned by one thread."""
+    """Stands for a moment of a source, at which any process can read splits until it is closed. Owned by one thread."""
 
     def placed(self, split: Split) -> Split:
-        """Return the split, to be read at this moment: a reader raises ConnectError once that is gone.
+        """Return the split, bound to this moment. A reader of it raises ConnectError once the moment is closed.
 
-        Its pieces, where it is cut again, are of no moment.
+        If the split is cut again, its parts are not bound to any moment.
         """
 
     def close(self) -> None:
-        """Let the source go on without it. May be called twice."""
+        """Let the source give the moment up. May be called twice."""
 
 
 @runtime_checkable
@@ -247,25 +259,26 @@ class SnapshotSource(FencedSource, Protocol):
     """A fenced source whose splits may all be read at one moment, by any number of processes. Optional."""
 
     def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
-        """Return a fenced plan with what it says of reading all splits at one moment, and warns of.
+        """Return a fenced plan with the statements and warnings that hold if all splits are read at one moment.
 
-        ConfigError: this source cannot, with the reason.
+        ConfigError: this source cannot read them so; the text says why.
         """
 
     def hold_snapshot(self, deadline: Deadline) -> HeldSnapshot:
-        """Hold the moment of now. Called behind `begin_bulk`, so that the positions behind it are those of any fences.
+        """Hold the present moment. Called after `begin_bulk`, so that the source already keeps the changes that come
+        after the moment, as it does for any fenced plan.
 
-        ConfigError: this source cannot. RetriableError: it is away.
+        ConfigError: this source cannot hold a moment. RetriableError: the source is away.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class BulkChunk:
-    """The rows of a split, under a name that no other rows ever have.
+    """Names the rows of a split by job and id, so that no other rows ever have the same name.
 
-    job, id: both of letters, digits, '.', '_' and '-'. is_stable: the same rows come at every call, but for records
-    that compaction or retention has removed since. False: rows of a table, which may have been changed or deleted
-    between two calls.
+    `job` and `id` have only letters, digits, '.', '_' and '-'. `is_stable` says that every call of `write` for this
+    chunk gets the same rows, except for records that compaction or retention has removed since. False: the rows are
+    those of a table, and may have been changed or deleted between two calls.
     """
 
     job: str
@@ -275,8 +288,8 @@ class BulkChunk:
 
 @dataclass(frozen=True, slots=True)
 class WrittenChunk:
-    """What the target has of a chunk, whichever call wrote it: rows without those that were rejected, and bytes there;
-    0 bytes: the target cannot say.
+    """Tells how many rows and bytes of a chunk the target has, whichever call wrote them. Rejected rows do not count.
+    `size_bytes` 0: the target cannot say.
     """
 
     rows: int
@@ -284,13 +297,13 @@ class WrittenChunk:
 
 
 class BulkSinkContext(Protocol):
-    """What a bulk writer may ask of the framework."""
+    """Lets a bulk writer ask the framework for things."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Give up rows that the target cannot hold; they are dead-lettered or fail the job as `errors.*` say.
 
-        `batch` as it was given to `write`; `rows` maps indices in it to reasons. Call it before `write` returns. The
-        letters are in Kafka once, however often the chunk is written again.
+        `batch` is the one that was given to `write`; `rows` maps indices in it to reasons. Call it before `write`
+        returns. Each dead letter is in Kafka once, however often the chunk is written again.
         """
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
@@ -301,19 +314,22 @@ class BulkWriter(Protocol):
     """Writes chunks one after the other. Owned by one thread."""
 
     def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
-        """Make all rows of a chunk durable, each in the target once, and say what the target has of it.
+        """Make all rows of a chunk durable, each in the target once, and return how much of the chunk the target has.
 
-        Called again with the same chunk when nobody knows how an earlier call ended. Another process may have died in
-        it, at any place, or may still be in it: whatever each of them does, the target has every row once when a call
-        returns and ever after. So the chunk's name decides where its rows go (the name of an object, of a load job), or
-        a mark of the chunk is written in the transaction of its rows (SQL).
-        batches: sink batches in order, each with `consumed`. Rows that were never in Kafka have partition 0 of their
-        topic and their number in the chunk as offset. They are read while they are iterated over.
-        RetriableError: called again. Any other error fails the job, which goes on here when it is run again.
+        It is called again with the same chunk when nobody knows how an earlier call ended. Another process may have
+        died in that call, at any place, or may still be in it. Whatever each of them does, the target must have every
+        row once when a call returns, and ever after. So the chunk's name decides where its rows go (the name of an
+        object, of a load job), or a mark of the chunk is written in the transaction of its rows (SQL). `batches` are
+        sink batches in order, each with `consumed`. Rows that were never in Kafka have partition 0 of their topic, and
+        their number in the chunk as offset. The batches are read from the source while one iterates over them.
+        RetriableError: `write` is called again. Any other error fails the job; when the job is run again, it goes on
+        with this chunk.
         """
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """Ask the target how many rows it has now of each of these chunks, and return the numbers by id."""
+        """Ask the target how many rows of each of these chunks it has now, and return the numbers by the chunks'
+        ids.
+        """
 
     def close(self) -> None:
         """Release everything. May be called twice."""
@@ -326,7 +342,7 @@ class BulkSink(Protocol):
     def bulk_writer(self, ctx: BulkSinkContext) -> BulkWriter:
         """Return a writer of chunks of any job. It connects with the first call.
 
-        ConfigError: a setting makes it impossible to write a chunk twice and have its rows once.
+        ConfigError: under these settings, a chunk that is written twice would have its rows twice.
         """
 
 
@@ -336,4 +352,4 @@ class OrderedBulkSink(BulkSink, Protocol):
 
     @property
     def chunks_in_order(self) -> bool:
-        """Tell if the chunks of a topic's partition are written by one lane, in their order, under these settings."""
+        """Tell if, under these settings, one lane has to write all chunks of a topic's partition, in their order."""

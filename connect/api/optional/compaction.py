@@ -1,4 +1,6 @@
-"""Defines how small files in a sink's target become few large ones, behind and beside the sink. Sinks may lack it."""
+"""Defines how many small files in a sink's target become few large ones, while the sink runs or later. Sinks may lack
+it.
+"""
 
 from __future__ import annotations
 
@@ -46,16 +48,18 @@ class CompactableSink(Protocol):
     """A sink connector whose target may have many small files."""
 
     def compaction_groups(self, wish: Compaction) -> Iterator[FileGroup]:
-        """Return the groups of files that would be joined; nothing is changed. Raise RetriableError when the target
-        is away.
+        """Return the groups of files that would be joined; nothing is changed. Raise RetriableError when the target is
+        away.
 
-        ConfigError: under these settings they cannot be joined without losing what keeps each row in the target once.
+        ConfigError: under these settings the files themselves keep each row in the target once, so they cannot be
+        joined.
         """
 
     def compact(self, group: FileGroup) -> CompactedFiles | None:
-        """Join the files of a group; what is given is durable. None: they are no more as they were found.
+        """Join the files of a group, and return what became of them once the new files are durable.
 
-        Tasks that write meanwhile go on, exactly once. Ended at any place, no row is lost, and a further call makes
-        good what is left of it. A table's reader sees each row once at every moment; where files cannot be replaced
-        at once, each row at least once. RetriableError: the target is away.
+        None: the files are no longer as they were when the group was found. Tasks may write meanwhile, and still write
+        each row once. If the process is killed at any place, no row is lost, and a further call repairs what is half
+        done. A reader of a table sees each row once at every moment; where files cannot be replaced at once, it sees
+        each row at least once. RetriableError: the target is away.
         """

@@ -11,10 +11,10 @@ from connect.lib.deadline import Deadline
 
 @dataclass(frozen=True, slots=True)
 class TopicRate:
-    """Tells what comes into a topic, as Kafka's offsets of the last `span_s` seconds say it.
+    """Tells how much comes into a topic, by the offsets that Kafka had `span_s` seconds ago and now.
 
-    row_bytes: of a record's value in Kafka, on average; None: it is not known. sampled_records: how many records were
-    read for it, of which `distinct_keys` have different keys; 0: none has one.
+    `row_bytes` is the average size of a record's value in Kafka; None: it is not known. `sampled_records` is how many
+    records were read to learn this, and `distinct_keys` is how many different keys they have; 0: no record has a key.
     """
 
     rows_per_day: int
@@ -25,15 +25,15 @@ class TopicRate:
 
 
 TopicRates = Callable[[Collection[str], Deadline], Mapping[str, TopicRate]]
-"""Samples topics, and returns what comes into them by name. ConnectError: Kafka cannot be asked."""
+"""A function of this type samples topics, and returns their rates by name. ConnectError: Kafka cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostQuestion:
-    """Tells what is known of all topics; None: it is taken from the topic's rate, or else from the table.
+    """Tells what a user knows about all topics, for an estimate of the costs.
 
-    prices: the text of a YAML file, whose prices replace the sink's own by name. rates: what comes into topics,
-    by name.
+    `rows_per_day` and `row_bytes` hold for each topic; None: they are taken from the topic's rate in `rates`, or else
+    from the table. `prices` is the text of a YAML file, whose prices replace the sink's own by name.
     """
 
     rows_per_day: int | None = None
@@ -44,9 +44,9 @@ class CostQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ModeCost:
-    """Tells what a day of one way to write costs. `is_lower_bound`: queries or background work come on top.
-
-    bytes_at_once: what its dearest statement is billed for. is_set: the configuration writes so.
+    """Tells what one way to write costs a day. `is_lower_bound` says that queries or background work cost more on top.
+    `bytes_at_once` are the bytes that its dearest statement is billed for. `is_set` says that the configuration chooses
+    this way.
     """
 
     mode: str
@@ -82,4 +82,4 @@ class SamplingSink(Protocol):
     """A sink connector that wants to know how much comes into its topics. Optional."""
 
     def sampling(self, rates: TopicRates) -> None:
-        """Take what samples topics. Called once, before `check`."""
+        """Take the function that samples topics. Called once, before `check`."""

@@ -1,6 +1,6 @@
-"""What a connector finds out about its own configuration on its user's data, for `connect poc` to show.
+"""Defines what a connector finds out about its configuration by looking at its user's data; `connect poc` shows it.
 
-A connector that can say which right it lacks, or what its cursor cannot see, offers `ExaminingConnector` beside
+A connector that can say which right it lacks, or which rows its cursor cannot see, offers `ExaminingConnector` beside
 `Connector`.
 """
 
@@ -15,7 +15,7 @@ from connect.lib.deadline import Deadline
 
 
 class Aspect(StrEnum):
-    """The check of an evaluation that a finding belongs to."""
+    """Names the check of an evaluation to which a finding belongs."""
 
     REACH = "reach"
     """The finding is about rights, settings of the server, or clocks."""
@@ -24,19 +24,20 @@ class Aspect(StrEnum):
 
 
 class Weight(StrEnum):
-    """What a finding does to its check."""
+    """Tells what a finding does to its check: nothing, a warning, or failure."""
 
     TOLD = "told"
-    """It is shown: it follows from the configuration, and is as its user wanted it."""
+    """The finding is shown only: it follows from the configuration, and is what the user wanted."""
     WARNS = "warns"
     FAILS = "fails"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`text`: a sentence that names the table, column or object, and holds no value of a row and no secret.
+    """Holds one thing that a connector has found.
 
-    `remedy`: what mends it and can be pasted as it is, such as a GRANT with its names quoted; empty: nothing can.
+    `text` is a sentence that names the table, column or object, without values of rows and without secrets. `remedy` is
+    what mends it, and can be pasted as it is, such as a GRANT with quoted names; empty: there is no such remedy.
     """
 
     aspect: Aspect
@@ -50,7 +51,7 @@ class ExaminingConnector(Protocol):
     """A connector that knows more about its user's data than its tasks have to. Optional."""
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """Yield what there is to say, found by reading alone, each statement bounded as the configuration bounds it.
+        """Yield the findings. It only reads, and keeps to the configuration's limits for statements.
 
-        Called in a process of its own, also where `check` fails. An error ends it: what was found before counts.
+        Called in a process of its own, also if `check` has failed. If it raises an error, what was found before counts.
         """

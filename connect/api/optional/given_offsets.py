@@ -1,4 +1,4 @@
-"""What a source's connector says of offsets that a person gives: every member that it could not go on from. Pure."""
+"""Checks offsets that a person gives to a source, and names each member that the source cannot use. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from connect.api.records import SourcePosition
 
 Members = Mapping[str, object]
 PARTITION: Final = "partition"
-"""Names the partition itself among what is wrong."""
+"""A problem under this name is one of the source partition itself."""
 OFFSET: Final = "offset"
-"""Names the whole offset among what is wrong."""
+"""A problem under this name is one of the whole offset."""
 _SHOWN_CHARS: Final = 200
 
 
 def require_usable(positions: Iterable[SourcePosition], broken: Callable[[Members, Members], Members]) -> None:
-    """Raise ConfigError with everything in the positions that cannot be used.
+    """Raise ConfigError with all problems of these positions.
 
-    `broken` is given a partition and its offset, and returns what is wrong with each member, as the end of a sentence;
-    empty: nothing. An offset None forgets its partition, which is always allowed.
+    `broken` takes a partition and its offset, and returns for each member what is wrong with it, as the end of a
+    sentence; an empty text: nothing is wrong. A position with the offset None forgets its partition, and is always
+    allowed.
     """
     problems = [
         _problem(position, name, why)
@@ -35,7 +36,7 @@ def require_usable(positions: Iterable[SourcePosition], broken: Callable[[Member
 
 
 def whole_number(value: object, least: int = 0, most: int = 2**63 - 1) -> str:
-    """Return why a value is no whole number between two, as the end of a sentence; empty: it is one."""
+    """Return why a value is no whole number from `least` to `most`, as the end of a sentence; empty: it is one."""
     if isinstance(value, bool) or not isinstance(value, int):
         return f"has a value of type {type(value).__name__}: it must be a whole number"
     return "" if least <= value <= most else f"has a value outside {least} to {most}"

@@ -1,7 +1,7 @@
-"""What the columns of a source are in its own database, and what of their values its rows keep, for `connect poc`.
+"""Defines how a connector tells `connect poc` the types of columns in its database, and what its rows keep of them.
 
-A source connector that can say so offers `DescribesOrigins` beside `Connector`; a sink's target that can say what its
-columns are offers `DescribesColumns` beside `TrialTarget`.
+A source connector that can tell it offers `DescribesOrigins` beside `Connector`. A sink's trial target that knows the
+types of its columns offers `DescribesColumns` beside `TrialTarget`.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ class Kept(StrEnum):
     """Tells what a column's values become in the connector's rows."""
 
     TYPED = "with its type"
-    """Every value, in a Connect type that says as much as the database's own."""
+    """The rows have every value, in a Connect type that says as much as the database's type."""
     UNTYPED = "in a type that says less"
-    """Every value, as text, bytes or the like: what it was is known no more."""
+    """The rows have every value, but as text, bytes or the like: its type in the database is lost."""
     IN_PART = "in part"
     """Some values lose something, or their rows are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class OriginColumn:
-    """One column of what a source reads.
+    """Holds one column that a source reads.
 
-    topic: where its rows go before transforms. field: where its values are in a row, with dots between the names.
-    type: as the database's own catalog writes it, such as `numeric(20,0)`. lost: what is lost, in a few words; empty:
-    nothing but the type's name.
+    `topic` is the topic of its rows before transforms. `field` is the path of its values in a row, with dots between
+    the names. `type` is the type as the database's catalog writes it, such as `numeric(20,0)`. `lost` says in a few
+    words what is lost; empty: nothing but the type's name.
     """
 
     topic: str
@@ -46,9 +46,9 @@ class DescribesOrigins(Protocol):
     """A source connector that knows the catalog of its database. Optional."""
 
     def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:
-        """Yield the columns of all that the configuration reads, by reading the catalog alone.
+        """Yield the columns of all tables that the configuration reads; only the catalog is read for it.
 
-        ConnectError: it cannot.
+        ConnectError: the catalog cannot be read.
         """
 
 

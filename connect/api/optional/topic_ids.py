@@ -1,4 +1,8 @@
-"""The ids of the topics that a sink reads: what tells an offset from the same one of a topic that was made anew."""
+"""Looks up the ids of the topics that a sink reads.
+
+A topic that is deleted and made anew has another id. So the id tells an offset of the old topic from the same offset of
+the new one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,9 @@ from connect.lib.deadline import Deadline
 
 _log = logging.getLogger(__name__)
 _FRESH_S: Final = 1.0
-"""An id that is as young holds for the first records of a partition, too: those of all partitions come together."""
+"""An id that was asked for at most so long ago (seconds) also counts for a partition whose first records come now: the
+first records of all partitions of a topic come at about the same time.
+"""
 
 
 class TopicIds:
@@ -41,9 +47,9 @@ class TopicIds:
         return self._ids[topic]
 
     def placed(self, batch: Batch, deadline: Deadline) -> Batch:
-        """Return the batch with the id of its topic, asked for again where it may be of a topic that was made anew.
+        """Return the batch with the id of its topic, and ask for the id again if the topic may have been made anew.
 
-        It may, where its offsets have gone back, and where no record of its partition was seen before.
+        That may be so if offsets have gone back, or if no record of the partition was seen before.
         """
         consumed = batch.consumed
         assert consumed is not None
@@ -60,7 +66,9 @@ class TopicIds:
         return replace(batch, consumed=replace(consumed, topic_id=topic_id))
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Ask again for the topics of these partitions, as they may be made anew while another task reads them."""
+        """Forget the ids of these partitions' topics, which may be made anew while another task reads the
+        partitions.
+        """
         for partition in partitions:
             self._ids.pop(partition.topic, None)
             self._next.pop(partition, None)

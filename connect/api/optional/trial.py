@@ -1,8 +1,8 @@
-"""A target of a sink beside its real one, for a trial: rows are written there, read back, counted and removed.
+"""Defines a target of a sink for trials, beside its real one: rows are written there, read back, counted and removed.
 
-A sink connector that can do this offers `TrialSink` beside `Connector`. `connect poc` then runs it and kills it without
-writing a byte to where the user's rows are. A source that keeps something in what it reads says so (`KeepsAtSource`),
-and is not run.
+A sink connector that can do this offers `TrialSink` beside `Connector`. `connect poc` then runs and kills the sink
+without writing a byte to where the user's rows are. A source that makes or moves something in the system that it reads
+says so (`KeepsAtSource`), and is not run.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from connect.lib.deadline import Deadline
 
 
 class TrialTarget(Protocol):
-    """Stands for a folder, dataset or file of a trial's own. It is owned by one thread; nothing is reached before the
-    first call."""
+    """Stands for a folder, dataset or file that belongs to a trial. It is owned by one thread, and connects with the
+    first call.
+    """
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """Return the connector's keys with other values than in its configuration: with these it writes here alone."""
+        """Return the keys to change in the connector's configuration, with their values: with these it writes only
+        here.
+        """
 
     @property
     def is_once(self) -> bool:
@@ -27,7 +30,9 @@ class TrialTarget(Protocol):
 
     @property
     def merges(self) -> bool:
-        """Return True if several records may be one row, as of the same key: fewer rows than records are no loss."""
+        """Return True if several records may become one row, such as records of one key. Fewer rows than records are
+        then no loss.
+        """
 
     def make(self, deadline: Deadline) -> None:
         """Make what the sink expects to find, such as a dataset.
@@ -38,8 +43,8 @@ class TrialTarget(Protocol):
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
         """Yield every row that is here, as bytes that are equal for equal rows.
 
-        What only tells when a row was written, or by whom, is left out. ConnectError: rows of this configuration cannot
-        be told apart.
+        Columns that only tell when or by whom a row was written are left out. ConnectError: under this configuration
+        rows cannot be told apart.
         """
 
     def remove(self, deadline: Deadline) -> None:
@@ -48,17 +53,23 @@ class TrialTarget(Protocol):
 
 @runtime_checkable
 class KeepsAtSource(Protocol):
-    """A source connector that may keep something in what it reads; a trial would take that from its owner. Optional."""
+    """A source connector that may keep something in the system that it reads, such as a replication slot. Optional.
+
+    A trial run would disturb the connector to which that belongs.
+    """
 
     @property
     def kept_at_source(self) -> str | None:
-        """Return what this configuration makes or moves on there, such as `replication slot x`; None: it only reads."""
+        """Return the name of what this configuration makes or moves on there, such as `replication slot x`; None: it
+        only reads.
+        """
 
 
 @runtime_checkable
 class TrialSink(Protocol):
-    """A sink connector whose target can be had once more. Optional."""
+    """A sink connector that can write to a second target for trials. Optional."""
 
     def trial_target(self, name: str) -> TrialTarget:
-        """Return a target apart, the same one for the same name: of letters, digits and '-', unlike any of the
-        user's."""
+        """Return the trial target of a name; the same name gives the same target. The name has only letters, digits and
+        '-', and no target of the user has it.
+        """

@@ -1,4 +1,6 @@
-"""What sink tasks share that have written a batch when `put` returns: the offsets behind it may be committed."""
+"""Holds the base of sink tasks that have written a batch when `put` returns, so that its offsets may be committed
+then.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class WriteThroughTask:
             self._next.pop(partition, None)
 
     def _done(self, batch: Batch, bad: Mapping[int, Exception]) -> None:
-        """Remember that a batch is written. RejectedRowsError: but for these of its rows, each with its error."""
+        """Remember that a batch is written, except for the rows of `bad`. Raise RejectedRowsError with these and their
+        errors.
+        """
         assert batch.consumed is not None
         self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
         if bad:

@@ -1,1 +1,1 @@
-"""TLS by the settings that Java's clients have."""
+"""Sets up TLS by the settings that Java's clients have."""

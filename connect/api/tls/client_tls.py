@@ -1,6 +1,6 @@
-"""Make TLS contexts for clients by Java's settings: `truststore.location` and the others, behind a prefix.
+"""Makes TLS contexts for clients by Java's settings: `truststore.location` and the others, behind a prefix.
 
-Files are PEM files, or key stores of Java (JKS, PKCS12), as their first bytes tell.
+Files are PEM files or Java's key stores (JKS, PKCS12); their first bytes tell which.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ if TYPE_CHECKING:
 
 _JKS: Final = b"\xfe\xed\xfe\xed"
 _JCEKS: Final = b"\xce\xce\xce\xce"
-"""A store of this type begins so, which is not read."""
+"""A store of Java's type JCEKS begins with these bytes. It cannot be read."""
 _PKCS12: Final = b"\x30"
 
 
 def checks_host(given: Mapping[str, str]) -> bool:
-    """Tell if a server's certificate has to name the host: all but an empty endpoint.identification.algorithm."""
+    """Tell if a server's certificate has to name the host: always, unless endpoint.identification.algorithm is
+    empty.
+    """
     return given.get("endpoint.identification.algorithm", "https") != ""
 
 
 def client_tls(given: Mapping[str, str], allowed: AllowedPaths, prefix: str, server: str) -> ssl.SSLContext:
-    """Return the context of these settings, which stand behind `prefix`. `server`: what messages call the other side.
+    """Return the TLS context of these settings, given without `prefix`. Messages call the other side `server`.
 
-    Without a trust store the authorities count that the system trusts. ConfigError: a file cannot be used.
+    Without a trust store, the context trusts the authorities that the system trusts. ConfigError: a file cannot be
+    used.
     """
     context = ssl.create_default_context()
     context.check_hostname = checks_host(given)
@@ -66,7 +69,9 @@ def client_tls(given: Mapping[str, str], allowed: AllowedPaths, prefix: str, ser
 def _opened(
     location: str, password: str, setting: str, allowed: AllowedPaths, key_password: str = ""
 ) -> Path | KeyStore:
-    """Return what a store of Java's has, or the path of another file. ConfigError: it may not or cannot be read."""
+    """Return the content of one of Java's key stores, or the path of a file of another kind. ConfigError: the file is
+    not allowed, or cannot be read.
+    """
     real = allowed.require(setting, location)
     with real.open("rb") as file:
         start = file.read(4)
@@ -77,7 +82,7 @@ def _opened(
             "-deststoretype PKCS12.",
         )  # fmt: skip
     if start == _JKS or start[:1] == _PKCS12:
-        # A worker, which knows this module, has no need of what reads such stores: five megabytes.
+        # A worker imports this module too, and never reads such stores: without theirs, it saves five megabytes.
         from connect.api.tls.key_stores import read_key_store
 
         return read_key_store(real, password, setting, key_password)

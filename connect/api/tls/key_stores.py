@@ -1,4 +1,4 @@
-"""Read key stores of Java, JKS and PKCS12, so that the files of a Java configuration stay as they are. No network.
+"""Reads Java's key stores of type JKS and PKCS12, so that files of a Java configuration can be used as they are.
 
 Source: java.security.KeyStore's type "jks" as OpenJDK writes it, RFC 7292 for PKCS12.
 """
@@ -36,7 +36,9 @@ _KEY, _TRUSTED = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class KeyStore:
-    """Holds what a store has as PEM texts: authorities, and a key with its chain. The key is kept out of the repr."""
+    """Holds the content of a store as PEM texts: trusted authorities, and a key with its certificate chain. The repr
+    has no key.
+    """
 
     authorities: Sequence[str]
     chain: Sequence[str] = ()
@@ -47,7 +49,7 @@ class KeyStore:
         context.load_verify_locations(cadata="".join(self.authorities))
 
     def show_in(self, context: ssl.SSLContext) -> None:
-        """Have a context show the store's own certificate, which the ssl module reads from files only."""
+        """Have a context show the store's own certificate to servers. The ssl module reads it from files only."""
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
             file.write("".join([self.key or "", *self.chain]))
             file.flush()
@@ -55,9 +57,9 @@ class KeyStore:
 
 
 def read_key_store(path: Path, password: str, setting: str, key_password: str = "") -> KeyStore:
-    """Return what a file of Java's has. ConfigError on `setting`: it is none, or the password is another one.
+    """Return the content of a key store's file. `key_password` is that of the key inside; empty: it is the store's.
 
-    `key_password`: that of the key itself; empty: it is the store's.
+    ConfigError, which names `setting`: the file is no key store, or a password is wrong.
     """
     try:
         data = path.read_bytes()
@@ -80,7 +82,9 @@ def _pkcs12(data: bytes, password: str) -> KeyStore:
 
 
 def _jks(data: bytes, password: str, key_password: str) -> KeyStore:
-    """Return the entries. An empty password is not asked for, as in Java, where only certificates are wanted."""
+    """Return the content of a JKS store. Without a password, as in Java, its digest is not checked, and its keys are
+    left out if they have no password either.
+    """
     body, told = data[:-_SALT_BYTES], data[-_SALT_BYTES:]
     secret = password.encode("utf-16-be")
     if password and not hmac.compare_digest(_sha1(secret, b"Mighty Aphrodite", body), told):
@@ -108,7 +112,7 @@ def _jks(data: bytes, password: str, key_password: str) -> KeyStore:
 
 
 def _opened(sealed: bytes, password: str) -> bytes:
-    """Return a key without the seal of JKS: a salt, the key under a stream of digests, and a digest of it."""
+    """Return a key that JKS has encrypted: a salt, the key XORed with a stream of digests, and a digest of the key."""
     content = list(_der(sealed))[-1]
     secret = password.encode("utf-16-be")
     salt, hidden, told = content[:_SALT_BYTES], content[_SALT_BYTES:-_SALT_BYTES], content[-_SALT_BYTES:]

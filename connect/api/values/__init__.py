@@ -1,1 +1,1 @@
-"""Connect values as Java prints them, and texts as values."""
+"""Prints Connect values as Java does, and parses texts to values."""

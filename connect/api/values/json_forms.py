@@ -34,10 +34,10 @@ ToJson = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class JsonForms:
-    """Chooses among the forms. numeric_decimals: a Decimal is a number.
+    """Chooses among the JSON forms.
 
-    named_pairs: maps that are no objects are arrays of `{"key": …, "value": …}`. compact_maps: maps with text keys are
-    objects.
+    `numeric_decimals`: a Decimal is a number. `compact_maps`: maps with text keys are objects. `named_pairs`: maps that
+    are no objects are arrays of `{"key": …, "value": …}`.
     """
 
     numeric_decimals: bool = False
@@ -54,7 +54,7 @@ def own_texts(values: Column) -> pa.Array | None:
     if texts is None:
         return None
     array = values.arrow()
-    if array.null_count > texts.null_count:  # the JSON null
+    if array.null_count > texts.null_count:  # a null value whose text is the JSON `null`
         texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, texts.type))
     return texts.cast(pa.large_binary())
 
@@ -66,9 +66,10 @@ def json_texts(values: Column, forms: JsonForms) -> pa.Array:
 
 
 def json_of_rows(rows: Sequence[Any], schema: s.Schema | None, forms: JsonForms = JsonForms()) -> pa.Array:
-    """Return one JSON text per row as large_binary, null where the value is null. SchemaError: one has no JSON form.
+    """Return one JSON text per row as large_binary, null where the value is null. SchemaError: a value has no JSON
+    form.
 
-    A part of the rows is converted at a time, as each row's text is a Python object until its part is done.
+    Some rows are converted at a time, as each row's text takes the memory of a Python object until its part is done.
     """
     import pyarrow as pa
 

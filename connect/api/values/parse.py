@@ -1,5 +1,6 @@
-"""Does what `org.apache.kafka.connect.data.Values` of Kafka 4.1 does: text to a typed value and back, in time zone
-UTC. Pure."""
+"""Parses texts to typed values and prints values, as `org.apache.kafka.connect.data.Values` of Kafka 4.1 does in the
+time zone UTC. Pure.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +34,18 @@ _DOUBLE_LIMIT = Decimal(2) ** 1024 - Decimal(2) ** 970
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A value and its schema; None for values whose elements have no common type."""
+    """Holds a value and its schema. `schema` None: the value is null, or its elements have no common type."""
 
     value: Any
     schema: Schema | None
 
 
 class _NotParsedError(Exception):
-    """What stands inside of a list or map is no value, so that the whole text is a string."""
+    """Says that something inside of a list or map is no value, so that the whole text is a string."""
 
 
 def parse_string(text: str) -> Typed:
-    """Return the typed value of a text (`Values.parseString`): what is nothing else is a string."""
+    """Return the typed value of a text (`Values.parseString`); a text that is no other value is a string."""
     if not text:
         return Typed(text, s.STRING)
     found = _parse(Tokens(text), embedded=False)
@@ -164,7 +165,11 @@ def _finished_map(entries: dict[Any, Any], keys: Schema | None, values: Schema |
 
 
 def _aligned(values: list[Any], schema: Schema | None) -> list[Any]:
-    """Integers among floats become floats, those among dates days or milliseconds; a null does not go with a type."""
+    """Convert the elements to their common schema.
+
+    Integers among floats become floats. Integers among dates count days, among times and timestamps milliseconds. A
+    null among values of one type raises _NotParsedError.
+    """
     if schema is None:
         return values
     return [_fitted(value, schema) for value in values]
@@ -203,7 +208,7 @@ def _as_moment(value: Any, name: str | None) -> dt.date | dt.time:
 
 
 class _Merged:
-    """The common schema of elements (`Values.commonSchemaFor`); None once there is none."""
+    """Finds the common schema of elements (`Values.commonSchemaFor`); it is None if they have none."""
 
     def __init__(self) -> None:
         self._schema: Schema | None = None
@@ -250,9 +255,9 @@ def _to_float32(decimal: Decimal) -> float:
 
 
 def _temporal(token: str) -> Typed | None:
-    """Return a date, time or timestamp of Java's lenient `SimpleDateFormat`; the length decides which.
+    """Return the date, time or timestamp that Java's lenient `SimpleDateFormat` reads; the text's length decides which.
 
-    None also for what has no Python form (the time 25:00:00.000Z): it stays a text.
+    None: the text is none of them, or has no Python form, as the time 25:00:00.000Z. It stays a text then.
     """
     text = token.replace("\\:", ":")
     try:

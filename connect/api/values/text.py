@@ -1,4 +1,4 @@
-"""`toString()` of Connect values in Python form, as Java prints them in time zone UTC. Pure."""
+"""Prints Connect values as Java's `toString()` does in the time zone UTC. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def float_text(value: float, schema: Schema | None) -> str:
 
 
 def java_string(value: Any, schema: Schema | None = None, *, of_bytes: OfBytes | None = None) -> str:
-    """Return the text of a value. `of_bytes` stands in for bytes, which Java prints as an object address; without it
-    they are
-    a SchemaError."""
+    """Return the text of a value. `of_bytes` makes the text of bytes, for which Java prints an object's address;
+    without it bytes are a SchemaError.
+    """
     match value:
         case None:
             return "null"

@@ -1,11 +1,13 @@
-"""The tokens of `Values.Parser`: delimiters alone, and what stands between them, spaces included. Pure."""
+"""Splits a text into the tokens of Java's `Values.Parser`: single delimiters, and the texts between them with their
+spaces. Pure.
+"""
 
 from __future__ import annotations
 
 import re
 
 SPACE = "".join(map(chr, range(33)))
-"""What `String.trim` takes away."""
+"""Java's `String.trim` removes these characters."""
 _TOKEN = re.compile(r'[:,{}\[\]"]|(?:\\.|\\$|[^:,{}\[\]"\\])+', re.DOTALL)
 
 
@@ -26,7 +28,7 @@ class Tokens:
         self._at, self._peeked = place, None
 
     def has_next(self) -> bool:
-        """Tell if there is a further token, be it of spaces."""
+        """Tell if there is a further token, even if it is only spaces."""
         return self._peeked is not None or self._at < len(self.text)
 
     def next(self) -> str:
