@@ -1,4 +1,7 @@
-"""`/backfills…`: sources in bulk, run in a process of the worker that is asked. Kafka Connect has no such resource."""
+"""Serves `/backfills…`: jobs that copy sources in bulk, each in a process of the worker that is asked.
+
+Kafka Connect has no such resource.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ T = TypeVar("T")
 _ADOPT_S: Final = 120.0
 _KAFKA_S: Final = 5.0
 _FOLLOWED: Final = 10
-"""So many backfills are asked how far they are, to tell of it beside others."""
+"""The overview of backfills has the progress of so many jobs only, as Kafka is asked for each."""
 
 
 async def get_backfills(request: web.Request) -> web.Response:
@@ -119,7 +122,9 @@ class _OwnCluster:
         self._timeout_s = timeout_s
 
     def standing(self, name: str) -> tuple[str, int] | None:
-        """Return a connector's state and number of tasks, as the cluster's own status says."""
+        """Return a connector's state and its number of tasks by the cluster's own status; None when there is no such
+        connector.
+        """
         try:
             status = self._operations.connectors.status(name)
         except NotFoundError:
@@ -127,7 +132,9 @@ class _OwnCluster:
         return status.connector.state.value, len(status.tasks)
 
     def resume(self, name: str) -> None:
-        """Let it run; what only the leader may do makes the leader answer the whole request."""
+        """Let a connector run. If only the leader may do it, the error that says so has the leader answer the whole
+        request.
+        """
         self._operations.connectors.set_target(name, TargetState.STARTED).result(self._timeout_s)
 
 
@@ -153,7 +160,7 @@ class _Service:
             raise HttpError(409, str(error)) from error
 
     def adopt(self, alive: Collection[str] | None) -> Mapping[str, str]:
-        """Go on with what others of the cluster no longer do; see `BackfillService.adopt`."""
+        """Go on with jobs whose workers are no longer in the cluster; see `BackfillService.adopt`."""
         return self._service().adopt(alive, _ADOPT_S) if self._are_there() else {}
 
     def jobs(self) -> list[dict[str, Any]]:
@@ -161,14 +168,14 @@ class _Service:
         return self._service().backfills() if self._are_there() else []
 
     def progress(self, jobs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return these jobs with the progress of the first few; one that Kafka does not tell of now is left without."""
+        """Return these jobs, the first few with their progress; a job has none if Kafka does not tell it now."""
         return [self._progress(job) if number < _FOLLOWED else job for number, job in enumerate(jobs)]
 
     def _progress(self, job: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
             return self.answer(lambda service: service.backfill(job["name"]))
         except (ConnectError, RequestError):
-            return job  # it has just ended, or Kafka does not tell
+            return job  # the job has just ended, or Kafka does not tell its progress
 
     def _are_there(self) -> bool:
         """Return True if somebody has ever begun a job on these brokers."""
@@ -177,11 +184,11 @@ class _Service:
 
     @property
     def has_died(self) -> bool:
-        """Return True if a process of this worker has ended that was not at the end of its job."""
+        """Return True if a process of this worker has ended before its job did."""
         return self._made is not None and self._made.has_died
 
     def close(self) -> None:
-        """End its processes."""
+        """End the processes of the jobs that this worker runs."""
         if self._made is not None:
             self._made.close()
 
@@ -203,7 +210,9 @@ BACKFILL_WATCH: Final = web.AppKey("backfill_watch", LeaderWatch[Sequence[Mappin
 
 
 async def backfill_service(app: web.Application) -> AsyncIterator[None]:
-    """Hold the service as long as the application is served; it goes on with the jobs of workers that have died."""
+    """Hold the service as long as the application is served, and let it go on with the jobs of workers that have
+    died.
+    """
     context = app[CONTEXT]
     service = app[BACKFILLS] = _Service(context.worker, context.worker_id)
     asked = context.operations
@@ -227,14 +236,17 @@ def _is_still(job: Mapping[str, Any]) -> bool:
 
 
 def _connectors_of(spec: Mapping[str, Any]) -> list[str] | None:
-    """Return the connectors that a spec names. None: it may be any, as it has them made from files, or names none."""
+    """Return the connectors that a spec names.
+
+    None: the job may concern any connector, as the spec has connectors' configurations in it, or names no connector.
+    """
     parts = [part for key in ("source", "target") if isinstance(part := spec.get(key), Mapping)]
     names = [str(part["connector"]) for part in parts if part.get("connector")]
     return names if names and not any(part.get("config") for part in parts) else None
 
 
 def has_role(request: web.Request, role: Role, spec: Mapping[str, Any]) -> bool:
-    """Return True when the sender has a role at all connectors of a job."""
+    """Return True if the sender has a role at all connectors of a job."""
     names, identity = _connectors_of(spec), request[IDENTITY]
     return identity.may_everywhere(role) if names is None else all(identity.may(role, name) for name in names)
 
@@ -256,7 +268,9 @@ async def jobs_shown(request: web.Request) -> list[dict[str, Any]]:
 
 
 async def asked(request: web.Request, ask: Callable[[BackfillService], T], name: object = None) -> T:
-    """Ask about the job of a path, or of this name, where the sender has the route's role at its connectors."""
+    """Ask about the job that `name` or else the request's path names, if the sender has the route's role at its
+    connectors.
+    """
     if not request[IDENTITY].may_everywhere(request[ASKED]):
         wanted = name_of(request) if name is None else name
         for job in await _any(request, lambda service: service.backfills()):
@@ -266,7 +280,7 @@ async def asked(request: web.Request, ask: Callable[[BackfillService], T], name:
 
 
 async def _any(request: web.Request, ask: Callable[[BackfillService], T]) -> T:
-    """Ask off the event loop, as Kafka is waited for."""
+    """Ask the service on another thread, as it waits for Kafka."""
     return await asyncio.to_thread(request.app[BACKFILLS].answer, ask)
 
 

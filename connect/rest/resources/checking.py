@@ -1,4 +1,7 @@
-"""Is a configuration right? First the declarations, then the connector itself, in a task host and in limited time."""
+"""Checks configurations: first by the declarations of their keys, then by the connector itself.
+
+The connector is asked in a task host, and its time is limited.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ from connect.rest.server.waiting import MASKING, WaitTimeoutError, apart, finish
 log = logging.getLogger(__name__)
 GRACE_S = 2.0
 CLASS = "connector.class"
-"""The key that carries what concerns no key in particular."""
+"""Errors that concern no key in particular are shown at this key."""
 _IN_HOST = "The check in a task host (values of config providers, matches of topics.regex, large configurations)"
 
 
 async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
-    """Return everything that is wrong, in texts without secrets.
+    """Return the configuration's keys with everything that is wrong with them, in texts without secrets.
 
-    What cannot be tried counts as an error of `connector.class`, never as a failure.
+    A check that cannot be made counts as an error of `connector.class`; it does not let the request fail.
     """
     secrets = context_of(request).secrets
     try:
@@ -60,10 +63,10 @@ async def _checked(request: web.Request, config: Mapping[str, str | None]) -> Co
 async def _declared(
     request: web.Request, config: Mapping[str, str | None], given: Mapping[str, str], timeout_s: float
 ) -> ConfigInfos:
-    """Return what declarations say of a configuration.
+    """Return what the declarations of its keys say about a configuration.
 
-    Values of config providers are looked up in a task host; the worker never holds them. Patterns are matched there,
-    and large configurations judged.
+    A task host looks up values of config providers, which the worker must never hold. It also matches patterns and
+    judges large configurations.
     """
     context = context_of(request)
     if not context.validator.needs_host(config):
@@ -88,7 +91,9 @@ async def _declared(
 async def restored(
     request: web.Request, name: str | None, config: Mapping[str, str | None]
 ) -> tuple[dict[str, str | None], tuple[ConfigProblem, ...]]:
-    """Return the configuration with masked secrets put back from what is stored under `name`, and those not stored."""
+    """Return the configuration with masked secrets replaced by those stored under `name`, and the problems of masks for
+    which no secret is stored.
+    """
     context = context_of(request)
     try:
         stored = context.operations.connectors.info(name).config if name else None
@@ -99,7 +104,7 @@ async def restored(
 
 
 async def ready(request: web.Request, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the configuration as it is stored; HttpError 400 lists what is wrong with it."""
+    """Return the configuration in the form in which it is stored. HttpError 400 lists what is wrong with it."""
     whole, problems = await restored(request, name, config)
     infos = with_problems(await checked(request, whole), problems)
     if infos.error_count:

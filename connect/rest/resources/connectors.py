@@ -34,7 +34,7 @@ from connect.rest.server.routing import Route, flag, name_of
 from connect.rest.server.waiting import finished
 
 PATCHING: Final = web.AppKey("patching", WeakValueDictionary[str, asyncio.Lock])
-"""One change of a configuration at a time per connector: a PATCH reads what it writes back."""
+"""Only one request at a time may change a connector's configuration, as a PATCH writes back what it has read."""
 NOTES_WANTED: Final = Annotated[
     bool, Field(description="With each status, what is worth knowing of the configuration.")
 ]
@@ -140,7 +140,9 @@ async def delete(request: web.Request) -> web.Response:
 
 
 def _wants_notes(request: web.Request, wanted: set[str]) -> bool:
-    """Return True if notes are asked for; else there are Java's members alone: clients compare such lists."""
+    """Return True if notes are asked for. Otherwise the answer has only Java's members, as clients compare such
+    lists.
+    """
     return "status" in wanted and flag(request, "notes")
 
 
@@ -150,7 +152,7 @@ def _status(request: web.Request, name: str, notes: Sequence[str]) -> dict[str, 
 
 
 async def _shown_infos(request: web.Request, names: Iterable[str]) -> Mapping[str, dict[str, Any]]:
-    """Return those of the connectors that are still there."""
+    """Return the connectors that are still there, as the API shows them."""
     infos = []
     for name in names:
         with suppress(NotFoundError):  # deleted meanwhile
@@ -159,7 +161,7 @@ async def _shown_infos(request: web.Request, names: Iterable[str]) -> Mapping[st
 
 
 def named_config(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return a configuration with its connector's name. HttpError 400: it has another one."""
+    """Return a configuration with its connector's name. HttpError 400: the configuration has another name."""
     given = config.get("name")
     if given is not None and given != name:
         text = f"Connector name configuration ({given}) doesn't match connector name in the URL ({name})"
@@ -168,7 +170,7 @@ def named_config(name: str, config: Mapping[str, str | None]) -> dict[str, str |
 
 
 def _trimmed(name: str) -> str:
-    """Trim a name as Java's String.trim does: only characters up to the space; a no-break space is part of a name."""
+    """Trim a name as Java's String.trim does: it removes spaces and control characters, but no no-break space."""
     return name.strip("".join(map(chr, range(33))))
 
 

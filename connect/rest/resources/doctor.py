@@ -1,4 +1,6 @@
-"""`/doctor`: what is wrong around this worker and its connectors, or around one that is yet to be."""
+"""Serves `/doctor`: tells what is wrong around this worker and its connectors, or around a connector that is
+planned.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ from connect.runtime.task.condition import missed_rows
 from connect.runtime.task.state import State
 
 CHECK_S: Final = 4.0
-"""So long connectors may try their configurations, all of them together."""
+"""All connectors together have so many seconds to try their configurations."""
 _SIDE_BY_SIDE: Final = 8
 
 
@@ -54,10 +56,10 @@ async def examined_cluster(request: web.Request) -> list[Finding]:
 
 
 def _failures(connectors: Connectors, name: str) -> Mapping[str, str]:
-    """Return the first lines of why a connector and its tasks are FAILED."""
+    """Return by part why a connector and its tasks are FAILED; only the first lines of their traces."""
     try:
         status = connectors.status(name)
-    except NotFoundError:  # no worker has said anything of it yet
+    except NotFoundError:  # no worker has reported anything of it yet
         return {}
     parts = {"connector": status.connector} | {f"task {number}": one for number, one in status.tasks.items()}
     traces = {part: one.trace or "" for part, one in parts.items() if one.state is State.FAILED}
@@ -65,7 +67,7 @@ def _failures(connectors: Connectors, name: str) -> Mapping[str, str]:
 
 
 def _missed(connectors: Connectors, name: str) -> Sequence[str]:
-    """Return what a connector's tasks say of rows that they never read."""
+    """Return sentences of a connector's tasks about rows that they never read."""
     try:
         status = connectors.status(name)
     except NotFoundError:

@@ -1,4 +1,6 @@
-"""`/connectors/{name}/history` and `/connectors/{name}/rollback/{version}`: what was, and a way back to it."""
+"""Serves `/connectors/{name}/history` and `/connectors/{name}/rollback/{version}`: old configurations and states, and a
+way back to an old configuration.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ async def rollback(request: web.Request) -> web.Response:
 
 
 def version_called(versions: Sequence[ConfigVersion], name: str, text: str) -> ConfigVersion:
-    """Return the version of a connector that has this number. NotFoundError names those that there are."""
+    """Return the version of a connector that has this number. NotFoundError names the versions that there are."""
     for version in versions:
         if str(version.version) == text:
             return version
@@ -77,7 +79,9 @@ def _versions(versions: Sequence[ConfigVersion], secrets: Secrets) -> list[dict[
 def changes_of_each(
     versions: Sequence[ConfigVersion], shown: Sequence[Mapping[str, str]]
 ) -> list[dict[str, Any] | None]:
-    """Return what each version changed, by the configurations as they are shown; None for the first one."""
+    """Return what each version changed against the one before, by the configurations as they are shown; None for the
+    first.
+    """
     pairs = pairwise(zip(versions, shown, strict=True))
     return [None, *(changes_between(a.config, b.config, before, after) for (a, before), (b, after) in pairs)]
 

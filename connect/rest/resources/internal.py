@@ -1,7 +1,7 @@
-"""The calls that Java workers of one group make to each other. Workers here never do: coordination is Kafka's alone.
+"""Answers the calls that Java workers of one group make to each other. Workers here make none, as they use Kafka alone.
 
-They are answered as to a caller that does not know the session key, so that a Java worker which joins by mistake fails
-with a clear word.
+Each call is answered as if the caller did not know the session key. So a Java worker that joins by mistake fails with a
+clear message.
 """
 
 from __future__ import annotations

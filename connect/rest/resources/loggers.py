@@ -1,6 +1,6 @@
-"""Serves `/admin/loggers…`: log levels of this worker, or of all.
+"""Serves `/admin/loggers…`: log levels of this worker, or of all workers.
 
-They concern all connectors, so a role at some of them is too little.
+Log levels concern all connectors, so a role at some connectors does not suffice.
 """
 
 from __future__ import annotations

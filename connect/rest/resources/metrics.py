@@ -28,7 +28,7 @@ from connect.telemetry.otlp_metrics import is_sent, meter_provider
 
 TEXT = "text/plain"
 _LAST_SEND_MS: Final = 3000.0
-"""How long a worker that ends may send its last metrics."""
+"""A worker that ends has this time to send its last metrics."""
 
 
 async def scrape(request: web.Request) -> web.Response:
@@ -46,7 +46,7 @@ async def scrape(request: web.Request) -> web.Response:
         own = replace(found, alerts=alerts, worker=worker, backfills=backfill_figures(jobs))
         return exposition(families(own)) + generate_latest(registry)
 
-    # With hundreds of tasks it takes some hundredths of a second.
+    # Making the text takes some hundredths of a second with hundreds of tasks, so another thread does it.
     response = web.Response(body=await asyncio.to_thread(text))
     response.headers["Content-Type"] = f"{TEXT}; version=0.0.4; charset=utf-8"
     return response

@@ -1,4 +1,4 @@
-"""What a person should know of a connector, for its status: of its configuration, looked up once, and of its tasks."""
+"""Collects notes for a connector's status: of its configuration, which are looked up once, and of its tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGE_AT_ONCE: Final = 4
 
 
 class ConnectorNotes(NamedTuple):
-    """Holds the notes of a configuration."""
+    """Holds the notes of a configuration, and the configuration itself, to notice when it changes."""
 
     config: Mapping[str, str]
     notes: tuple[str, ...]
@@ -42,7 +42,7 @@ async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
     known = noted.get(name)
     if known is None or known.config != config:
         if len(noted) >= _MOST:
-            noted.clear()  # connectors that were deleted leave theirs behind
+            noted.clear()  # forget the notes of connectors that were deleted, too
         if is_large(config):
             await _note_in_host(request, name, config)
         else:
@@ -51,7 +51,7 @@ async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
         known = noted.get(name, ConnectorNotes(config, ()))
     try:
         status = context_of(request).operations.connectors.status(name)
-    except NotFoundError:  # it is so new that nobody has said anything of it
+    except NotFoundError:  # it is so new that no task has reported anything yet
         return known.notes
     return *known.notes, *task_notes(status)
 
@@ -59,8 +59,8 @@ async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
 async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the notes of several connectors by name, without secrets.
 
-    A configuration that was not looked at within `LOOK_S` is left out, and so are large ones but for the first few: a
-    cluster of a thousand connectors answers all the same, and has the rest the next time.
+    Configurations that could not be checked within `LOOK_S` seconds are left out, and all but a few large ones, too. So
+    a cluster of a thousand connectors answers in time, and the next answers have the rest.
     """
     operations, noted = context_of(request).operations, request.app[NOTED]
     configs = {}
@@ -85,13 +85,13 @@ async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[s
 
 
 async def _note_in_host(request: web.Request, name: str, config: Mapping[str, str]) -> None:
-    """Look up the notes of a large configuration in a task host; they stay unknown where it does not answer in time."""
+    """Look up the notes of a large configuration in a task host. They stay unknown if it does not answer in time."""
     context = context_of(request)
     try:
         infos = await within(context.operations.trials.validate(config, LOOK_S, asker_of(request)), LOOK_S)
         found = (await large(request, MASKING, context.secrets.mask_infos, infos, config)).notes
     except RequestError:
-        found = ()  # its class is not here any more, which its tasks say
+        found = ()  # its class is not installed any more, and its tasks say so
     except (WaitTimeoutError, TimeoutError, ConnectError):
         return
     request.app[NOTED][name] = ConnectorNotes(dict(config), found)
@@ -108,4 +108,4 @@ def _notes(context: RestContext, config: Mapping[str, str]) -> tuple[str, ...]:
     try:
         return context.secrets.mask_infos(context.validator.validate(config), config).notes
     except RequestError:
-        return ()  # its class is not here any more, which its tasks say
+        return ()  # its class is not installed any more, and its tasks say so

@@ -1,4 +1,6 @@
-"""`/connectors/{name}/offsets`: where a connector stands, and setting it anew while it is STOPPED."""
+"""Serves `/connectors/{name}/offsets`: shows how far a connector is, and sets it to another place while it is
+STOPPED.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ async def reset_offsets(request: web.Request) -> web.Response:
 
 
 def initial_offsets(given: Sequence[GivenOffset], catalog: Catalog, config: Mapping[str, str]) -> list[PartitionOffset]:
-    """Return offsets for a connector that is about to be created. HttpError 400 says what is wrong with them."""
+    """Return the offsets for a connector that is about to be created. HttpError 400 says what is wrong with them."""
     plugin = catalog.connector(config["connector.class"].strip())
     if plugin.kind is PluginKind.SINK:
         return sink_offsets(given)
@@ -74,9 +76,9 @@ def initial_offsets(given: Sequence[GivenOffset], catalog: Catalog, config: Mapp
 
 
 def source_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
-    """Return offsets of any maps; what they must hold is the connector's to say.
+    """Return a source's offsets, which may be any maps: only the connector can say what they must hold.
 
-    HttpError 500 for a missing partition, 400 for a value that no offset can hold.
+    HttpError 500: a partition is missing. HttpError 400: a value cannot be stored in an offset.
     """
     offsets = []
     for number, entry in enumerate(given):
@@ -89,7 +91,7 @@ def source_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
 
 
 def _require_primitives(members: Mapping[str, object] | None, place: str) -> None:
-    """Raise HttpError 400, with the place of a value that no stored partition or offset can hold."""
+    """Raise HttpError 400 if a value cannot be stored in a partition or an offset; the text names its place."""
     for key, value in (members or {}).items():
         if isinstance(value, Mapping | list):
             kind = "array" if isinstance(value, list) else "object"
@@ -102,7 +104,10 @@ def _require_primitives(members: Mapping[str, object] | None, place: str) -> Non
 
 
 def sink_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
-    """Return topic, partition and offset of each; numbers may be given as texts. HttpError 400 says what is missing."""
+    """Return a sink's offsets: topic, partition and offset of each. Numbers may be given as texts.
+
+    HttpError 400 says what is missing.
+    """
     return [PartitionOffset(_sink_partition(entry.partition), _sink_offset(entry.offset)) for entry in given]
 
 
@@ -162,12 +167,14 @@ def _shown(value: Any) -> str:
 
 
 def outcome(*, whole: bool, done: str) -> str:
-    """Return Kafka Connect's words for altered or reset offsets. Unless `whole`, the connector may keep others."""
+    """Return Kafka Connect's message for altered or reset offsets. Unless `whole`, it says that the connector may keep
+    other offsets itself.
+    """
     return (_WHOLE if whole else _OWN).format(done)
 
 
 def _message(whole: bool, done: str, notes: Sequence[str] = ()) -> web.Response:
-    """Answer in Kafka Connect's words, and behind them what the connector says of the offsets that were given."""
+    """Answer with Kafka Connect's message, followed by the connector's notes on the offsets that were given."""
     said = outcome(whole=whole, done=done)
     return json_answer({"message": " ".join([f"{said.rstrip('.')}.", *notes]) if notes else said})
 

@@ -1,4 +1,4 @@
-"""`/connector-plugins…`: what is installed, its keys, and trying a configuration."""
+"""Serves `/connector-plugins…`: lists what is installed and its keys, and validates configurations."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ async def validate(request: web.Request) -> web.Response:
     except RequestError as error:
         if status_of(error) != 400:
             raise
-        # Kafka Connect 4.1 wraps the same refusal that is a 400 when a connector is created.
+        # Kafka Connect 4.1 wraps this refusal here, while it answers 400 with the plain text when a connector is
+        # created.
         text = f"org.apache.kafka.connect.runtime.rest.errors.BadRequestException: {error.message}"
         raise HttpError(500, text) from error
     answer = with_problems(infos, problems).as_json()
@@ -81,14 +82,17 @@ async def validate(request: web.Request) -> web.Response:
 
 
 def _in_header(notes: Sequence[str]) -> str:
-    """Return as many notes as a header may hold, in ASCII."""
+    """Return as many of the notes as a header may hold, in ASCII."""
     text = " | ".join(notes).encode("ascii", "backslashreplace").decode()
     printable = "".join(character if character.isprintable() else "?" for character in text)
     return printable if len(printable) <= _HEADER_CHARS else f"{printable[:_HEADER_CHARS]}..."
 
 
 def plugin_of(request: web.Request, name: str) -> Plugin:
-    """Return a plug-in, of one version with `version`. NotFoundError; HttpError 400: it is of another kind."""
+    """Return the plug-in of a name, in the version that `version` asks for.
+
+    NotFoundError: there is no such plug-in. HttpError 400: it is of another kind, or has no such version.
+    """
     catalog = context_of(request).catalog
     versions = catalog.versions(name, *LISTED)
     if not versions:
@@ -114,7 +118,7 @@ def plugin_of(request: web.Request, name: str) -> Plugin:
 
 
 def _same_type(wanted: str, given: str) -> bool:
-    """Tell if the body's class ends with the path's; both may lack the suffix `Connector`."""
+    """Tell if the class in the body ends with the class in the path; either may lack the suffix `Connector`."""
     forms = (wanted, wanted.removesuffix("Connector"))
     own = (given, given.removesuffix("Connector"))
     return any(name == form or name.endswith(f".{form}") for name in own for form in forms)

@@ -1,4 +1,7 @@
-"""`/poc…`: does this connector fit these data? As `connect poc`, on this worker. Kafka Connect has no such resource."""
+"""Serves `/poc…`: tries on this worker if a connector fits a user's data, as `connect poc` does.
+
+Kafka Connect has no such resource.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ NUMBERS: Final[Mapping[str, tuple[Callable[[str], float], float]]] = {
     "sample_rows": (int, 1e6), "duration_s": (float, 3600), "crashes": (int, 100), "budget_rows": (int, 1e9),
     "seed": (int, 2**63),
 }  # fmt: skip
-"""What each option that is a number is read by, and the largest one that is taken."""
+"""Each option that is a number has a function that reads it, and the largest value that is allowed."""
 CONNECTORS_MAX: Final = 2
 FLAGS: Final = ("show_values",)
 _USAGE: Final = 'Write {"connectors": [{"name": "…", "config": {…}}], "options": {"sample_rows": 10000}}.'
@@ -53,14 +56,16 @@ async def get_evaluation_report(request: web.Request) -> web.Response:
 
 
 def _job(request: web.Request) -> EvaluationJob:
-    """Return the evaluation that a path names. NotFoundError; HttpError 403: its connectors are not the sender's."""
+    """Return the evaluation that a path names. NotFoundError: there is none. HttpError 403: the sender lacks the role
+    at its connectors.
+    """
     job = request.app[JOBS].job(segment(request, 2))
     require(request, *job.connectors)
     return job
 
 
 def checked_body(body: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the connectors and options of a request. HttpError 400 names what is wrong. Pure."""
+    """Return the connectors and options of a request's body. HttpError 400 names what is wrong. Pure."""
     if not isinstance(body, dict) or not isinstance(body.get("connectors"), list) or not body["connectors"]:
         raise HttpError(400, f"The body names no connectors. {_USAGE}")
     if len(body["connectors"]) > CONNECTORS_MAX:

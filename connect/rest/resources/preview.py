@@ -1,4 +1,4 @@
-"""`?dry_run=true`: what storing a configuration would do, without storing it."""
+"""Answers requests with `?dry_run=true`: tells what storing a configuration would do, and stores nothing."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from connect.rest.server.waiting import MASKING, WaitTimeoutError, of_configs, w
 DRY_RUN: Final = {
     "dry_run": Annotated[bool, Field(description="Answer 200 with a Validation, changes and the plan; store nothing.")]
 }
-"""The parameter of routes that `preview` answers."""
+"""Routes that `preview` answers have this query parameter."""
 _NOT_PLANNED: Final[dict[str, Any]] = {"tasks": None, "new_topics": None, "plan_error": None}
-"""What there is to say of tasks and topics where the configuration has errors."""
+"""An answer has these members where tasks and topics are unknown, as the configuration has errors."""
 
 
 async def preview(request: web.Request, name: str, config: Mapping[str, str | None]) -> web.Response:
@@ -31,10 +31,11 @@ async def preview(request: web.Request, name: str, config: Mapping[str, str | No
 
 
 async def previewed(request: web.Request, name: str, config: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return a validation, `changes` against what is stored, and the connector's own plan; secrets are masked.
+    """Return a validation, `changes` against the stored configuration, and the connector's own plan; secrets are
+    masked.
 
-    Of a configuration without errors `tasks` are the configurations of its tasks and `new_topics` the topics it names
-    that do not exist; `plan_error` says why these are not known.
+    If the configuration has no errors, `tasks` has the configurations of its tasks, and `new_topics` the topics that it
+    names and that do not exist; `plan_error` says why these are not known.
     """
     whole, problems = await restored(request, name, config)
     infos = with_problems(await checked(request, whole), problems)
@@ -67,9 +68,9 @@ async def _planned(request: web.Request, name: str, config: Mapping[str, str]) -
 
 
 def _masked(task: Mapping[str, str], classes: Mapping[str, str], secrets: Secrets) -> dict[str, str]:
-    """Mask the secrets of a task.
+    """Mask the secrets of a task's configuration.
 
-    A task need not repeat the connector's class, by whose declarations its secrets are known.
+    `classes` adds the connector's class, as its declarations tell which keys are secret and a task need not repeat it.
     """
     shown = secrets.mask({**classes, **task})
     return {key: shown[key] for key in task}

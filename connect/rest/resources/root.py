@@ -82,7 +82,7 @@ async def _health(context: RestContext) -> tuple[int, dict[str, Any]]:
         text = "Worker was unable to handle this request and may be unable to handle other requests."
         return 500, _said("unhealthy", f"{text} {stage_text(operations.worker.stage)}")
     answer = _said("healthy", "Worker has completed startup and is ready to handle requests.")
-    # With overdue tasks the worker is healthy all the same: ending it, as a probe would, helps none of them.
+    # A worker with overdue tasks counts as healthy: if a probe restarted it, that would help none of them.
     overdue = [
         {**found.task._asdict(), "reason": found.reason, "since_ms": found.since_ms}
         for found in operations.worker.overdue_tasks

@@ -1,4 +1,4 @@
-"""Serves `/connectors/{name}/topics…`: the topics a connector used."""
+"""Serves `/connectors/{name}/topics…`: the topics that a connector has used."""
 
 from __future__ import annotations
 

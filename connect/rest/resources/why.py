@@ -1,4 +1,4 @@
-"""`/connectors/{name}/why`: why a connector is idle, behind or failed."""
+"""Serves `/connectors/{name}/why`: sentences on why a connector is idle, behind or failed."""
 
 from __future__ import annotations
 
