@@ -28,7 +28,7 @@ class Identity:
     name: str
     rights: tuple[Right, ...]
     until_s: float = math.inf
-    """Seconds since 1970 at which the login ends."""
+    """The login ends at this time, in seconds since 1970."""
 
     def has_ended(self) -> bool:
         """Return True if the user has to log in again."""

@@ -1,4 +1,6 @@
-"""The users of a properties file, as Kafka Connect's BasicAuthSecurityRestExtension reads it."""
+"""Reads the users of a properties file, as Kafka Connect's BasicAuthSecurityRestExtension does, and checks
+passwords.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from connect.runtime.settings.java_properties import parse_properties
 from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_FILE
 
 REFUSED = "User cannot access the resource."
-"""Kafka Connect answers with this text whatever is wrong."""
+"""Kafka Connect answers with this text whatever is wrong with the name or the password."""
 
 
 class PasswordUsers:

@@ -11,10 +11,10 @@ class Role(IntEnum):
     ANYONE = 0
     """Routes with this role need no credentials: those for probes, and those for calls that workers sign themselves."""
     VIEWER = 1
-    """Reads."""
+    """The user may read."""
     OPERATOR = 2
-    """Pauses, resumes, stops and restarts connectors, and sets their offsets."""
+    """The user may pause, resume, stop and restart connectors, and set their offsets."""
     EDITOR = 3
-    """Creates, changes and deletes connectors, evaluates configurations, and runs backfills."""
+    """The user may create, change and delete connectors, evaluate configurations, and run backfills."""
     ADMIN = 4
-    """Sets loggers, and does everything else."""
+    """The user may set loggers, and may do everything else."""

@@ -1,1 +1,3 @@
-"""The errors of REST: those that it answers with a status, and protocol errors of clients."""
+"""Defines the errors of REST: those that it answers with an HTTP status, and how protocol errors of clients are
+logged.
+"""

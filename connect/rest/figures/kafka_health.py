@@ -8,8 +8,9 @@ from connect.kafka.admin.cluster_state import ClusterState, PartitionState
 
 
 def kafka_figures(state: ClusterState, own_topics: Collection[str]) -> dict[str, float]:
-    """Return the figures of KAFKA_METRICS; `own_topics` hold the state of the workers. No more than that none answers,
-    where no broker does.
+    """Return the figures of KAFKA_METRICS. `own_topics` are the topics with the state of the workers.
+
+    If no broker answers, there is only the figure that says so.
     """
     if state.trouble is not None:
         return {"kafka_up": 0.0}

@@ -1,4 +1,4 @@
-"""The graph of a cluster's flow: which connector, topic and backfill leads to which. Pure."""
+"""Builds the graph of a cluster's flow: which connectors, topics and backfills lead to which. Pure."""
 
 from __future__ import annotations
 
@@ -136,7 +136,9 @@ def _backfill(job: Mapping[str, Any]) -> Node:
 
 
 def _of_job(node: Node, spec: Mapping[str, Any], by_name: Mapping[str, ConnectorFlow]) -> Iterator[Edge]:
-    """Yield the edges of a job: to topics of its connector, or from one connector's data to another's."""
+    """Yield a job's edges: between it and its connector's topics or, for a copy, from one connector to it and on to
+    another.
+    """
     source, target = (by_name.get(str((spec.get(part) or {}).get("connector"))) for part in ("source", "target"))
     kind = spec.get("kind", "source")
     if kind == "copy":

@@ -1,1 +1,1 @@
-"""Jobs that a worker runs for REST in processes of their own."""
+"""Holds jobs that a worker runs for REST in separate processes."""

@@ -1,4 +1,4 @@
-"""`/connectors/{name}/sample`: live rows of a connector before and after each of its transforms."""
+"""Serves `/connectors/{name}/sample`: live rows of a connector before and after each of its transforms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ async def get_sample(request: web.Request) -> web.Response:
 
 
 async def sampled(request: web.Request, name: str, rows: str) -> Mapping[str, Any]:
-    """Return the sample. NotFoundError; HttpError 400: no such number; 409: the rows cannot be read, and why."""
+    """Return the sample. NotFoundError: there is no such connector. HttpError 400: `rows` is no number that is allowed;
+    409: the rows cannot be read, with the reason.
+    """
     if not (rows.isascii() and rows.isdigit() and len(rows) < 4 and 1 <= int(rows) <= ROWS_MAX):
         raise HttpError(400, f"Write rows as a number from 1 to {ROWS_MAX}.")
     context = context_of(request)

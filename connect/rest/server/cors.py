@@ -1,7 +1,7 @@
 """Tells browsers which web pages may use this API (CORS), by `access.control.allow.origin` and `.methods`.
 
 The keys are those of Kafka Connect's server. Answers have headers that permit a browser to show them to a page; the
-module `browsers` refuses the requests of other pages.
+module `browser_guard` refuses the requests of other pages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Request bodies: JSON read strictly, and numbers kept as their text.
+"""Reads request bodies: JSON is read strictly, and numbers are kept as their text.
 
-Kafka Connect answers 500 with its parser's text to a body it cannot use, and clients' tests expect it; the texts here
-begin as Jackson's. Numbers and booleans are accepted where a text is wanted, as Jackson does.
+Kafka Connect answers 500 with its parser's text to a body that it cannot use, and clients' tests expect that. The texts
+here begin as those of its parser, Jackson. A number or boolean is accepted where a text is wanted, as Jackson does.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _texts_or_none(data: bytes) -> dict[str, str | None] | None:
 
 
 def texts_of(body: Any) -> dict[str, str | None]:
-    """Return a flat map of keys to texts. HttpError 400: it is too large; 500: it is none."""
+    """Return a flat map of keys to texts. HttpError 400: it is too large; 500: the body is no such map."""
     texts = _texts(body)
     check_config(texts)
     return texts
@@ -306,7 +306,7 @@ def _too_deep() -> HttpError:
 
 
 def _check_characters(text: str, value: Any) -> None:
-    """Escapes such as `\\ud800` alone make text that no answer and no topic could hold."""
+    """Refuse lone surrogates, such as `\\ud800` in an escape: no answer and no topic could hold such a text."""
     if "\\u" in text and _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise _refusal("Invalid UTF-16: a surrogate without its other half")
 

@@ -27,7 +27,7 @@ ABOUT: Final = web.RequestKey("about_connectors", list[str])
 BEFORE: Final = web.RequestKey("configs_before", dict[str, Mapping[str, str] | None])
 """Holds the configurations of those connectors before the request; None for one that did not exist."""
 DENIED: Final = web.RequestKey("denied", bool)
-"""Set if the sender lacks a role."""
+"""The sender of the request lacks a role if this is set."""
 
 
 def judge(request: web.Request, role: Role, connector: str | None) -> None:

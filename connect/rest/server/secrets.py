@@ -82,7 +82,7 @@ class Secrets:
         return replace(info, definition=definition, value=replace(info.value, name=name, value=value, errors=errors))
 
     def _shown(self, key: str, value: str) -> str:
-        """A connector's name is no secret, however it looks: it stands in every path."""
+        """Mask the secrets in a value. A connector's name is shown whatever it looks like, as it is in every path."""
         return value if key == "name" else masked_setting(value)
 
     def _secret_keys(self, config: Mapping[str, str]) -> set[str]:
@@ -109,7 +109,7 @@ def changes(stored: Mapping[str, str], wanted: Mapping[str, str], secrets: Secre
 def changes_between(
     stored: Mapping[str, str], wanted: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the same for two configurations whose masked forms are `before` and `after`."""
+    """Return the same changes of two configurations; `before` and `after` are their masked forms."""
     return {
         "added": {key: after[key] for key in sorted(wanted.keys() - stored.keys())},
         "changed": {

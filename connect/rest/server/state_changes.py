@@ -15,7 +15,7 @@ from connect.rest.server.context import context_of
 from connect.rest.server.waiting import finished
 
 STATES: Final = web.RequestKey("state_changes", dict[str, dict[str, Any]])
-"""Holds, by connector or logger and by what is changed of it, `{"from", "to"}`, where there is an audit log."""
+"""Holds `{"from", "to"}` by connector or logger, and by what of it is changed. It is only there with an audit log."""
 SHOWN: Final = 100
 """A change of offsets is noted with this many partitions at most."""
 

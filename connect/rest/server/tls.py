@@ -148,7 +148,9 @@ def _load(key: str, path: str, load: object, *arguments: object) -> None:
 
 
 def _unescaped(text: str) -> str:
-    """A properties file holds the PEM lines in one, as `\\n` or with real ends."""
+    """Return a PEM text with real line ends: a properties file has it in one line, with `\\n` in it or with line
+    ends.
+    """
     return text.replace("\\n", "\n")
 
 

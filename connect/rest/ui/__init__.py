@@ -1,1 +1,1 @@
-"""Shows a worker and its cluster to a browser at `/ui`: views of what REST and the commands say."""
+"""Shows a worker and its cluster to a browser at `/ui`; pages show what REST and the commands also tell."""

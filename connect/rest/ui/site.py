@@ -1,4 +1,4 @@
-"""The routes of the web UI, and what its screens share while a worker serves it."""
+"""Lists the routes of the web UI, and holds what its screens share while a worker serves it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
 
 
 async def shared(app: web.Application) -> AsyncIterator[None]:
-    """Keep what pages share as long as the application is served."""
+    """Hold what the screens share as long as the application is served."""
     context = app[CONTEXT]
     app[OFFSETS_SEEN] = OffsetsSeen(context.operations.offsets)
     app[ONCE_ONLY] = OnceOnly()

@@ -1,1 +1,1 @@
-"""Holds what every screen of the web UI stands in: the page, its forms, its errors and its files."""
+"""Holds what all screens of the web UI share: the frame of a page, its forms, its errors and its files."""

@@ -1,4 +1,4 @@
-"""Serves the files that pages need: one style sheet, one script, one picture. They come from the worker alone."""
+"""Serves the files that pages need: one style sheet, one script, one picture. Pages load no files from elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS: Final = {"ui.css": "text/css", "ui.js": "text/javascript", "icon.svg": "
 
 
 def asset_url(name: str) -> str:
-    """Return the address of a file, which changes with what is in it."""
+    """Return the address of a file; it has a hash of the content, so that a changed file has a new address."""
     return link(f"/{name}", v=hashlib.sha256(_bytes(name)).hexdigest()[:12])
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong below `/ui` is told by a page, whoever says it: a screen, the leader, or a rule of the worker's."""
+"""Turns errors below `/ui` into pages, also those that the leader or the worker's general rules have answered."""
 
 from __future__ import annotations
 

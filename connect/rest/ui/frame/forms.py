@@ -1,7 +1,7 @@
-"""Forms of pages: a token that pages of the worker alone can read, and each form carried out once.
+"""Protects forms of pages by a token that only pages of the worker can read, and carries out each form once.
 
-The token is in a cookie and in the form. Another page can have a form sent with the cookie, but cannot read it. No
-worker keeps tokens, so each takes the forms that another has made.
+The token is in a cookie and in the form. A page of another site can have a form sent with the cookie, but cannot read
+the token. No worker stores tokens, so each worker accepts forms of pages that another worker has made.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 FORM: Final = "application/x-www-form-urlencoded"
 FIELD: Final = "token"
 ONCE: Final = "once"
-"""The field whose value no other form has."""
+"""This field has a value that no other form has."""
 _COOKIE: Final = "connect-ui"
 _TOKEN: Final = re.compile(r"[\w-]{43}", re.ASCII)
 _MADE: Final = web.RequestKey("form_token", str)
@@ -39,7 +39,7 @@ _KEPT: Final = 1000
 
 
 def token_of(request: web.Request) -> str:
-    """Return the token that the browser has, or one made for it."""
+    """Return the browser's token, or a new one if it has none."""
     known = request.cookies.get(_COOKIE, "")
     if _TOKEN.fullmatch(known):
         return known
@@ -49,7 +49,7 @@ def token_of(request: web.Request) -> str:
 
 
 def keep_token(request: web.Request, response: web.Response) -> None:
-    """Give the browser a token that was made for it."""
+    """Send the browser the token that was made for it, if it had none."""
     if _MADE in request:
         response.set_cookie(
             _COOKIE, request[_MADE], path=ROOT, httponly=True, samesite="Lax", secure=request.scheme == "https"
@@ -74,21 +74,24 @@ async def form_of(request: web.Request, *, names_connector: bool = True) -> Mapp
             "This form was made for another session, or the browser keeps no cookies. Nothing was done. "
             "Go back, load the page again, and send it once more.",
         )
-    # Names of connectors neither begin nor end with spaces, and some forms take them away.
+    # No connector's name begins or ends with spaces, and some forms remove them.
     if names_connector:
         require(request, fields.get("name", "").strip(), fields.get("name", ""))
     return fields
 
 
 def fields_of(text: str) -> Mapping[str, str]:
-    """Return the fields of a form's body, the last of each name. ValueError: it is none, or has too many."""
+    """Return the fields of a form's body; of several fields with one name, the last. ValueError: it is no form's body,
+    or has too many fields.
+    """
     parts = text.split("&", _FIELDS_MAX) if text else []
     if len(parts) > _FIELDS_MAX:
         raise ValueError(f"it has more than {_FIELDS_MAX} fields")
     for number, part in enumerate(parts, 1):
         if "=" not in part:
             raise ValueError(f"field {number} has no value")
-    # In compiled code: urllib takes a tenth of a second of the worker's process for what a form may have of escapes.
+    # yarl decodes escapes in compiled code. A form may have so many that urllib would take a tenth of a second of the
+    # worker.
     return dict(URL.build(query_string=text, encoded=True).query.items())
 
 
@@ -97,10 +100,10 @@ def _fits(cookie: str, given: str) -> bool:
 
 
 def once_of(form: Mapping[str, str]) -> str:
-    """Return what tells this click from all others; empty where the form says nothing of the kind.
+    """Return a value that identifies this click, to notice a second one; empty if the form has no field for it.
 
-    All fields are part of it: the same page sent with another name or text is no second click. It has one length,
-    whatever was sent, as it is kept.
+    The value is a hash of all fields: the same page sent with another name or text is no second click. A hash has the
+    same length whatever was sent, so the remembered values stay small.
     """
     if not form.get(ONCE):
         return ""
@@ -114,9 +117,10 @@ class OnceOnly:
         self._known: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
 
     async def run(self, once: str, act: Callable[[], Awaitable[T]]) -> T:
-        """Do it, or wait for the one that does it now; return what it returned, or raise what it raised.
+        """Call `act`, or wait for the call of the same click that runs now. Return what it returned, or raise what it
+        raised.
 
-        `once` empty: do it anyhow.
+        An empty `once` identifies no click: `act` is always called.
         """
         if not once:
             return await act()
@@ -128,7 +132,7 @@ class OnceOnly:
         try:
             done: T = await asyncio.shield(known)
         except Exception:
-            # What failed, or was sent on to the leader, may be tried again.
+            # A click that failed, or that was forwarded to the leader, may be tried again.
             self._known.pop(once, None)
             raise
         return done

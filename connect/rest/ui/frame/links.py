@@ -9,6 +9,6 @@ ROOT: Final = "/ui"
 
 
 def link(path: str = "", **query: object) -> str:
-    """Return an address below `/ui`; what is empty is left out of the query."""
+    """Return an address below `/ui`. Parameters that are empty are left out of the query."""
     given = {key: str(value) for key, value in query.items() if value not in {None, ""}}
     return f"{ROOT}{path}{'?' if given else ''}{urlencode(given, quote_via=quote)}"

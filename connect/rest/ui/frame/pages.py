@@ -1,4 +1,4 @@
-"""Fills in the template of a page, and sends it with headers that keep it to itself."""
+"""Fills in the template of a page, and sends it with headers by which browsers shield it from other sites."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HEADERS: Final = {
 
 
 def page(request: web.Request, template: str, values: Mapping[str, Any], status: int = 200) -> web.Response:
-    """Return a page with the form token of its reader."""
+    """Return a page. Its forms have the token that allows its reader to send them."""
     context, name = context_of(request), values.get("name", "")
     about = {
         "token": token_of(request), "token_field": FIELD, "once": secrets.token_urlsafe(12),
@@ -54,7 +54,9 @@ def page(request: web.Request, template: str, values: Mapping[str, Any], status:
 
 
 def may_change(request: web.Request, role: Role, connector: str = "") -> bool:
-    """Return True where pages change things, and their reader has the role at a connector, or without one at some."""
+    """Return True if pages may change things, and the reader has the role at the connector; without one, at any
+    connector.
+    """
     if context_of(request).worker.rest_ui != "on":
         return False
     identity = request[IDENTITY]
@@ -84,7 +86,9 @@ def _environment() -> Environment:
 
 
 def _exact(value: str) -> Markup:
-    """Return a field's value escaped and otherwise as it is: what is sent back has to be what was given."""
+    """Return the value of a form's field, escaped but otherwise unchanged, so that the browser sends back what was
+    given.
+    """
     from markupsafe import escape
 
     return escape(value)

@@ -1,1 +1,1 @@
-"""Keeps the figures that pages show, for all open pages at once."""
+"""Keeps figures for all open pages together, and sends pages their changes."""

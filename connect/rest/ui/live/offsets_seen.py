@@ -1,4 +1,4 @@
-"""Where connectors stand, as Kafka says it: asked for seldom, since pages are drawn every two seconds."""
+"""Asks Kafka for the offsets of connectors, and remembers the answers, as pages are drawn every two seconds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class OffsetsSeen:
         self._seen: dict[str, _Seen] = {}
 
     async def of(self, name: str) -> Sequence[PartitionOffset] | None:
-        """Return where a connector stands; None while Kafka does not say in time. NotFoundError."""
+        """Return a connector's offsets; None if Kafka does not tell them in time. NotFoundError: there is no such
+        connector.
+        """
         known = self._seen.get(name)
         if known is None or time.monotonic() - known.at_s > _FRESH_S:
             if len(self._seen) >= _MOST:

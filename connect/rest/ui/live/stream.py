@@ -1,4 +1,6 @@
-"""Server-sent events: the live part of a page, drawn anew by the server, sent when it differs."""
+"""Sends the live part of a page as server-sent events: the server draws it again and again, and sends it if it
+differs.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,20 @@ from connect.rest.server.rights import IDENTITY
 
 EVENTS: Final = "text/event-stream"
 STREAMS_MAX: Final = 64
-"""More pages than that show what they were loaded with: the connections are for REST too."""
+"""If more pages are open, the others show what they were loaded with: REST needs connections, too."""
 _OPEN: Final = web.AppKey("open_streams", set[web.StreamResponse])
 Draw = Callable[[web.Request, SampleWindow], Awaitable[str]]
 
 
 def prepare(app: web.Application) -> None:
-    """Begin with no stream open."""
+    """Prepare the application: no stream is open yet."""
     app[_OPEN] = set()
 
 
 async def stream(request: web.Request, draw: Draw) -> web.StreamResponse:
-    """Send what `draw` returns of each look until the page is closed, or its subject or its reader's login is gone."""
+    """Send what `draw` returns for each new sample, until the page is closed, its subject is gone or the login has
+    ended.
+    """
     streams = request.app[_OPEN]
     if len(streams) >= STREAMS_MAX:
         raise HttpError(503, f"{STREAMS_MAX} pages are live already; load this one again to see what is new.")
@@ -40,7 +44,9 @@ async def stream(request: web.Request, draw: Draw) -> web.StreamResponse:
     if request.method == hdrs.METH_HEAD:
         return response
     streams.add(response)
-    request[PLACE].leave()  # streams have a bound of their own: the client's other requests do not wait for its pages
+    request[
+        PLACE
+    ].leave()  # streams have a limit of their own, and the client's other requests must not wait for its pages
     try:
         await _send(request, response, draw)
     except CLIENT_ERRORS:
@@ -57,7 +63,7 @@ async def _send(request: web.Request, response: web.StreamResponse, draw: Draw) 
             if request[IDENTITY].has_ended():
                 await response.write(_event("gone", "Your login has ended: load the page again."))
                 return
-            await request[PLACE].go_on()  # a look wakes all streams at once
+            await request[PLACE].go_on()  # a new sample wakes all streams at once
             try:
                 drawn = await draw(request, look)
             except RequestError as error:

@@ -1,1 +1,1 @@
-"""Holds the screens of the web UI: what each reads, and the page it makes of that."""
+"""Holds the screens of the web UI: each reads what its page needs, and makes the page."""

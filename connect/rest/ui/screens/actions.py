@@ -1,4 +1,6 @@
-"""`POST /ui/connector`: restart, pause, resume or stop what a page shows, if it still is what the page showed."""
+"""Serves `POST /ui/connector`: restarts, pauses, resumes or stops a connector, unless it has changed since its page was
+loaded.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,11 @@ DONE: Final[Mapping[str, str]] = {
     _TASK: "The task restarts.",
     "saved": "The configuration is stored.",
 }
-"""What a connector's page says after each change."""
+"""A connector's page shows these texts after each change."""
 
 
 async def act(request: web.Request) -> web.Response:
-    """Do what the button says, once, and lead back to the connector's page. 409: it was changed meanwhile."""
+    """Do what the button says, once, and redirect to the connector's page. HttpError 409: it was changed meanwhile."""
     form = await form_of(request)
     name, (verb, _, task) = form.get("name", ""), form.get("do", "").partition(" ")
     context = context_of(request)

@@ -1,4 +1,4 @@
-"""Shows bulk jobs at `/ui/backfills`: how far each is and when it is done; pauses, resumes and cancels them."""
+"""Shows backfill jobs with their progress at `/ui/backfills`, and pauses, resumes and cancels them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def show_one(request: web.Request) -> web.Response:
-    """Show a job with its chunks. HttpError 404."""
+    """Show a job with its chunks. HttpError 404: there is no such job."""
     name = request.query.get("name", "")
     if not name:
         raise NotFoundError("The address names no backfill.")
@@ -56,7 +56,7 @@ async def show_one(request: web.Request) -> web.Response:
 
 
 async def act(request: web.Request) -> web.Response:
-    """Do what the button says, as `connect backfill` does. 409: the job's state does not allow it."""
+    """Do what the button says, as `connect backfill` does. HttpError 409: the job's state does not allow it."""
     form = await form_of(request, names_connector=False)
     name, do = form.get("name", ""), form.get("do", "")
     if do not in _ACTS:

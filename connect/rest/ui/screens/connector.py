@@ -1,4 +1,6 @@
-"""`/ui/connector`: one connector's tasks and their figures, why it stands still, its configuration and topics."""
+"""Serves `/ui/connector`: a connector's tasks with their figures, why it stands still, its configuration and its
+topics.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,11 @@ from connect.rest.ui.views.states import sign
 
 TEXT: Final = "text/plain"
 _UNKNOWN: Final[list[dict[str, Any]]] = [{}]
-"""Stands for offsets that Kafka did not tell in time: nothing is said of them."""
+"""Stands for offsets that Kafka did not tell in time: the page then says nothing about offsets."""
 
 
 async def show(request: web.Request) -> web.Response:
-    """Show a connector. NotFoundError."""
+    """Show a connector. NotFoundError: there is no such connector."""
     context, name = context_of(request), named(request)
     info = context.operations.connectors.info(name)
     look = await request.app[SAMPLER].look()
@@ -48,13 +50,13 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def live(request: web.Request) -> web.StreamResponse:
-    """Send what moves whenever it differs."""
+    """Send the parts of the page that change whenever they have changed."""
     context_of(request).operations.connectors.info(named(request))
     return await stream(request, _draw)
 
 
 async def trace(request: web.Request) -> web.Response:
-    """Send a whole trace as text. NotFoundError: nothing has failed any more."""
+    """Send a whole trace as text. NotFoundError: the failure is over by now."""
     name, task = named(request), request.query.get("task", "")
     status = context_of(request).operations.connectors.status(name)
     part = status.tasks.get(int(task)) if task.isascii() and task.isdigit() and len(task) < 10 else status.connector

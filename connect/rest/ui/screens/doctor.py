@@ -1,4 +1,4 @@
-"""Shows at `/ui/doctor` what `connect doctor` finds around this worker and its connectors."""
+"""Shows at `/ui/doctor` the findings of `connect doctor` about this worker and its connectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIGNS: Final = {
 
 
 async def show(request: web.Request) -> web.Response:
-    """Examine now, and show the findings, the worst first."""
+    """Examine the cluster now, and show the findings, the worst first."""
     found = await examined_cluster(request)
     counts = Counter(finding.severity for finding in found)
     values = {

@@ -1,4 +1,4 @@
-"""Creates and changes connectors at `/ui/edit`: every broken key at once, and what would change before it is stored."""
+"""Creates and changes connectors at `/ui/edit`; before storing, it shows all broken keys and what would change."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from connect.rest.ui.screens.seen import check_seen, version_of
 from connect.rest.ui.views.edit import Preview, preview_of, refused
 
 NEW: Final = "new"
-"""The mark of a page that showed no connector under the name, as there was none."""
+"""A form has this instead of a version if its page showed no connector, as there was none of that name."""
 
 
 class _Wanted(NamedTuple):
-    """What a form asks for."""
+    """Holds what a form asks for: a name, the text of the configuration, and the version that the page showed."""
 
     name: str
     text: str
@@ -44,7 +44,7 @@ class _Wanted(NamedTuple):
 
 
 async def show(request: web.Request) -> web.Response:
-    """Show a connector's configuration to be changed, or an empty one of a plug-in. NotFoundError."""
+    """Show a connector's configuration for editing, or an empty one of a plug-in. NotFoundError: neither exists."""
     context, name = context_of(request), request.query.get("name", "")
     if name:
         config = await shown_config(request, context.operations.connectors.info(name).config)
@@ -55,7 +55,9 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def change(request: web.Request) -> web.Response:
-    """Say what is wrong and what would change, or store it. 409: another has changed it since the page was loaded."""
+    """Tell what is wrong and what would change, or store it. HttpError 409: somebody has changed it since the page was
+    loaded.
+    """
     form = await form_of(request)
     wanted, do = _Wanted(form.get("name", "").strip(), form.get("config", ""), form.get("seen", "")), form.get("do", "")
     context_of(request).operations.worker.require_leader()
@@ -65,7 +67,7 @@ async def change(request: web.Request) -> web.Response:
         try:
             config = await _config(request, wanted)
         except HttpError as error:
-            # The page keeps what was typed.
+            # The page keeps the text that was typed.
             return _page(request, wanted, refused(error.message), error.status)
         _check(request, wanted)
         return _page(request, wanted, preview_of(await previewed(request, wanted.name, config)))
@@ -76,7 +78,7 @@ async def change(request: web.Request) -> web.Response:
         async with request.app[PATCHING].setdefault(wanted.name, asyncio.Lock()):
             _check(request, wanted)
             stored = await ready(request, wanted.name, config)
-            _check(request, wanted)  # it took its time
+            _check(request, wanted)  # somebody may have changed the connector during the validation
             await finished(request, context_of(request).operations.connectors.save(wanted.name, stored, who(request)))
 
     await request.app[ONCE_ONLY].run(once_of(form), act)
@@ -108,7 +110,9 @@ def _check(request: web.Request, wanted: _Wanted) -> None:
 
 
 async def _config(request: web.Request, wanted: _Wanted) -> dict[str, str | None]:
-    """Return the keys of a form; those of `{"name", "config"}` are its config's. HttpError 400: they are none."""
+    """Return the keys of a form's text; if it is `{"name", "config"}`, those of the config. HttpError 400: it is no
+    configuration.
+    """
     try:
         return named_config(wanted.name, await parsed(request, wanted.text.encode(), _inner_texts))
     except RequestError as error:
@@ -122,7 +126,7 @@ def _inner_texts(data: bytes) -> dict[str, str | None]:
 
 
 def _first_keys(request: web.Request) -> Mapping[str, str]:
-    """Return the keys that a plug-in needs, with what is known of them."""
+    """Return the keys that a plug-in requires, with the values that are known already."""
     name = request.query.get("class", "")
     if not name:
         return {"connector.class": "", "tasks.max": "1"}

@@ -27,7 +27,7 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def live(request: web.Request) -> web.StreamResponse:
-    """Send the graph anew whenever it differs."""
+    """Send the graph again whenever it has changed."""
     return await stream(request, _draw)
 
 

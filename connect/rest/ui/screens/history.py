@@ -1,4 +1,6 @@
-"""Shows what a connector was at `/ui/history`: its configurations with their differences, and the way back to one."""
+"""Shows the history of a connector at `/ui/history`: old configurations with their differences, and a way back to
+each.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,13 @@ from connect.rest.ui.views.numbers import cut, moment
 from connect.rest.ui.views.states import sign
 
 _STATES: Final = 50
-"""So many changes of state are shown, the newest first."""
+"""The page shows so many changes of state, the newest first."""
 
 
 async def show(request: web.Request) -> web.Response:
-    """Show the versions, newest first, and the last changes of state and of the workers. NotFoundError."""
+    """Show the versions, newest first, and the last changes of states and workers. NotFoundError: there is no such
+    connector.
+    """
     context, name = context_of(request), named(request)
     operations, done = context.operations, request.query.get("done", "")
     states = [
@@ -58,7 +62,9 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def roll_back(request: web.Request) -> web.Response:
-    """Store an old version again, as `PUT …/rollback/N` does. 409: it was changed after the page was loaded."""
+    """Store an old version again, as `PUT …/rollback/N` does. HttpError 409: it was changed after the page was
+    loaded.
+    """
     form = await form_of(request)
     name, (verb, _, number) = form.get("name", ""), form.get("do", "").partition(" ")
     context = context_of(request)

@@ -29,14 +29,14 @@ LETTER_JOBS: Final = web.AppKey("letter_jobs", LetterJobs)
 
 
 async def show(request: web.Request) -> web.Response:
-    """Show the letters of a connector, the newest first. NotFoundError."""
+    """Show the dead letters of a connector, the newest first. NotFoundError: there is no such connector."""
     return await _page(request, named(request), None)
 
 
 async def replay(request: web.Request) -> web.Response:
-    """Say what a replay would do, or replay: each letter once, and a second click shows what the first one did.
+    """Tell what a replay would do, or replay each letter once. A second click shows what the first one did.
 
-    409: the connector was changed after the page was loaded, or another replay has begun.
+    HttpError 409: the connector was changed after the page was loaded, or another replay has begun.
     """
     form = await form_of(request)
     name, (do, _, place) = form.get("name", ""), form.get("do", "").partition(" ")
@@ -65,7 +65,10 @@ async def _replayed(request: web.Request, asked: Mapping[str, Any]) -> Mapping[s
     told = {"replayed": outcome["before"]}, {"replayed": outcome["before"] + outcome["replayed"]}
     tell_change(request, asked["connector"], "letters", *told)
     shown = [one | {"why": cut(one["why"], WHY_CHARS)} for one in outcome["refused"]]
-    return {**outcome, "refused": shown}  # what is kept for a second click is as short as what is shown
+    return {
+        **outcome,
+        "refused": shown,
+    }  # the outcome is kept for a second click, so it has only the texts that a page shows
 
 
 async def _page(request: web.Request, name: str, outcome: Mapping[str, Any] | None) -> web.Response:

@@ -16,6 +16,6 @@ def named(request: web.Request) -> str:
 
 
 def page_number(request: web.Request) -> int:
-    """Return the page of a list that is asked for, from 1 on."""
+    """Return the number of the page of a list that is asked for; the first page is 1."""
     number = request.query.get("page", "1")
     return int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1

@@ -1,4 +1,4 @@
-"""Shows where a connector stands at `/ui/offsets`, and sets or forgets that while it is STOPPED, after a preview."""
+"""Shows the offsets of a connector at `/ui/offsets`, and sets or forgets them after a preview while it is STOPPED."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ _DONE: Final[Mapping[str, str]] = {
 
 
 async def show(request: web.Request) -> web.Response:
-    """Show the stored offsets. NotFoundError."""
+    """Show the stored offsets. NotFoundError: there is no such connector."""
     return await _page(request, named(request))
 
 
 async def change(request: web.Request) -> web.Response:
-    """Say what the given offsets would change, or write or forget them. 409: they have moved since they were shown."""
+    """Tell what the given offsets would change, or write or forget them. HttpError 409: the offsets have moved
+    meanwhile.
+    """
     form = await form_of(request)
     name, do = form.get("name", ""), form.get("do", "")
     context_of(request).operations.worker.require_leader()
@@ -49,7 +51,7 @@ async def change(request: web.Request) -> web.Response:
         try:
             found = offset_changes(stored, await _given(request, name, form))
         except HttpError as error:
-            # The page keeps what was typed.
+            # The page keeps the text that was typed.
             return await _page(request, name, text, wrong=error)
         return await _page(request, name, text, changes=found)
 
@@ -115,7 +117,7 @@ async def _given(request: web.Request, name: str, form: Mapping[str, str]) -> li
 
 
 def _check(request: web.Request, name: str, stored: Sequence[PartitionOffset], form: Mapping[str, str]) -> None:
-    """Raise HttpError 409 where the connector runs, is another one, or stands elsewhere than the form's page showed."""
+    """Raise HttpError 409 if the connector runs, is another one, or has other offsets than the form's page showed."""
     context = context_of(request)
     check_seen(context.operations, context.secrets, name, form)
     target = context.operations.connectors.info(name).target

@@ -23,14 +23,14 @@ from connect.rest.ui.views.states import STATES, sign
 
 
 async def show(request: web.Request) -> web.Response:
-    """Show a page of the connectors that fit what was asked for."""
+    """Show a page of the connectors that match the search."""
     look = await request.app[SAMPLER].look()
     found = _page_of(_gathered(request), look, _asked(request))
     return page(request, "overview.html.j2", _values(found) | {"states": STATES, "nav": "overview"})
 
 
 async def live(request: web.Request) -> web.StreamResponse:
-    """Send the list anew whenever it differs."""
+    """Send the list again whenever it has changed."""
     return await stream(request, _draw)
 
 
@@ -49,7 +49,7 @@ def _values(found: Overview) -> dict[str, Any]:
 
 
 class _Gathered(NamedTuple):
-    """All connectors as lines, the tasks of each, and how many tasks each worker has."""
+    """Holds all connectors as lines, the tasks of each, and how many tasks each worker has."""
 
     lines: Sequence[Line]
     tasks: Mapping[str, Sequence[str]]

@@ -1,4 +1,4 @@
-"""Shows what is installed at `/ui/plugins`, and the keys of each by the declarations that validation uses."""
+"""Shows the installed plug-ins at `/ui/plugins`, and the keys of each as validation knows them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def show_one(request: web.Request) -> web.Response:
-    """Show the keys of a plug-in. NotFoundError."""
+    """Show the keys of a plug-in. NotFoundError: there is no such plug-in."""
     name = request.query.get("class", "")
     if not name:
         raise NotFoundError("The address names no plug-in.")

@@ -1,4 +1,4 @@
-"""Shows the evaluations of this worker at `/ui/reports`, and leads to the report of each."""
+"""Shows the evaluations of this worker at `/ui/reports`, with links to their reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SAID: Final = 20
 
 
 async def show(request: web.Request) -> web.Response:
-    """Show what runs and what has ended, the newest first; a worker remembers the last ten."""
+    """Show running and finished evaluations, the newest first; a worker remembers the last ten."""
     jobs = [
         {
             "id": job.id, "state": job.state, "said": [cut(text, 300) for text in job.said[-_SAID:]],

@@ -13,7 +13,9 @@ from connect.rest.ui.screens.named import named
 
 
 async def show(request: web.Request) -> web.Response:
-    """Show so many rows as are asked for. NotFoundError; HttpError 409: they cannot be read."""
+    """Show as many rows as the request asks for. NotFoundError: there is no such connector. HttpError 409: the rows
+    cannot be read.
+    """
     name, rows = named(request), request.query.get("rows", str(ROWS))
     found = await sampled(request, name, rows)
     values = {

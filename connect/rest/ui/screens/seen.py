@@ -1,4 +1,4 @@
-"""Tells whether what a page showed is still so: a change that was decided on an old page is refused, and says why."""
+"""Checks if a form's page still shows the present state; if not, the change is refused, and the error says why."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ _VALUE_CHARS: Final = 200
 ANEW: Final = "Nothing was done. Load the page again and decide anew."
 _WAS: Final = {TargetState.STARTED: "resumed", TargetState.PAUSED: "paused", TargetState.STOPPED: "stopped"}
 RESTS: Final = _WAS | {TargetState.STARTED: "running"}
-"""Says of each target state how a connector is that has it."""
+"""Says for each target state how a connector in that state is called."""
 
 
 def version_of(operations: Operations, secrets: Secrets, name: str) -> str:
-    """Return what tells a connector's configuration from every other under its name. NotFoundError."""
+    """Return a text that tells the present configuration of a connector from its others. NotFoundError: there is
+    none.
+    """
     return _mark(operations.history.config_versions(name)[-1], secrets)
 
 
 def check_seen(operations: Operations, secrets: Secrets, name: str, form: Mapping[str, str]) -> None:
-    """Raise HttpError 409, which says what has changed since the page of the form showed the connector's version.
+    """Raise HttpError 409 if the connector's configuration has changed since the form's page showed it; the text says
+    how.
 
-    400: the form does not say which that was. NotFoundError: the connector was deleted.
+    HttpError 400: the form does not say which version the page showed. NotFoundError: the connector was deleted.
     """
     versions, seen = operations.history.config_versions(name), required(form, "seen")
     if _mark(versions[-1], secrets) == seen:
@@ -47,9 +50,9 @@ def check_seen(operations: Operations, secrets: Secrets, name: str, form: Mappin
 
 
 def check_target(operations: Operations, name: str, form: Mapping[str, str]) -> None:
-    """Raise HttpError 409 where somebody has paused, resumed or stopped the connector since the form's page was loaded.
+    """Raise HttpError 409 if somebody has paused, resumed or stopped the connector since the form's page was loaded.
 
-    400: the form does not say what the page showed. NotFoundError: the connector was deleted.
+    HttpError 400: the form does not say what the page showed. NotFoundError: the connector was deleted.
     """
     seen, now = required(form, "target"), operations.connectors.info(name).target
     if seen not in {*TargetState}:
@@ -60,14 +63,14 @@ def check_target(operations: Operations, name: str, form: Mapping[str, str]) -> 
 
 
 def required(form: Mapping[str, str], field: str) -> str:
-    """Return the field by which a form says what its page showed. HttpError 400: it has none."""
+    """Return the field by which a form says what its page showed. HttpError 400: the form lacks the field."""
     if not form.get(field):
         raise HttpError(400, f"The form does not say what its page showed (field {field}). {ANEW}")
     return form[field]
 
 
 def change_lines(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return a line for each key that was added, changed or removed; the first twenty, cut."""
+    """Return a line for each key that was added, changed or removed: the first twenty keys, with long values cut."""
     lines = [
         *(f"added: {key} = {cut(value, _VALUE_CHARS)}" for key, value in found["added"].items()),
         *(

@@ -1,1 +1,1 @@
-"""Turns what the cluster says into what a page shows. Pure."""
+"""Turns facts about the cluster into values that templates of pages show. Pure."""

@@ -1,4 +1,4 @@
-"""Shows bulk jobs as pages list them. Pure."""
+"""Makes what the pages about backfill jobs show. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from connect.rest.ui.views.numbers import cut, moment
 CHUNKS: Final = 200
 _CHARS: Final = 2000
 _SILENT_S: Final = 60.0
-"""A running job without a new chunk for so long may have lost its driver, so that its page offers to resume it, too."""
+"""A running job without a new chunk for so many seconds may have lost its driver, so its page also offers to resume
+it.
+"""
 _UNREADABLE: Final = "UNREADABLE"
 
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """A line of the list shows a job. `why`: what keeps it from going on, or why it cannot be read."""
+    """Holds a line of the list of jobs. `why` says why the job does not go on, or why it cannot be read."""
 
     name: str
     state: str
@@ -32,7 +34,7 @@ class JobLine:
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """A job, how far it is, and its chunks: those that are not done first."""
+    """Holds a job, its progress, and its chunks: first those that are not done."""
 
     line: JobLine
     progress: Mapping[str, Any]
@@ -43,9 +45,9 @@ class JobPage:
     chunk_count: int
 
     actions: Collection[JobAction]
-    """These may be asked of the job as it stands, a resumption of a running one where nothing comes of it."""
+    """These may be done with the job in its present state. A running job that makes no progress may also be resumed."""
     seen: str
-    """Tells the job as it stands from every other, and from itself at other times."""
+    """This text changes when the job's state changes, and no other job has it; see `mark`."""
 
 
 def job_line(job: Mapping[str, Any]) -> JobLine:
@@ -80,12 +82,12 @@ def _actions(state: JobState, silent_s: float) -> Iterator[JobAction]:
 
 
 def mark(job: Mapping[str, Any]) -> str:
-    """Return what tells a job as it stands from every other, and from itself at other times."""
+    """Return a text that tells this job in its present state from every other job, and from itself in other states."""
     return f"{job['created_ms']} {job['state']}"
 
 
 def change_of(job: Mapping[str, Any], seen: str) -> str:
-    """Return what has become of a job since a page showed it as `seen`; empty: nothing."""
+    """Return what has happened to a job since a page showed it as `seen`; empty: nothing."""
     created_ms, _, state = seen.partition(" ")
     if created_ms != str(job["created_ms"]):
         return f"Backfill {job['name']} is another one than that of the page, under the same name."

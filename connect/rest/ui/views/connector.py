@@ -1,4 +1,4 @@
-"""One connector as its page shows it. Pure."""
+"""Makes what the page of a connector shows. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from connect.rest.figures.sample_window import Pace, SampleWindow
 from connect.rest.ui.views.numbers import cut
 
 TRACE_CHARS: Final = 4000
-"""A trace longer than that is cut, and a link leads to all of it."""
+"""A longer trace is cut, and a link leads to the whole one."""
 VALUE_CHARS: Final = 600
 KEYS: Final = 300
 TOPICS: Final = 200
@@ -21,7 +21,9 @@ TASKS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The trace of a failure, which is cut. `chars`: how long it is; `task` None: it is the connector's own."""
+    """Holds the trace of a failure, which may be cut. `chars` is its full length; `task` None: it is the connector's
+    own.
+    """
 
     task: int | None
     text: str
@@ -29,13 +31,13 @@ class Trace:
 
     @property
     def is_cut(self) -> bool:
-        """Return True when there is more than is shown."""
+        """Return True if the trace was cut."""
         return self.chars > len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """A task, and what it does now. None: it is not known."""
+    """Holds a task and what it does now. None: a value is not known."""
 
     number: int
     state: str
@@ -46,7 +48,7 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class ReasonLine:
-    """A line of `connect connectors why`, and the trace of what it is about."""
+    """Holds a line of `connect connectors why`, and the trace of the failure that it is about."""
 
     about: str
     text: str
@@ -55,7 +57,9 @@ class ReasonLine:
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """What moves on a connector's page. `state`: the worst of the connector's own and its tasks'."""
+    """Holds the parts of a connector's page that change by themselves. `state` is the worst state of connector and
+    tasks.
+    """
 
     name: str
     type: str
@@ -66,7 +70,7 @@ class LiveState:
     """Tasks that need a person come first; there are at most TASKS of `task_count`."""
     task_count: int
     has_failed: bool
-    """The connector or a task of it has failed."""
+    """It is True if the connector or one of its tasks has failed."""
     pace: Pace
     rates: Sequence[float | None]
     lags: Sequence[float | None]
@@ -75,7 +79,9 @@ class LiveState:
 
 
 def standing(status: Mapping[str, Any], found: Sequence[Reason], look: SampleWindow) -> LiveState:
-    """Return what moves. `status` is Kafka Connect's ConnectorStateInfo; `found` what `connect connectors why` says."""
+    """Return the parts that change. `status` is Kafka Connect's ConnectorStateInfo, `found` what `connect connectors
+    why` says.
+    """
     name, own = status["name"], status["connector"]
     ids = [f"{name}-{task['id']}" for task in status["tasks"]]
     worst = sorted(status["tasks"], key=lambda task: (rank(task["state"]), task["id"]))[:TASKS]
@@ -92,7 +98,7 @@ def standing(status: Mapping[str, Any], found: Sequence[Reason], look: SampleWin
 
 
 def _why(status: Mapping[str, Any], worst: Sequence[Mapping[str, Any]], found: Sequence[Reason]) -> list[ReasonLine]:
-    """Return what there is to say but for tasks that are not shown."""
+    """Return the lines about the connector and about those tasks that are shown."""
     traces = {f"task {task['id']}": _trace(task["id"], task) for task in worst}
     traces[f"connector {status['name']}"] = _trace(None, status["connector"])
     return [
@@ -114,13 +120,13 @@ def _trace(task: int | None, part: Mapping[str, Any]) -> Trace | None:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A configuration, cut where it is too long for a page. `more`: so many keys are not shown."""
+    """Holds a configuration, cut if it is too long for a page. `more` is the number of keys that are not shown."""
 
     values: Sequence[tuple[str, str]]
     more: int
 
 
 def settings(masked: Mapping[str, str]) -> Settings:
-    """Return a configuration, whose secrets are masked, by key; the class first."""
+    """Return a configuration with masked secrets, sorted by key, with the class first."""
     keys = sorted(masked, key=lambda key: (key != "connector.class", key))
     return Settings([(key, cut(masked[key], VALUE_CHARS)) for key in keys[:KEYS]], max(0, len(keys) - KEYS))

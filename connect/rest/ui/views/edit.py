@@ -15,7 +15,9 @@ _ROWS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a page shows of a `dry_run`. `tasks`: so many would run; None: the connector has not planned any."""
+    """Holds what a page shows of a dry run. `tasks` is how many tasks would run; None: the connector has not planned
+    them.
+    """
 
     errors: Sequence[tuple[str, str]]
     notes: Sequence[str]
@@ -43,7 +45,7 @@ def preview_of(answer: Mapping[str, Any]) -> Preview:
 
 
 def refused(message: str) -> Preview:
-    """Return what a page shows of a text that holds no configuration."""
+    """Return what a page shows if a text is no configuration."""
     return Preview([("configuration", cut(message, _CHARS * 2))], (), (), None, (), "")
 
 

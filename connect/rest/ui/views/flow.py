@@ -1,4 +1,6 @@
-"""A part of the flow, as a page shows it: connectors and backfills that were searched for, with their topics. Pure."""
+"""Selects a part of the flow for a page: the connectors and backfills that were searched for, with their topics.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,15 @@ from connect.rest.flow.graph import Edge, Flow, Kind, Node
 from connect.rest.ui.views.flow_picture import Picture, picture
 
 MOVERS: Final = 40
-"""One page has so many connectors and backfills, so that it stays light."""
+"""A page has at most so many connectors and backfills, so that browsers draw it quickly."""
 EDGES: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
 class FlowQuery:
-    """What a reader wants to see: a text in the names of connectors, backfills or their topics; a page, from 1 on."""
+    """Holds what a reader wants to see: a text in names of connectors, backfills or topics, and the number of a page,
+    from 1.
+    """
 
     text: str = ""
     page: int = 1
@@ -25,7 +29,7 @@ class FlowQuery:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A line of the table: an edge with both its ends, or a node that nothing leads to or from."""
+    """Holds a line of the table: an edge with its two nodes, or a node without edges."""
 
     start: Node
     edge: Edge | None
@@ -34,7 +38,9 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class FlowPage:
-    """Describes a page of the flow. `found` of `movers` fit; `more` of their edges are not shown."""
+    """Describes a page of the flow. `found` of all `movers` (connectors and backfills) match; `more` edges are not
+    shown.
+    """
 
     asked: FlowQuery
     picture: Picture
@@ -46,7 +52,9 @@ class FlowPage:
 
 
 def flow_page(flow: Flow, asked: FlowQuery) -> FlowPage:
-    """Return the page that was asked for; what is tied together stands on one page where it fits."""
+    """Return the page that was asked for. Connectors and backfills that share topics are on the same page if they fit
+    there.
+    """
     nodes = {node.id: node for node in flow.nodes}
     ends: dict[str, list[Edge]] = {id_: [] for id_ in nodes}
     for edge in flow.edges:
@@ -58,7 +66,7 @@ def flow_page(flow: Flow, asked: FlowQuery) -> FlowPage:
     page = min(max(1, asked.page), pages)
     shown = {node.id for node in fitting[(page - 1) * MOVERS : page * MOVERS]}
     edges = [edge for edge in flow.edges if all(_is_shown(nodes[id_], shown) for id_ in (edge.start, edge.end))]
-    # A topic whose connector is on another page would stand there alone.
+    # A topic is shown only beside a connector or a backfill of this page.
     edges = [edge for edge in edges if edge.start in shown or edge.end in shown]
     kept = edges[:EDGES]
     used = shown | {id_ for edge in kept for id_ in (edge.start, edge.end)}
@@ -79,7 +87,9 @@ def _fits(node: Node, edges: Sequence[Edge], nodes: Mapping[str, Node], text: st
 
 
 def _sorted(movers: Sequence[Node], nodes: Mapping[str, Node], ends: Mapping[str, Sequence[Edge]]) -> list[Node]:
-    """Return them by what they are tied to: first a part in which something needs a person."""
+    """Return the connectors and backfills so that those that share topics follow each other, first those with
+    trouble.
+    """
     part: dict[str, int] = {}
     for number, first in enumerate(nodes):
         waiting = [first]

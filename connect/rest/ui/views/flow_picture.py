@@ -1,4 +1,6 @@
-"""Draws a part of the flow in layers from left to right, by the places of nodes and the curves between them. Pure."""
+"""Draws a part of the flow in layers from left to right: it computes the places of nodes and the curves between them.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _CHARS: Final = 26
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node at its place, whose upper left corner is x, y. `label`: its name, cut so that it fits."""
+    """Holds a node at its place; x and y are its upper left corner. `label` is its name, cut so that it fits."""
 
     node: Node
     x: int
@@ -29,7 +31,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """An edge as a path of SVG, and the point where its label stands."""
+    """Holds an edge as a path of SVG, and the point of its label."""
 
     edge: Edge
     path: str
@@ -39,7 +41,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Holds boxes and curves in a picture of that size."""
+    """Holds boxes and curves, and the size of the picture that they need."""
 
     width: int
     height: int
@@ -48,7 +50,9 @@ class Picture:
 
 
 def picture(flow: Flow) -> Picture:
-    """Return where everything stands: each node right of those that lead to it, near to those that it is tied to."""
+    """Return where everything stands: each node to the right of those that lead to it, and near those that it has edges
+    with.
+    """
     layers = _layers(flow)
     _untangle(layers, flow)
     boxes = {
@@ -66,7 +70,7 @@ def picture(flow: Flow) -> Picture:
 
 
 def _layers(flow: Flow) -> list[list[Node]]:
-    """Return the nodes by the longest way that leads to each; an edge that closes a circle does not count."""
+    """Return the nodes in layers by the longest way that leads to each; an edge that closes a circle does not count."""
     after: dict[str, list[str]] = {node.id: [] for node in flow.nodes}
     for edge in flow.edges:
         after[edge.start].append(edge.end)
@@ -84,7 +88,9 @@ def _layers(flow: Flow) -> list[list[Node]]:
 
 
 def _order(after: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the nodes so that each stands before those that it leads to, but where they lead in a circle."""
+    """Return the nodes in an order in which each comes before those that it leads to; in a circle this cannot hold for
+    all.
+    """
     done: list[str] = []
     seen: set[str] = set()
     for first in after:
@@ -103,7 +109,9 @@ def _order(after: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _untangle(layers: list[list[Node]], flow: Flow) -> None:
-    """Sort each layer by the middle of what its nodes are tied to, there and back, so that few edges cross."""
+    """Sort each layer by the mean place of the nodes that its nodes have edges with, several times, so that few edges
+    cross.
+    """
     tied: dict[str, list[str]] = {node.id: [] for node in flow.nodes}
     for edge in flow.edges:
         tied[edge.start].append(edge.end)

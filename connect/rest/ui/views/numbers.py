@@ -1,4 +1,4 @@
-"""Figures, times and long texts as a page shows them. Pure."""
+"""Formats figures, times and long texts for pages. Pure."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any, Final
 from connect.lib.printable import counted
 
 NONE: Final = "–"
-"""Stands for what is not known."""
+"""Stands for a value that is not known."""
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
 
 
 def count(value: float | None) -> str:
-    """Return a whole number with commas."""
+    """Return a whole number with commas between the thousands."""
     return NONE if value is None else f"{value:,.0f}"
 
 
 def rate(value: float | None) -> str:
-    """Return a number a second; small ones with a digit behind the point."""
+    """Return a number per second; one below 10 has a digit behind the point."""
     if value is None:
         return NONE
     return f"{value:,.1f}" if 0 < value < 10 else f"{value:,.0f}"
 
 
 def seconds(value: float | None) -> str:
-    """Return a span of time in the largest unit that fits."""
+    """Return a span of time, given in seconds, in the largest unit that fits."""
     if value is None:
         return NONE
     for size, unit in _UNITS:
@@ -36,19 +36,19 @@ def seconds(value: float | None) -> str:
 
 
 def size(value: float | None) -> str:
-    """Return bytes as MiB, or as KiB where they are few."""
+    """Return a number of bytes as MiB, or as KiB if it is below one MiB."""
     if value is None:
         return NONE
     return f"{value / 2**20:,.1f} MiB" if value >= 2**20 else f"{value / 2**10:,.1f} KiB"
 
 
 def moment(epoch_ms: int) -> str:
-    """Return a time in UTC."""
+    """Return a time, given in milliseconds since 1970, in UTC."""
     return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text that is not longer than that; what was cut is told by `…`."""
+    """Return a text of at most `most` characters; a text that was cut ends with `…`."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -1,4 +1,4 @@
-"""Shows where a connector stands, and what given offsets would change of that. Pure."""
+"""Shows the offsets of a connector, and what given offsets would change of them. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ ROWS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
-    """A partition whose offset would change; None: nothing is stored there, or it is forgotten."""
+    """Holds a partition whose offset would change. `before` None: nothing is stored; `after` None: it would be
+    forgotten.
+    """
 
     partition: str
     before: str | None
@@ -29,19 +31,19 @@ def shown(value: object) -> str:
 
 
 def mark(offsets: Sequence[PartitionOffset]) -> str:
-    """Return what tells these offsets from others."""
+    """Return a hash that tells these offsets from others."""
     lines = sorted(f"{shown(one.partition)} {shown(one.offset)}" for one in offsets)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
 
 
 def as_text(offsets: Sequence[PartitionOffset]) -> str:
-    """Return offsets as `PATCH …/offsets` takes them, for a person to change."""
+    """Return offsets as a text that `PATCH …/offsets` takes, for a person to edit."""
     entries: list[Mapping[str, Any]] = [{"partition": one.partition, "offset": one.offset} for one in offsets]
     return orjson.dumps({"offsets": entries}, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()
 
 
 def offset_changes(stored: Sequence[PartitionOffset], given: Sequence[PartitionOffset]) -> list[OffsetChange]:
-    """Return what writing the given offsets would change; what is not given stays."""
+    """Return what would change if the given offsets were written; partitions that are not given stay as they are."""
     known = {shown(one.partition): None if one.offset is None else shown(one.offset) for one in stored}
     wanted = {shown(one.partition): None if one.offset is None else shown(one.offset) for one in given}
     return [

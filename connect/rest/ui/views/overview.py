@@ -1,4 +1,4 @@
-"""All connectors on pages of fifty, searched and filtered, with what they do now. Pure."""
+"""Makes the list of connectors for pages, searched and filtered, with what the connectors do now. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from connect.client.overview import Line, rank
 from connect.rest.figures.sample_window import Pace, SampleWindow, total
 
 ROWS: Final = 50
-"""One page has so many connectors."""
+"""A page has so many connectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverviewQuery:
-    """What a reader wants to see: a text in names, plug-ins or types; one state; a page of the result, from 1 on."""
+    """Holds what a reader wants to see: a text in names, plug-ins or types, one state, and the number of a page, from
+    1.
+    """
 
     text: str = ""
     state: str = ""
@@ -25,7 +27,7 @@ class OverviewQuery:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A connector, and what its tasks do together."""
+    """Holds a connector, and the rates and lags of its tasks together."""
 
     line: Line
     pace: Pace
@@ -33,7 +35,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker of the group and the tasks it runs. `silent`: why its figures are not known; empty when they are."""
+    """Holds a worker of the group and how many tasks it runs. `silent` says why its figures are unknown; empty: they
+    are known.
+    """
 
     id: str
     tasks: int
@@ -42,7 +46,9 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A page of the list that was asked for. `found` of `connectors` fit; `states` counts all of them."""
+    """Holds the page of the list that was asked for. `found` of all `connectors` match; `states` counts all
+    connectors.
+    """
 
     rows: Sequence[Row]
     asked: OverviewQuery
@@ -61,7 +67,9 @@ def overview_page(
     look: SampleWindow,
     asked: OverviewQuery,
 ) -> Overview:
-    """Return a page of `lines`, which are sorted. `tasks` are each connector's by name; `workers` counts each one's."""
+    """Return a page of `lines`, which are sorted. `tasks` has the tasks of each connector, `workers` counts those of a
+    worker.
+    """
     fitting = [line for line in lines if _fits(line, asked)]
     pages = max(1, -(-len(fitting) // ROWS))
     page = min(max(1, asked.page), pages)

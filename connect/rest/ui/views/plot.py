@@ -12,14 +12,16 @@ HEIGHT: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A line in a picture of WIDTH by HEIGHT, whose `points` are those of SVG's polyline."""
+    """Holds a line in a picture of WIDTH by HEIGHT; `points` is the attribute of SVG's polyline, `most` the largest
+    value.
+    """
 
     points: str
     most: float
 
 
 def plot(values: Sequence[float | None]) -> Plot | None:
-    """Return the line of the values that are known. None: there are fewer than two."""
+    """Return the line of the known values. None: fewer than two are known."""
     known = [(at, value) for at, value in enumerate(values) if value is not None]
     if len(known) < 2:
         return None

@@ -1,4 +1,4 @@
-"""Puts plug-ins and their keys under headings for pages. Pure."""
+"""Sorts plug-ins and their keys under headings, as pages show them. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS: Final = {
 
 
 def by_kind(plugins: Sequence[Plugin], text: str) -> list[tuple[str, list[Plugin]]]:
-    """Return the plug-ins whose name has a text in it, under the headings of their kinds."""
+    """Return the plug-ins whose name contains `text`, under the headings of their kinds."""
     wanted = text.strip().lower()
     found = [plugin for plugin in plugins if wanted in plugin.name.lower()]
     groups = [(title, [one for one in found if one.kind.value == kind]) for kind, title in KINDS.items()]
@@ -24,7 +24,7 @@ def by_kind(plugins: Sequence[Plugin], text: str) -> list[tuple[str, list[Plugin
 
 
 def by_group(definitions: Sequence[Definition]) -> list[tuple[str, list[Definition]]]:
-    """Return keys under the headings of their groups, in the order in which they were declared."""
+    """Return the keys under the headings of their groups, in the order in which they were declared."""
     order = list(dict.fromkeys(one.group or "Other" for one in definitions))
     placed = sorted(definitions, key=lambda one: order.index(one.group or "Other"))
     return [(title, list(group)) for title, group in groupby(placed, key=lambda one: one.group or "Other")]

@@ -1,4 +1,4 @@
-"""States as a page shows them: a sign beside the word, so that no state is told by its colour alone. Pure."""
+"""Shows states with a sign beside the word, so that readers who do not see colours can tell them apart. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 
 class StateSign(NamedTuple):
-    """A picture of a state, and the kind of it by which it is coloured."""
+    """Holds the sign of a state, and the kind that gives it its colour."""
 
     picture: str
     kind: str
