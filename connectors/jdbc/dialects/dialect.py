@@ -1,6 +1,6 @@
-"""The interface of a database: its parts, each of one job, made when they are first used.
+"""Declares `Dialect`, which describes one kind of database by parts. Each part has one job and is made at first use.
 
-What is the same for every database stands in the parts of `generic`, which those of known databases build on.
+The parts in `generic` hold what is the same for every database; the parts of known databases are their subclasses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class DialectPart(Generic[T_co]):
     """A part of a dialect, whose class is loaded when the part is first used; it is made once for each dialect."""
 
     def __init__(self, reference: str) -> None:
-        """`reference`: module and class below this package; empty: the part is None."""
+        """Take `reference`, as `module:Class` below this package. If it is empty, the part is None."""
         self._module, _, self._class = reference.partition(":")
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -38,7 +38,7 @@ class DialectPart(Generic[T_co]):
 
     def __get__(self, dialect: Dialect, owner: type | None = None) -> T_co:
         made: Any = self._made(dialect) if self._class else None
-        # From now on the attribute is found there.
+        # Python looks into `__dict__` first from now on, so that the part is made once.
         found: T_co = dialect.__dict__.setdefault(self._name, made)
         return found
 
@@ -51,12 +51,12 @@ class DialectPart(Generic[T_co]):
 
 
 def part(reference: str) -> Any:
-    """Return a DialectPart of any type, so that a dialect need not say again which type `Dialect` declares."""
+    """Return a DialectPart typed as Any, so that a subclass need not repeat the type that `Dialect` declares."""
     return DialectPart(reference)
 
 
 class UrlPart(DialectPart["UrlForm"]):
-    """The part that reads URLs, which knows the name that they begin with."""
+    """Makes the part that reads URLs, and gives it the name that they begin with."""
 
     def _made(self, dialect: Dialect) -> Any:
         return self._loaded_class()(dialect.name)
@@ -66,41 +66,41 @@ class Dialect:
     """Describes a kind of database. It has no state: all connections to databases of its kind share one object."""
 
     title: ClassVar[str]
-    """What people call it, as `PostgreSQL`, stands in messages."""
+    """The database has this name in messages, as `PostgreSQL`."""
     java_name: ClassVar[str] = ""
-    """The beginning of the name of Confluent's class for it; empty: Confluent has none."""
+    """The name of Confluent's dialect class begins with this, as `PostgreSql`; empty: Confluent has no such class."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        """The name that its URLs begin with, which is SQLAlchemy's."""
+        """The database's URLs begin with this name, which is SQLAlchemy's name for the database."""
 
     @property
     def caution(self) -> str:
-        """Return what is not promised of the database; empty: it is known."""
+        """Return a warning that says what is not promised for the database; empty if the database is well known."""
         return ""
 
     url: DialectPart[UrlForm] = UrlPart("generic.url:UrlForm")
-    """Tell how its URLs are read, and which drivers and parameters they may name."""
+    """Reads the database's URLs, and knows which drivers and parameters they may name."""
 
     sessions: DialectPart[Sessions] = part("generic.sessions:Sessions")
-    """Tell how its sessions begin."""
+    """Holds the statements that each session begins with."""
     types: DialectPart[ColumnTypes] = part("generic.types:ColumnTypes")
-    """Tell what its column types hold."""
+    """Tells which values the database's column types hold."""
     connecting: DialectPart[Connecting] = part("generic.connecting:Connecting")
-    """Tell how it is connected to."""
+    """Connects to the database."""
     sink: DialectPart[Writing | None] = part("")
-    """Tell what the sink needs to know of it; None: the sink does not write to it."""
+    """Tells the sink how to write to the database; None if the sink cannot write to it."""
     catalog: DialectPart[Catalog] = part("generic.catalog:Catalog")
-    """Tell what its catalog has."""
+    """Reads the names, columns and keys of tables from the database's catalog."""
     plans: DialectPart[Plans] = part("generic.plans:Plans")
-    """Tell how it explains polls."""
+    """Asks the database how it would run the query of a poll (EXPLAIN)."""
     server: DialectPart[Server] = part("generic.server:Server")
-    """Tell what a server says of itself."""
+    """Asks the server for its load, its open sessions and its time zone."""
     rights: DialectPart[Rights] = part("generic.rights:Rights")
-    """Tell which rights its users need."""
+    """Finds the rights that the user lacks."""
     settled: DialectPart[Settled] = part("generic.settled:Settled")
-    """Tell up to when its work is settled."""
+    """Tells up to which moment all transactions have ended, so that no row from before it can still appear."""
     cursors: DialectPart[Cursors] = part("generic.cursors:Cursors")
-    """Tell how its rows are followed."""
+    """Tells how new rows are found by their ids and timestamps."""
     log: DialectPart[LogSupport | None] = part("")
-    """Tell how its log is read; None: mode=log is not for it."""
+    """Reads the database's log of changes; None if the database cannot be read with mode=log."""

@@ -1,6 +1,6 @@
-"""Chooses the dialect of a database by its URL; the only place that does. Pure, and cheap until a part is used.
+"""Chooses the dialect of a database by its URL. No other module does so. Pure; loads no driver.
 
-A further database is one line here, and the class that the line names.
+To add a database, write its Dialect class and add one line to `DIALECTS`.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ DIALECTS: Final = {
     "hana": f"{_HERE}.partly_known.dialect:SapHana",
     "vertica": f"{_HERE}.partly_known.dialect:Vertica",
 }
-"""The class of each database, by the name that its URL begins with; loaded when such a URL is first seen."""
+"""Names the class of each database by the name that its URL begins with. It is loaded at the first such URL."""
 _GENERIC: Final = f"{_HERE}.generic.dialect:Generic"
 _SHORT_NAMES: Final = {"postgres": "postgresql"}
-"""SQLAlchemy does not take these names, which other clients take in URLs."""
+"""Maps names that other clients take in URLs, and SQLAlchemy does not, to SQLAlchemy's names."""
 
 
 def family(url: str) -> str:
@@ -56,13 +56,13 @@ def dialect_of(url: str) -> Dialect:
 
 
 def dialect_at(address: str) -> Dialect:
-    """Return the dialect of an address as a database's own clients take it."""
+    """Return the dialect of a URL that a database's own clients take, as `postgres://host/name`."""
     name = family(address)
     return dialect_named(_SHORT_NAMES.get(name, name))
 
 
 def dialect_named(name: str) -> Dialect:
-    """Return the dialect of a database's name; the generic one where the name is not known."""
+    """Return the dialect that belongs to a name at the beginning of URLs; the generic one if the name is not known."""
     return _loaded(DIALECTS.get(name, _GENERIC), name)
 
 

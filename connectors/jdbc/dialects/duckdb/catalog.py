@@ -1,4 +1,4 @@
-"""Tells what a file of DuckDB has, and the columns of queries."""
+"""Reads the catalog of a DuckDB file, and the columns of queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a file of DuckDB is opened, and its rows come as Arrow."""
+"""Opens files of DuckDB, and reads their rows as Arrow."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class DuckDbConnecting(Connecting):
         sa.dialects.registry.register(DRIVER, "connectors.jdbc.dialects.duckdb.engine_dialect", "DuckDbEngineDialect")
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
-        """Return the URL as it is: a file is there at once."""
+        """Return the URL as it is: a file needs no time limit, and is never created."""
         del connect_timeout_s, creates_file
         return url
 
     def without_own_secrets(self, url: sa.URL, allowed: AllowedPaths) -> sa.URL:
-        """Return the URL with the files that the worker allows, as SQL may name any."""
+        """Return the URL with the files and folders that the worker allows, as SQL could name any file."""
         folders = ", ".join(_literal(f"{str(path).rstrip('/')}/") for path in allowed.folders)
         files = ", ".join(_literal(str(path)) for path in allowed.files)
         return url.update_query_dict({"allowed_directories": f"[{folders}]", "allowed_paths": f"[{files}]"})
@@ -50,7 +50,7 @@ class DuckDbConnecting(Connecting):
         return f"DuckDB database {url.database or ':memory:'}"
 
     def reader(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> CursorReader:
-        """Return what reads rows."""
+        """Return the reader of rows."""
         del engine, session
         return DuckDbReader(is_quick=is_quick)
 
@@ -60,7 +60,7 @@ def _literal(path: str) -> str:
 
 
 class DuckDbReader(CursorReader):
-    """Reads rows of DuckDB as Arrow, and closes the file behind each pass, so that others can write."""
+    """Reads rows of DuckDB as Arrow, and closes the file after each pass, so that other processes can write to it."""
 
     def __init__(self, *, is_quick: bool) -> None:
         """Read as Arrow if `is_quick`."""
@@ -69,7 +69,7 @@ class DuckDbReader(CursorReader):
         self._reading: Any = None
 
     def pages(self, link: ReopenedConnection, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
-        """Read a statement."""
+        """Return the pages of rows of a statement."""
         if not self._is_quick:
             return super().pages(link, statement, rules, doing)
         compiled: Any = statement.compile(dialect=link.connection.dialect)
@@ -82,19 +82,19 @@ class DuckDbReader(CursorReader):
         return ArrowPages(_chunks(batches, rules.format, bad, link.errors, doing), rules, batches.close, bad)
 
     def end_transaction(self, link: ReopenedConnection) -> None:
-        """Let go of the file."""
+        """End the transaction and close the file."""
         super().end_transaction(link)
         self.close(link)
         link.close()
 
     def interrupt(self, link: ReopenedConnection, connection: sa.Connection) -> None:
-        """Break off a running statement; for any thread."""
+        """Interrupt a running statement. For any thread."""
         del link, connection
         if (reading := self._reading) is not None:
             reading.interrupt()
 
     def close(self, link: ReopenedConnection) -> None:
-        """Give back what it reads, before the connection is closed."""
+        """Close the statement that is being read, before the connection is closed."""
         reading, self._reading = self._reading, None
         if reading is not None:
             with suppress(*link.driver_errors):
@@ -105,7 +105,7 @@ class DuckDbReader(CursorReader):
 def _chunks(
     batches: pa.RecordBatchReader, form: RowFormat, bad: BadCells | None, errors: ErrorTranslator, doing: str
 ) -> Iterator[Columns]:
-    """Yield the columns of each batch in the types that pages are made of."""
+    """Yield the columns of each batch, in the Arrow types that `ArrowPages` takes."""
     while True:
         with errors.translated(doing):
             batch = next(batches, None)

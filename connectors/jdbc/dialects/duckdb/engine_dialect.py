@@ -1,6 +1,7 @@
-"""Completes SQLAlchemy's dialect of DuckDB: its own catalog, a file that is only read, and no other file.
+"""Changes duckdb-engine, SQLAlchemy's dialect for DuckDB: files are only read, and SQL can open no other file.
 
-duckdb-engine asks for columns and keys as PostgreSQL's dialect does, by parts of it that changed in SQLAlchemy 2.1.
+The catalog is read by DuckDB's own functions. duckdb-engine reads columns and keys by parts of PostgreSQL's dialect
+that changed in SQLAlchemy 2.1.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class DuckDbEngineDialect(DuckDbEngineBase):
     supports_statement_cache = False
 
     def create_connect_args(self, url: sa.URL) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return what the driver connects with; nothing is written."""
+        """Return the driver's arguments: the file, to be read only, and the files that SQL may open."""
         bounds = {name: url.query[name] for name in (FOLDERS, FILES) if name in url.query}
         return (), {"database": url.database or ":memory:", "read_only": True, "bounds": bounds}
 
@@ -110,7 +111,7 @@ class DuckDbEngineDialect(DuckDbEngineBase):
         return {"name": found[0], "constrained_columns": list(found[1])} if found else {"constrained_columns": []}
 
     def get_indexes(self, connection: sa.Connection, table_name: str, schema: str | None = None, **kw: Any) -> Any:
-        """Return the unique keys of a table, whose indexes are the ones that DuckDB tells columns of."""
+        """Return the indexes of a table's unique keys. DuckDB does not tell the columns of other indexes."""
         del kw
         found = connection.exec_driver_sql(_KEYS, (schema, table_name, "UNIQUE")).all()
         return [{"name": name, "column_names": list(columns), "unique": True} for name, columns in found]

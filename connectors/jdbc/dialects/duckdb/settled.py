@@ -1,4 +1,4 @@
-"""Tells up to when the work of DuckDB is settled: always, as a file that is read has no writer."""
+"""Tells DuckDB's settled time, which is always now, as a file that is read has no writer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from connectors.jdbc.dialects.generic.settled import Settled
 
 
 class DuckDbSettled(Settled):
-    """Leaves no row for later: whoever wrote has closed the file, and every transaction has ended with that."""
+    """Leaves no row for later: every writer has closed the file by now, and so all transactions have ended."""
 
     settle_ms = 0

@@ -1,4 +1,4 @@
-"""Tells what DuckDB's column types hold, by the names that its catalog has for them. Pure."""
+"""Tells which values DuckDB's column types hold, by the types' names in its catalog. Pure."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _NAMED: Final[dict[str, t.TypeEngine[Any]]] = {
 
 
 def type_named(name: str) -> t.TypeEngine[Any]:
-    """Return the type of a column by its name in the catalog; NullType for what has no counterpart.
+    """Return the type that has this name in the catalog; NullType for a type without a counterpart.
 
-    A HUGEINT has up to 39 digits, more than a number of Arrow holds, and is one of these; so are lists and structs.
+    Lists and structs have no counterpart, nor has HUGEINT, which has up to 39 digits, more than a number in Arrow.
     """
     if decimal := _DECIMAL.fullmatch(name):
         return sa.DECIMAL(int(decimal[1]), int(decimal[2]))
@@ -49,6 +49,6 @@ def type_named(name: str) -> t.TypeEngine[Any]:
 
 
 class DuckDbTypes(ColumnTypes):
-    """Tells what column types of DuckDB hold."""
+    """Tells which values the column types of DuckDB hold."""
 
     documents = Projection.TEXT

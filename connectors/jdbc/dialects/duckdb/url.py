@@ -1,4 +1,4 @@
-"""How JDBC URLs of DuckDB become those of duckdb-engine, and which parameters they may name. Pure."""
+"""Makes duckdb-engine's URLs of DuckDB's JDBC URLs, and knows which parameters they may name. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DuckDbUrl(UrlForm):
     instead = "duckdb:////folder/file.db"
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
-        """Return the path of a JDBC URL; a file has no user. ValueError: it is no file of this machine."""
+        """Return the URL of the file that a JDBC URL names. ValueError: it is no file of this machine."""
         del login
         path = address.removeprefix("file:")
         if path in _IN_MEMORY:
@@ -35,5 +35,5 @@ class DuckDbUrl(UrlForm):
         return DatabaseUrl(self.driver, database=path, query=query)
 
     def settings(self, url: str) -> dict[str, str]:
-        """Return the key of a connector for a URL as SQLAlchemy takes it."""
+        """Return the connector's key connection.url for a URL that SQLAlchemy takes."""
         return {"connection.url": f"jdbc:duckdb:{url.removeprefix('duckdb:///')}"}

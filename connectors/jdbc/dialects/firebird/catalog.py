@@ -1,4 +1,4 @@
-"""Tells what a database of Firebird has: tables by name alone."""
+"""Reads the catalog of Firebird, where tables have no schemas."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class FirebirdCatalog(Catalog):
     has_schemas = False
 
     def schemas(self, inspector: sa.Inspector, own: str | None, config: JdbcSourceConfig) -> Sequence[str | None]:
-        """Return none: all tables are in one list."""
+        """Return None as the only schema, as Firebird has no schemas here."""
         del inspector, own, config
         return [None]
 
     def named(self, inspector: sa.Inspector, schema: str | None, name: str) -> TableName:
-        """Return the full name of a table that is listed."""
+        """Return the name of a table that is listed; it has no schema."""
         del inspector
         return TableName(schema, name)

@@ -1,4 +1,4 @@
-"""How servers of Firebird are connected to, and in which transactions they are read."""
+"""Connects to servers of Firebird, and chooses the kind of transactions in which rows are read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FirebirdConnecting(Connecting):
             sa.dialects.registry.register(name, _ENGINE_DIALECT, "FirebirdEngineDialect")
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
-        """Return the URL with the character set of the connection, which is UTF-8 unless it says another."""
+        """Return the URL with a character set for the connection: its own one, else UTF-8."""
         del connect_timeout_s, creates_file
         return url if "charset" in url.query else url.update_query_dict({"charset": "UTF8"})
 
@@ -40,7 +40,7 @@ class FirebirdConnecting(Connecting):
         return f"Firebird database {url.host or ''}{f':{url.port}' if url.port else ''}/{url.database or ''}"
 
     def reader(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> CursorReader:
-        """Return what reads rows, in transactions that write nothing: no other reader waits for them."""
+        """Return the reader of rows. Its transactions cannot write, so that no settled time waits for their end."""
         del session, is_quick
 
         @event.listens_for(engine, "connect")

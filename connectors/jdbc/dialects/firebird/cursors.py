@@ -1,4 +1,4 @@
-"""Tells how rows of Firebird are followed: by a clock that knows no zone before release 4."""
+"""Tells how new rows of Firebird are found by ids and timestamps. Before release 4 its clock has no zone."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def _now() -> datetime:
 
 
 class FirebirdCursors(Cursors):
-    """Tells how rows of Firebird are followed."""
+    """Tells how new rows of Firebird are found."""
 
     @property
     def clock(self) -> sa.ColumnElement[Any]:
         """Return the server's clock in UTC.
 
-        The server tells its wall clock alone. How far that is from UTC, in quarters of an hour as zones are, the clock
-        here tells, which has to be right to seven minutes.
+        The server tells its wall clock alone. Its difference from UTC is found by this machine's clock, and rounded to
+        a quarter of an hour, as zones are. So this machine's clock has to be right to seven minutes.
         """
         wall: sa.ColumnElement[Any] = sa.literal_column("LOCALTIMESTAMP")
         here = sa.bindparam("utc_here", callable_=_now, type_=sa.DateTime())

@@ -1,4 +1,7 @@
-"""Completes SQLAlchemy's dialect of Firebird: names as they are, types of their width, a server for each connection."""
+"""Adapts sqlalchemy-firebird, which is SQLAlchemy's dialect for Firebird.
+
+Names keep their case as in the catalog, integers and floats have their real width, and each connection has its server.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,12 @@ _LIKE_JDBC: dict[type, sa.types.TypeEngine[Any]] = {
     FBBIGINT: sa.BIGINT(), FBSMALLINT: sa.SMALLINT(), FBINT128: sa.NUMERIC(38, 0), FBDECFLOAT: sa.NUMERIC(),
     FBBINARY: sa.BINARY(), FBVARBINARY: sa.VARBINARY(), FBBLOB: sa.BLOB(), FBTEXT: sa.TEXT(),
 }  # fmt: skip
-"""A type that sqlalchemy-firebird reflects as kin of another stands before the one that JDBC has for it."""
+"""Maps types of sqlalchemy-firebird whose base class is wrong to the types that JDBC has for them."""
 
 
 class _Compiler(FBCompiler):  # type: ignore[misc]  # the package has no types
     def render_bind_cast(self, type_: Any, dbapi_type: Any, sqltext: str) -> str:
-        """Return a text without a length as it is: a cast would make a BLOB of it, which no index compares with."""
+        """Return the parameter without a cast if it is a text without a length: a cast to BLOB would use no index."""
         if isinstance(dbapi_type, sa.String) and not dbapi_type.length:
             return sqltext
         cast: str = super().render_bind_cast(type_, dbapi_type, sqltext)
@@ -45,7 +48,7 @@ class _DdlCompiler(FBDDLCompiler):  # type: ignore[misc]  # the package has no t
 
 
 class _CatalogConnection:
-    """Gives the rows of the package's questions to the catalog under the names that it reads them by."""
+    """Wraps a connection for the package's catalog queries, and gives columns the lower-case names that these need."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -54,14 +57,14 @@ class _CatalogConnection:
         return getattr(self._connection, name)
 
     def exec_driver_sql(self, statement: str, parameters: Any = None) -> IteratorResult[Any]:
-        """Run a statement; the server tells the names of columns in capitals."""
+        """Run a statement, and make the names of its columns lower-case; the server gives capitals."""
         result = self._connection.exec_driver_sql(statement, parameters)
         names = list(result.keys())
         return IteratorResult(SimpleResultMetaData([key.lower() for key in names]), iter(result.all()))
 
 
 class FirebirdEngineDialect(FBDialect_firebird):  # type: ignore[misc]  # the package has no types
-    """Speaks to Firebird as the package does, but for what this module's first line names."""
+    """Does what the package's dialect does, with the changes that the module's docstring names."""
 
     supports_statement_cache = True
     requires_name_normalize = False
@@ -70,18 +73,18 @@ class FirebirdEngineDialect(FBDialect_firebird):  # type: ignore[misc]  # the pa
     driver_arguments: ClassVar[frozenset[str]] = frozenset({"user", "password", "charset", "role"})
 
     def normalize_name(self, name: Any) -> Any:
-        """Return a name of the catalog as it is: JDBC tells it so, and topics and fields have it."""
+        """Return a name of the catalog unchanged, as JDBC does; topics and fields get it in this form."""
         return name
 
     def denormalize_name(self, name: Any) -> Any:
-        """Return the name by which the catalog is asked."""
+        """Return a name unchanged for queries of the catalog."""
         return name
 
     def create_connect_args(self, url: sa.URL) -> tuple[list[Any], dict[str, Any]]:
-        """Return what the driver connects with.
+        """Return the driver's arguments, with the server as a part of the database's name.
 
-        The package keeps the server of a database's path in one place of the process: two servers that have the same
-        path would be taken for each other.
+        The package would keep one server for each path of a database in the whole process, and so mix up two servers
+        that have databases with the same path.
         """
         if url.host is None:
             raise sa.exc.ArgumentError("A URL of Firebird names its server.")
@@ -107,7 +110,7 @@ class FirebirdEngineDialect(FBDialect_firebird):  # type: ignore[misc]  # the pa
         return super().get_view_names(_CatalogConnection(connection), schema, **kw)
 
     def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> Any:
-        """Return the columns of a table with types of their width."""
+        """Return the columns of a table, with types of the real width."""
         found = super().get_columns(_CatalogConnection(connection), table_name, schema, **kw)
         return [{**column, "type": _LIKE_JDBC.get(type(column["type"]), column["type"])} for column in found]
 
@@ -124,12 +127,12 @@ class FirebirdEngineDialect(FBDialect_firebird):  # type: ignore[misc]  # the pa
         return super().get_unique_constraints(_CatalogConnection(connection), table_name, schema, **kw)
 
     def do_terminate(self, dbapi_connection: Any) -> None:
-        """Close a connection, for which the driver has no quicker way."""
+        """Close a connection, as the driver has no quicker way to end it."""
         dbapi_connection.close()
 
     @classmethod
     def import_dbapi(cls) -> Any:
-        """Return the driver. ImportError: Firebird's own library is not there."""
+        """Return the driver's module. ImportError: Firebird's own library is not installed."""
         found = super().import_dbapi()
         try:
             found.load_api()

@@ -1,4 +1,4 @@
-"""Tells up to when the work of Firebird is settled."""
+"""Tells Firebird's settled time, before which all transactions have ended."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _OPEN: Final = sa.text(
 
 
 class FirebirdSettled(Settled):
-    """Tells up to when the work of Firebird is settled."""
+    """Makes the observer of Firebird's settled time."""
 
     settle_ms = 1000
 
     def observer(self, settle_us: int, longest_us: int) -> SettledTime:
-        """Return what observes the database."""
+        """Return the observer of the settled time."""
         return FirebirdSettledTime(settle_us, longest_us)
 
 
@@ -50,10 +50,10 @@ class FirebirdSettledTime(BoundedSettledTime):
         self._fallback: AssumedSettledTime | None = None
 
     def observe(self, database: Database) -> Observation:
-        """Look for transactions that may write; a user who sees none but its own falls back on a settle time."""
+        """Look for transactions that may write. For a user who may not see those of others, assume a settle time."""
         if self._fallback is not None:
             return self._fallback.observe(database)
-        # The tables of what is open stay as they are when a transaction first asks for them.
+        # The MON$ tables show one state for a whole transaction, so each look needs a new transaction.
         database.end_transaction()
         now = moment_us(database.scalar(sa.select(database.dialect.cursors.clock), DOING))
         if not database.scalar(_SEES_ALL, DOING):
@@ -61,7 +61,7 @@ class FirebirdSettledTime(BoundedSettledTime):
         found = database.rows(_OPEN, DOING)
         database.end_transaction()
         self.watch_clock(now)
-        # A millisecond more, as ages are cut to whole ones.
+        # One millisecond is added, as ages are cut to whole milliseconds.
         return self.of(now, {f"Transaction {number}": now - (int(age_ms) + 1) * 1000 for number, age_ms in found})
 
     def _without_right(self, database: Database) -> Observation:

@@ -44,11 +44,11 @@ class FirebirdStatements(SinkStatements):
         return made
 
     def type_of(self, schema: s.Schema) -> Any:
-        """Return the type of a new column, for a Decimal the widest that release 3 has."""
+        """Return the type of a new column. A Decimal gets as many digits as release 3 allows."""
         return sa.DECIMAL(18, schema.decimal_scale) if schema.name == s.DECIMAL else super().type_of(schema)
 
     def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:
-        """Return moments as Python has them, numbers, booleans and bytes as they are, everything else as text."""
+        """Return moments as Arrow's dates and times, numbers, booleans and bytes unchanged, other values as texts."""
         if pa.types.is_floating(array.type) and len(array.drop_null()) and not pc.all(pc.is_finite(array)).as_py():
             raise SchemaError("NaN and the infinities are no numbers here.", field=column.name)
         moments = moments_us(array, schema, column.raw) if column.raw in _MOMENTS else None
@@ -63,7 +63,7 @@ class FirebirdStatements(SinkStatements):
         return walls.cast(pa.timestamp("us", "UTC")) if column.raw is Raw.INSTANT else walls
 
     def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
-        """UPDATE OR INSERT, which finds rows by the columns of the key, whether an index has them or not."""
+        """Insert the rows, or change those that have the same key (UPDATE OR INSERT); the key needs no index."""
         names, mark = rows.columns.column_names, '"'
         listed = ", ".join(quoted(mark, name) for name in names)
         found_by = ", ".join(quoted(mark, name) for name in rows.keys)

@@ -1,4 +1,4 @@
-"""How JDBC URLs of Firebird become those of sqlalchemy-firebird, and which parameters they may name. Pure.
+"""Makes sqlalchemy-firebird's URLs of Firebird's JDBC URLs, and knows which parameters they may name. Pure.
 
 Source: Jaybird 6 ("Connecting to Firebird", "Connection properties").
 """
@@ -17,7 +17,7 @@ DRIVER: Final = "firebird+firebird"
 DEFAULT_PORT: Final = 3050
 _EXAMPLE: Final = "jdbc:firebirdsql://db.example:3050/shop, or jdbc:firebirdsql:db.example/3050:/data/shop.fdb"
 _KINDS: Final = frozenset({"java", "native", "oo", "type2"})
-"""The drivers of Java's that reach a server; here one library does so."""
+"""Java has these drivers that connect to a server. All of them become the same driver here."""
 _IN_PROCESS: Final = frozenset({"embedded", "local"})
 _SERVER: Final = re.compile(rf"(?:inet[46]?:)?//(?P<host>{HOST})(?::(?P<port>\d+))?/(?P<database>.+)")
 _OLD: Final = re.compile(rf"(?P<host>{HOST})(?:/(?P<port>\d+))?:(?P<database>.+)")
@@ -63,7 +63,7 @@ class FirebirdUrl(PlainUrl):
     instead = "firebird+firebird://user@host:3050/shop"
 
     def split(self, rest: str) -> tuple[str, dict[str, str]]:
-        """Return the address and the parameters; SQL's dialect is not one of them, as it is always 3 here."""
+        """Return the address and the parameters, without the SQL dialect, which is always 3 here."""
         address, given = super().split(rest)
         if any(given.pop(name, "3") != "3" for name in ("sqlDialect", "sql_dialect", "dialect")):
             raise ValueError(
@@ -91,7 +91,7 @@ class FirebirdUrl(PlainUrl):
         return DatabaseUrl(self.driver, host, port, match["database"], *login, query)
 
     def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
-        """Yield also a URL without a server, as the library then opens whatever the name of the database leads to."""
+        """Yield the problems, among them a missing server, as the library would open the database's name as a file."""
         for problem in super().driver_problems(url):
             if not problem.startswith("the database "):  # the server reads its name, which may have spaces
                 yield problem

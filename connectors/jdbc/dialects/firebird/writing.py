@@ -1,4 +1,4 @@
-"""What the sink does in a way of its own on Firebird."""
+"""Tells the sink what is particular to Firebird."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class FirebirdWriting(Writing):
     adds_column = "ADD"
 
     def sql(self, zones: Zones) -> SinkStatements:
-        """Return the statements that write."""
+        """Return the maker of the statements that write."""
         from connectors.jdbc.dialects.firebird.statements import FirebirdStatements
 
         return FirebirdStatements(zones)
 
     def table(self, name: TableName, *, keeps_case: bool) -> TableName:
-        """Return the name under which the server has a table: it has no schemas, and raises names without quotes."""
+        """Return the name that a table gets: without a schema, and in capitals unless it is quoted."""
         own = name.name if name.schema is None else f"{name.schema}.{name.name}"
         return TableName(None, own if keeps_case else own.upper())
 
     def column(self, name: str, *, keeps_case: bool) -> str:
-        """Return the name under which a new column is made."""
+        """Return the name that a new column gets: in capitals unless it is quoted."""
         return name if keeps_case else name.upper()
 
     def prepare_engine(self, engine: sa.Engine) -> None:
-        """Have transactions see what others have committed meanwhile, as an upsert has to change it."""
+        """Have transactions see the rows that others commit meanwhile, as an upsert has to change those rows."""
         from sqlalchemy import event
 
         @event.listens_for(engine, "connect")

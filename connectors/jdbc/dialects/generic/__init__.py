@@ -1,1 +1,1 @@
-"""The parts of a database of which nothing else is known, which known ones build on."""
+"""Has the parts for a database that is not known; the parts of known databases are their subclasses."""

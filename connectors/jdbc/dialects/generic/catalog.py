@@ -1,4 +1,4 @@
-"""Tells what a database's catalog has, where databases differ in it."""
+"""Reads a database's catalog: its schemas, tables, columns and keys. Subclasses do it for known databases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SYSTEM_SCHEMAS = {
     "INFORMATION_SCHEMA",
     "crdb_internal",
     "pg_extension",
-    # The chunks of hypertables, whose rows come with these.
+    # TimescaleDB keeps the chunks of hypertables here. Their rows come with the hypertables.
     "_timescaledb_internal",
     "_timescaledb_catalog",
     "_timescaledb_config",
@@ -37,7 +37,7 @@ _SYSTEM_SCHEMAS = {
     "timescaledb_information",
     "timescaledb_experimental",
 }
-# What JDBC drivers list under these names, these databases do not have, or have for themselves alone.
+# JDBC drivers know these kinds of tables. The databases that take this set have none that a user would read.
 NEVER_LISTED = frozenset({"SYSTEM TABLE", "SYSTEM VIEW", "GLOBAL TEMPORARY", "ALIAS", "SYNONYM"})
 
 
@@ -45,16 +45,16 @@ class Catalog:
     """Reads the catalog of a database that is not known, as SQLAlchemy reflects it."""
 
     further_types: frozenset[str] = frozenset()
-    """Kinds of tables that it lists stand here, beside those of every database."""
+    """Values of table.types that this database can list, beside those that every database lists."""
     never_listed: frozenset[str] = frozenset()
-    """It is known to have no tables of these kinds that are the user's."""
+    """Values of table.types for which this database is known to have no tables of users."""
     has_schemas: bool = True
     """True if tables are in schemas, by which statements can name them."""
     size: str = ""
-    """This statement estimates the rows and bytes of a table; empty: there is none."""
+    """This statement estimates the number of rows and bytes of a table; empty: the database has no such statement."""
 
     def schemas(self, inspector: sa.Inspector, own: str | None, config: JdbcSourceConfig) -> Sequence[str | None]:
-        """Return the schemas whose tables are listed. `own`: that of the connection."""
+        """Return the schemas whose tables are listed, as the configuration chooses them. `own` is the connection's."""
         del own
         if config.schema_pattern == "":
             return [inspector.default_schema_name]
@@ -66,7 +66,7 @@ class Catalog:
         return TableName(schema or inspector.default_schema_name, name)
 
     def further_names(self, inspector: sa.Inspector, schema: str | None, kinds: AbstractSet[str]) -> list[str]:
-        """Return the tables of a schema that are of kinds in `further_types`."""
+        """Return the names of a schema's tables whose kind is in both `further_types` and `kinds`."""
         del inspector, schema, kinds
         return []
 
@@ -76,40 +76,43 @@ class Catalog:
         return False
 
     def lists_again_after_s(self, database: Database) -> Sequence[float]:
-        """Return after how many seconds each further list is taken, as one alone may lack a table that exists."""
+        """Return the seconds to wait before each further listing, as one listing may miss a table that exists."""
         del database
         return ()
 
     def once_each(self, database: Database, chosen: list[TableName], config: JdbcSourceConfig) -> list[TableName]:
-        """Return the tables without those whose rows come with another one's."""
+        """Return the chosen tables without those whose rows are read with another chosen table, as a partition's."""
         del database, config
         return chosen
 
     def columns(self, database: Database, inspector: sa.Inspector, table: TableName) -> Sequence[Any]:
-        """Return a table's columns as SQLAlchemy reflects them, with their names and types as they are."""
+        """Return a table's columns as SQLAlchemy reflects them, with names and types mended where those are wrong."""
         del database
         return inspector.get_columns(table.name, schema=table.schema)
 
     def plain(self, name: str) -> str:
-        """Return a reflected name as it is."""
+        """Return the real name of a column that SQLAlchemy reflects by `name`."""
         return name
 
     def geometries(self, database: Database, table: TableName) -> frozenset[str]:
-        """Return the columns that SQLAlchemy cannot reflect and that come as bytes."""
+        """Return the names of a table's geometry columns. SQLAlchemy cannot reflect them; they are read as bytes."""
         del database, table
         return frozenset()
 
     def completed(
         self, database: Database, table: TableName, shape: TableShape, columns: Sequence[Mapping[str, Any]]
     ) -> TableShape:
-        """Return a table's shape with its key, and with what the database alone tells. `columns`: as reflected."""
+        """Return a table's shape with its key and what else the database's catalog tells.
+
+        `columns` are the table's columns as SQLAlchemy reflects them.
+        """
         del database, table
-        # Their order is another one than that of the texts they are compared with.
+        # The database orders these columns by their lists of values, and reading would go on by the order of texts.
         listed = frozenset(str(c["name"]) for c in columns if isinstance(c["type"], (sa.Enum, SET)))
         return shape.keyed_by(() if listed & set(shape.primary) else shape.primary)
 
     def query_columns(self, database: Database, query: str, doing: str) -> Mapping[str, ResultColumn]:
-        """Return what the database tells of a query's columns, whatever rows there are."""
+        """Return the columns of a query by name, as the database describes them without rows; empty: it cannot."""
         del database, query, doing
         return {}
 
@@ -120,6 +123,6 @@ class Catalog:
         return {str(column["name"]): str(column["type"]) for column in found}
 
     def types_of_query(self, database: Database, query: str, doing: str) -> Mapping[str, str]:
-        """Return the types of a query's columns as the database names them, where it tells those of a result."""
+        """Return the database's names for the types of a query's columns; empty if it does not tell them."""
         del database, query, doing
         return {}

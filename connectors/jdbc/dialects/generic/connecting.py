@@ -1,4 +1,4 @@
-"""How a database is connected to: its URL's last touches, the engine, and the reader of rows."""
+"""Connects to a database: completes its URL, prepares the engine, and chooses the reader of rows."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ class Connecting:
     """Connects to a database that is not known, by whatever driver its URL names."""
 
     ping: str = "SELECT 1"
-    """This statement asks nothing but for an answer."""
+    """This statement is run to see if a connection works."""
     extras: ClassVar[Mapping[str, str]] = {}
-    """The extra of this product that has a driver stands behind its name. They take `connect_timeout` in seconds."""
+    """Maps drivers to the extra of this product that installs them. They take `connect_timeout` in seconds."""
     installed_by: ClassVar[Mapping[str, str]] = {}
-    """The command that installs a driver that is no extra of this product stands behind its name."""
+    """Maps drivers that no extra of this product installs to the command that installs them."""
     quick_connections: int = 1
-    """A reader holds so many connections where it reads quickly."""
+    """A reader that reads quickly (see `reader`) holds so many connections."""
     arguments: ClassVar[Mapping[str, Any]] = {}
-    """Each connection of the driver gets these arguments."""
+    """The driver's `connect` gets these arguments."""
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
-        """Return the URL as the driver takes it.
+        """Return the URL with the parameters that the driver needs.
 
-        `connect_timeout_s`: how long a server may take to answer, unless the URL says so; None: the driver's own.
-        `creates_file`: whether a database that is a file is made where it is missing.
+        A server may take `connect_timeout_s` seconds to answer, unless the URL has a limit; None means the driver's
+        default. With `creates_file` a database that is a file is made if it is missing.
         """
         del creates_file
         if connect_timeout_s is not None and url.drivername in self.extras and "connect_timeout" not in url.query:
@@ -37,12 +37,15 @@ class Connecting:
         return url
 
     def without_own_secrets(self, url: sa.URL, allowed: AllowedPaths) -> sa.URL:
-        """Return the URL as the driver says no secret that it finds on this machine, but in files that are allowed."""
+        """Return the URL changed so that the driver uses no secrets of this machine, except in files of `allowed`."""
         del allowed
         return url
 
     def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
-        """Return the URL without its parameters of TLS, and they as arguments of the driver. ConfigError: unusable."""
+        """Return the URL without its TLS parameters, and the driver's arguments that replace them.
+
+        ConfigError: the parameters cannot be used.
+        """
         return url, {}
 
     def engine_options(self, url: sa.URL) -> dict[str, Any]:
@@ -57,20 +60,23 @@ class Connecting:
         """Make the driver's new connection ready, before its first statement."""
 
     def shown(self, url: sa.URL) -> str:
-        """Return the database as messages name it."""
+        """Return the text by which messages name the database, without user and password."""
         where = f"{url.host or 'localhost'}{f':{url.port}' if url.port else ''}/{url.database or ''}"
         return f"{url.get_backend_name()} database {where}"
 
     def schema_of(self, url: sa.URL) -> str | None:
-        """Return the schema that the connection itself is in; None: it is in no particular one."""
+        """Return the schema that the URL names for the connection; None if it names none."""
         del url
         return None
 
     def description(self, cursor: Any) -> Sequence[Sequence[Any]]:
-        """Return the columns of a statement as the driver's cursor describes them, their names first."""
+        """Return the columns of a statement as the driver's cursor describes them: each a sequence, the name first."""
         return (cursor and cursor.description) or ()
 
     def reader(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> CursorReader:
-        """Return what reads rows. `session`: the statements of each session. `is_quick`: as Arrow, where it can."""
+        """Return the reader of rows. With `is_quick` it reads them as Arrow if the driver can.
+
+        `session` has the statements that each session begins with.
+        """
         del engine, session, is_quick
         return CursorReader()

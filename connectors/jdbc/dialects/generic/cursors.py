@@ -1,4 +1,4 @@
-"""Tells how rows of a database are followed by ids and timestamps: its clock, and the forms of its moments."""
+"""Tells how new rows are found by ids and timestamps: by which clock, and how moments are written in conditions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Cursors:
     has_times: bool = True
     """True if timestamps have a type of their own, and are not text or numbers."""
     further_timestamps: frozenset[Raw] = frozenset()
-    """Columns of these kinds may hold timestamps as well."""
+    """A timestamp column may be of these kinds, too, beside the database's own types for timestamps."""
     orders_commits: bool = False
-    """True if ids are in the order of commits, as there is one writer at a time."""
+    """True if rows are committed in the order of their ids, as there is one writer at a time."""
     holds_writers: bool = False
-    """True if a statement that is being read keeps writers out, so that reading goes page by page."""
+    """True if writers wait while a statement's rows are read. Then each page is read by a separate statement."""
 
     @property
     def clock(self) -> sa.ColumnElement[Any]:
@@ -30,6 +30,9 @@ class Cursors:
         return sa.func.current_timestamp()
 
     def form(self, sample: Callable[[], Any], column: str, zone: ZoneInfo, *, are_instants: bool) -> TimestampForm:
-        """Return how a moment is compared with a column of timestamps. `sample`: asks for one of its values."""
+        """Return the form in which a moment is compared with a timestamp column.
+
+        `sample` reads one value of the column. A column without instants holds wall-clock times of `zone`.
+        """
         del sample, column
         return DateTimes(None if are_instants else zone)

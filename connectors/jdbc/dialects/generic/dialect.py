@@ -12,7 +12,7 @@ class Generic(Dialect):
 
     @property
     def caution(self) -> str:
-        """Return what is not promised."""
+        """Return the warning that says what is not promised for the database."""
         return (
             f"{self.title or self.name} is read by what SQLAlchemy knows of it: its open transactions, plans, rights "
             "and log cannot be asked for here. Rows of transactions that last longer than settle.time.ms "

@@ -1,4 +1,4 @@
-"""What mode=log asks of a database that has a log. Loads no driver."""
+"""Declares what mode=log needs from a database that has a log of changes. Loads no driver."""
 
 from __future__ import annotations
 
@@ -24,38 +24,41 @@ class LogSupport(ABC):
 
     @abstractmethod
     def reader(self, session: LogSession, stored: Stored) -> LogReader:
-        """Return what reads the log, from where the stored offset says. Connect to nothing."""
+        """Return the reader of the log, which begins at the stored offset. It is not connected yet."""
 
     @abstractmethod
     def bulk(self, config: JdbcSourceConfig) -> LoggedServer:
-        """Return what reads tables in bulk beside the log. Connect to nothing."""
+        """Return the reader of whole tables for a first read beside the log. It is not connected yet."""
 
     @abstractmethod
     def problems(
         self, database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]
     ) -> Iterator[ConfigProblem]:
-        """Yield what keeps the log from being read, each with its fix."""
+        """Yield each problem that keeps the log from being read, with its fix."""
 
     @abstractmethod
     def repeats(self, database: Database, table: TableName, shape: TableShape, page_rows: int) -> str | None:
-        """Return which rows come again where a first read is broken off; None: each comes once."""
+        """Return a text that says which rows come again if a first read is broken off; None if no row does.
+
+        A page of the first read has `page_rows` rows.
+        """
 
     def note(self, database: Database, config: JdbcSourceConfig) -> str | None:
-        """Return what a person should change on the server or in the configuration; None: nothing."""
+        """Return advice on what to change on the server or in the configuration; None if there is none."""
         del database, config
         return None
 
     def without_log(self, database: Database, tables: Sequence[TableName]) -> Mapping[TableName, str]:
-        """Return those of the tables that the log does not tell of: why, and what to do."""
+        """Return the tables whose changes are not in the log, each with the reason and the remedy."""
         del database, tables
         return {}
 
     def kept(self, config: JdbcSourceConfig) -> str | None:
-        """Return what the server keeps for who reads its log; None: nothing."""
+        """Return a name of what the server keeps for this connector, as a replication slot; None: it keeps nothing."""
         del config
         return None
 
     def clean_up(self, config: JdbcSourceConfig, deadline: Deadline) -> str | None:
-        """Let go of what is kept; return what stays on purpose."""
+        """Remove what the server keeps for a deleted connector. Return what is left there on purpose; None: nothing."""
         del config, deadline
         return None

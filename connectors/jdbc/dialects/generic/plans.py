@@ -1,4 +1,4 @@
-"""Tells how a database would read the rows of a poll, by its own EXPLAIN. It runs no poll."""
+"""Asks a database by EXPLAIN how it would read the rows of a poll, without running the poll."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ DOING: Final = "explaining a poll"
 
 
 class Plans:
-    """Reads no plan, as the form of EXPLAIN is not known."""
+    """Reads no plan, as EXPLAIN has another form in each database."""
 
-    # Either kind of column takes it.
+    # Columns of wall-clock times and of instants can both be compared with it.
     moment: sa.ColumnElement[Any] = sa.literal(datetime(1970, 1, 2), sa.DateTime())  # noqa: DTZ001 - without a zone
-    """Polls are explained as if they went on behind this moment."""
+    """The explained poll asks for the rows after this moment."""
 
     def reads_all(self, database: Database, poll: sa.Select[Any]) -> bool | None:
-        """Tell if a poll reads every row; None: nobody can say. RetriableError: not now."""
+        """Return True if a poll reads every row; None: the database cannot tell. RetriableError: it cannot tell now."""
         del database, poll
         return None
 
@@ -32,19 +32,19 @@ class KnownPlans(Plans, ABC):
     """Reads the plans of a database whose form of EXPLAIN is known."""
 
     def reads_all(self, database: Database, poll: sa.Select[Any]) -> bool | None:
-        """Tell if a poll reads every row; the right to read is the poll's to miss."""
+        """Return True if a poll reads every row; None if the server refuses to explain it, as without rights."""
         return database.told(lambda: self.explained(database, poll))
 
     @abstractmethod
     def explained(self, database: Database, poll: sa.Select[Any]) -> bool:
-        """Ask the server."""
+        """Return True if the database's plan for a poll reads every row."""
 
 
 def explained(database: Database, verb: str, poll: sa.Select[Any]) -> sa.TextClause:
-    """Return the statement that explains a poll; `verb`: what stands before it."""
+    """Return the statement that explains a poll; `verb` is the text before the poll, as `EXPLAIN `."""
     dialect = database.connection.dialect
     compiled = poll.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
     assert isinstance(compiled, SQLCompiler)
-    # Drivers with % as their sign for parameters have it doubled.
+    # For drivers that mark parameters by %, SQLAlchemy doubles each % of the text. There are no parameters here.
     text = str(compiled).replace("%%", "%") if dialect.paramstyle in {"format", "pyformat"} else str(compiled)
     return sa.text(verb + text.replace("\\", "\\\\").replace(":", "\\:"))

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MissingRight:
-    """Holds a right that lacks.
+    """Holds a right that the user lacks.
 
-    `text`: what cannot be done. `statement`: what gives the right. `table`: what it is on; None: on the server.
+    `text` says what the user cannot do, and `statement` gives the right. `table` is the table that the right is on;
+    None: it is a right on the server.
     """
 
     text: str
@@ -27,16 +28,16 @@ class MissingRight:
 
 
 class Rights:
-    """Asks no database that is not known."""
+    """Finds no missing rights, as it is not known how to ask for them."""
 
     def missing(
         self, database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]
     ) -> Iterator[MissingRight]:
-        """Yield the rights that lack on these tables, and on what the mode reads besides."""
+        """Yield the rights that the user lacks on these tables, and on what else the mode needs to read."""
         del database, config, tables
         yield from ()
 
     def refused_database(self, error: ConnectError, config: JdbcSourceConfig) -> MissingRight | None:
-        """Return the right to a database that refuses the user altogether; None: it is another error."""
+        """Return the missing right if `error` says that the user may not use the database at all; else None."""
         del error, config
         return None

@@ -1,4 +1,4 @@
-"""Tells what a server says of itself: how busy it is, who works on it, and its clock on the wall."""
+"""Asks a server for its load, its open sessions and its time zone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """Asks nothing, as it is not known how a server tells of itself."""
+    """Asks nothing, as these questions have another form in each database."""
 
     open_sessions: str = ""
     """This statement lists sessions with open transactions, oldest first; empty: the server does not tell them.
@@ -19,14 +19,17 @@ class Server:
     Its columns: name, user, program, host, state, beginning.
     """
     offset_s: str = ""
-    """This statement tells how many seconds ahead of UTC a session is that sets no zone, as ours do; empty: none."""
+    """This statement tells how many seconds ahead of UTC sessions are by default; empty: there is none.
+
+    The product's own sessions set their zone to UTC.
+    """
 
     def load(self, database: Database) -> SourceLoad:
-        """Return how busy the server is."""
+        """Return the server's load: the number of busy sessions and the lag of its replica, each None if not known."""
         del database
         return SourceLoad(None, None)
 
     def ends_statements(self, database: Database) -> bool:
-        """Tell if the server ends a statement that takes too long, as far as is known."""
+        """Return True if the server can end statements that take too long, or if that is not known."""
         del database
         return True

@@ -1,4 +1,4 @@
-"""Tells how sessions begin: in UTC, with exact texts of values; readers read only where that can be said."""
+"""Holds the statements that sessions begin with. They set the zone UTC and exact texts of values, and time limits."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from connect.api.allowed_paths import AllowedPaths
 
 
 class Sessions:
-    """The statements that prepare sessions; none where a database is not known."""
+    """Has no statements, as it is not known which ones a database takes."""
 
     has_snapshot_isolation: bool = False
-    """True if SQL Server's own level of isolation is there."""
+    """True if the database has the isolation level SNAPSHOT, as SQL Server has."""
 
     def reading(self, timeout_ms: int) -> tuple[str, ...]:
-        """Return the statements for a reader; `timeout_ms`: how long a statement may take, 0: as long as it likes."""
+        """Return the statements for a reader, whose statements may take `timeout_ms` milliseconds; 0: no limit."""
         del timeout_ms
         return ()
 
     def closed(self, allowed: AllowedPaths) -> tuple[str, ...]:
-        """Return the statements that keep a database in this process from files that the worker does not allow."""
+        """Return the statements that let a database in this process open no files but those that the worker allows."""
         del allowed
         return ()
 

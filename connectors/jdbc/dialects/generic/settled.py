@@ -1,4 +1,4 @@
-"""Tells up to when a database's work is settled, and if its ids are given out in order."""
+"""Tells a database's settled time, before which all transactions have ended, and if its ids are given out in order."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ if TYPE_CHECKING:
 
 
 class Settled:
-    """Trusts in a settle time where a database that is not known does not say what is open."""
+    """Assumes that each transaction ends within the settle time, as a database that is not known does not tell."""
 
     settle_ms: int = UNKNOWN_SETTLE_MS
-    """Rows are left for a later read until they are so old, where the configuration does not say it."""
+    """Rows are read once they are so old, unless the configuration has settle.time.ms."""
 
     def settled_time(self, wanted_ms: int | None, longest_ms: int) -> SettledTime:
-        """Return what observes the database. `wanted_ms`: the settle time; None: the database's own."""
+        """Return the observer of the settled time. `wanted_ms` is the settle time; None: the database's default.
+
+        A transaction that is open for more than `longest_ms` holds rows back no longer.
+        """
         return self.observer((self.settle_ms if wanted_ms is None else wanted_ms) * 1000, longest_ms * 1000)
 
     def observer(self, settle_us: int, longest_us: int) -> SettledTime:
-        """Return what observes the database. `longest_us`: so long a forgotten transaction holds rows back."""
+        """Return the observer of the settled time. An open transaction holds rows back for at most `longest_us`."""
         del longest_us
         return AssumedSettledTime(settle_us)
 
     def out_of_order(self, database: Database, table: TableName, column: str) -> str | None:
         """Return why a row can get a smaller id than one that was committed before, and the remedy.
 
-        None: nothing says so. RetriableError: not now.
+        None: nothing shows that it can. RetriableError: the database cannot tell now.
         """
         del database, table, column
         return None

@@ -1,4 +1,4 @@
-"""Tells what a database's column types hold, where that differs from what JDBC says of them. Pure."""
+"""Tells which values a database's column types hold, where databases differ. Pure."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from connectors.jdbc.values.types import DAY_DIGITS, Classified, Projection, Raw
 
 
 class ColumnTypes:
-    """Tells what column types of a database that is not known hold."""
+    """Tells which values the column types of a database hold that is not known."""
 
     has_times: bool = True
-    """False where a column of times holds text of the writer's choice."""
+    """False if a column of times holds text in whatever form the writer chose."""
     has_wide_integers: bool = False
-    """True if any column of integers may hold 64 bits, whatever its type is called."""
+    """True if any column of integers may hold 64 bits, whatever the name of its type."""
     has_unsigned_tinyints: bool = False
     """True if TINYINT has no sign."""
     has_exact_numerics: bool = True
-    """True if NUMERIC without digits holds decimals, and not doubles."""
+    """True if NUMERIC without precision and scale holds decimals; False if it holds doubles."""
     documents: Projection = Projection.AS_IS
-    """SQL makes this of JSON, UUIDs and enumerations."""
+    """Columns of JSON, UUIDs and enumerations are converted in SQL by this projection."""
     others: Projection = Projection.TEXT
-    """SQL makes this of a type that has no counterpart, so that it keeps all its digits."""
+    """Columns of types without a counterpart are converted in SQL by this projection, so that no digit is lost."""
     four_bytes: frozenset[str] = frozenset({"REAL"})
-    """A float of four bytes is declared by one of these names."""
+    """Floats of four bytes have one of these names as their type."""
     floats: Projection = Projection.AS_IS
-    """SQL makes this of floats of four bytes."""
+    """Columns of floats of four bytes are converted in SQL by this projection."""
 
     def second_digits(self, kind: t.TypeEngine[Any]) -> int | None:
-        """Return how many digits of a second a column keeps; None where the catalog does not say."""
+        """Return how many digits of a fraction of a second a column keeps; None if the catalog does not tell."""
         return DAY_DIGITS if isinstance(kind, t.Date) else None
 
     def fraction_digits(self, kind: t.TypeEngine[Any]) -> int:
-        """Return how many digits of a second a column's schema has; 6 where the catalog does not say."""
+        """Return how many digits of a fraction of a second a column's schema has; 6 if the catalog does not tell."""
         digits: int | None = getattr(kind, "precision", None)
         return 6 if digits is None else digits
 
     def is_instant(self, kind: t.DateTime) -> bool:
-        """Tell if values of a type are instants, and not what a clock on a wall shows."""
+        """Return True if values of a type are instants; False if they are times of a wall clock, without a zone."""
         return bool(kind.timezone)
 
     def bit(self, *, is_one: bool) -> Classified:
-        """Return what a column of bits becomes. `is_one`: it holds one bit."""
+        """Return the kind, schema and projection of a column of bits. With `is_one` its values have one bit."""
         del is_one
         return Raw.TEXT, s.STRING, Projection.TEXT

@@ -1,6 +1,7 @@
-"""How URLs of a database are read, and which drivers and parameters of theirs they may name. Pure.
+"""Reads JDBC URLs of a database, and knows which drivers and driver parameters any URL may name. Pure.
 
-Those of a database that is not known are SQLAlchemy's to read, by a driver that the worker allows.
+A database that is not known has no JDBC URLs here: it takes SQLAlchemy's URLs alone, with a driver that the worker
+allows.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from connect.api.errors import ConfigError
 from connectors.jdbc.settings.url import DatabaseUrl, Login, values_of
 
 Rename = tuple[str, Callable[[str], str]]
-"""A parameter of the Python driver, and how the value of Java's becomes its value."""
+"""Holds a parameter of the Python driver, and the function that converts the Java parameter's value for it."""
 Query = Mapping[str, str | tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class ValueForm:
-    """Describes what values of a parameter look like, and how messages call that."""
+    """Holds the pattern that the values of a parameter must match, and the name that messages have for such values."""
 
     pattern: re.Pattern[str]
     name: str
@@ -33,18 +34,18 @@ TRUTH: Final = ValueForm(re.compile(r"(?i)\s*(true|yes|on|y|t|1|false|no|off|n|f
 
 
 def same(value: str) -> str:
-    """Return a value that means the same to both drivers."""
+    """Return a value unchanged, as it means the same to Java's driver and to Python's."""
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class DriverParameters:
-    """The parameters of a driver that a connector may give. Those of `files` name files of this machine."""
+    """Holds the parameters of a driver that a connector may give. Those in `files` name files of this machine."""
 
     plain: frozenset[str]
     files: frozenset[str] = frozenset()
     repeated: frozenset[str] = frozenset()
-    """Those that may be there more than once, one for each server."""
+    """These parameters may be given more than once: one for each server."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -53,53 +54,56 @@ class DriverParameters:
 
 
 class UrlForm:
-    """How URLs of a database that is not known are read."""
+    """Reads no JDBC URLs, as the database is not known; subclasses read those of known databases."""
 
     driver: str = ""
-    """SQLAlchemy's name of the driver for JDBC URLs; empty: such URLs are not read."""
+    """JDBC URLs use the driver of this name in SQLAlchemy; empty: the database's JDBC URLs are not read."""
     renamed: ClassVar[Mapping[str, Rename]] = {}
-    """Java's parameters that have a counterpart. In this order: what says more comes later."""
+    """Maps Java's parameters to those of the Python driver. If two give the same one, the later in this map counts."""
     dropped: frozenset[str] = frozenset()
-    """Java has these parameters beside them, which change nothing here."""
+    """These parameters of Java's driver are accepted and ignored, as they change nothing here."""
     joined: ClassVar[Mapping[str, str]] = {}
-    """Parameters that several of Java's are parts of, and what goes between the parts."""
+    """Maps a parameter that several Java parameters are parts of to the separator between the parts."""
     drivers: ClassVar[Mapping[str, DriverParameters]] = {}
-    """The drivers that a connector may name without the worker's leave."""
+    """Maps the drivers that a connector may name, without being listed in the worker's file, to their parameters."""
 
     forms: ClassVar[Mapping[str, ValueForm]] = {}
-    """Parameters of the driver whose values SQLAlchemy converts; it fails without a word of the parameter."""
+    """Maps driver parameters to the form of their values: SQLAlchemy's error for others does not name the parameter."""
     is_file: bool = False
     """True if the database is a file of this machine."""
     instead: str = "oracle+oracledb://user@host:1521/?service_name=name (or /sid)"
-    """People are told to write this, as the JDBC URL is not read."""
+    """Messages give this URL as an example of what to write if a JDBC URL is not read."""
 
     def __init__(self, name: str) -> None:
         """Take the name that the URLs begin with."""
         self.name = name
 
     def split(self, rest: str) -> tuple[str, dict[str, str]]:
-        """Return what is before a JDBC URL's parameters, and they; `rest`: all behind its name."""
+        """Return the address in a JDBC URL, and its parameters. `rest` is the URL behind the database's name."""
         address, _, text = rest.partition("?")
         return address, dict(parse_qsl(text.replace(";", "&"), keep_blank_values=True))
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
-        """Return the parts of a JDBC URL; `address`: what is between its name and its parameters."""
+        """Return the parts of a JDBC URL. `address` is the text between the database's name and the parameters.
+
+        ValueError: the address has an unknown form.
+        """
         del address, login, query
         raise ValueError(f"jdbc:{self.name}: is not read here")
 
     def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
-        """Yield why the values of known parameters are not taken."""
+        """Yield a text for each parameter of the driver whose value cannot be taken."""
         for parameter, form in self.forms.items():
             if not all(map(form.pattern.fullmatch, values_of(url, parameter))):
                 yield f"the parameter {parameter} must be {form.name}"
 
     def sockets(self, url: DatabaseUrl) -> Iterator[tuple[str, str]]:
-        """Yield each socket of this machine by which a URL reaches a server, behind its parameter."""
+        """Yield a pair of parameter and path for each socket of this machine by which a URL reaches a server."""
         del url
         yield from ()
 
     def settings(self, url: str) -> dict[str, str]:
-        """Return the keys of a connector for a URL as the database's own clients take it."""
+        """Return the connector's keys for a URL that the database's own clients take. ConfigError: it lacks parts."""
         parts = urlsplit(url)
         if not parts.hostname or not parts.path.strip("/"):
             raise ConfigError(

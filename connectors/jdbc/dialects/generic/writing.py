@@ -1,4 +1,4 @@
-"""What differs between databases that the sink writes to, beside the statements that write. Loads no driver."""
+"""Declares what the sink has to know of a database beside the statements that write. Loads no driver."""
 
 from __future__ import annotations
 
@@ -19,36 +19,39 @@ class Writing(ABC):
     """Describes a database that the sink writes to."""
 
     mark: str = ""
-    """This quotes a name in a database that has rights; empty: it has none."""
+    """Names are quoted by this character in a GRANT; empty: the database has no GRANT."""
     copy: str = ""
-    """This statement makes a table as another one is; empty: there is none."""
+    """This statement makes a table `{made}` with the columns of table `{real}`; empty: there is no such statement."""
     adds_column: str = "ADD COLUMN"
-    """ALTER TABLE says this before a new column."""
+    """These words begin the clause of ALTER TABLE that adds a column."""
     upserts_by_any_key: bool = False
-    """True if a row is found by whichever key it breaks, without its name."""
+    """True if an upsert changes the row that has any of the same unique keys, and does not name one key."""
     may_create: str = ""
-    """This statement tells if the user may create tables in a schema; empty: the database does not tell."""
+    """This query tells if the user may create tables in schema `:schema`; empty: the database does not tell."""
 
     @abstractmethod
     def sql(self, zones: Zones) -> SinkStatements:
-        """Return the statements that write."""
+        """Return the maker of the statements that write. `zones` are those in which moments are written."""
 
     def table(self, name: TableName, *, keeps_case: bool) -> TableName:
-        """Return the name under which the database has a table that is made by a name. `keeps_case`: as in quotes."""
+        """Return the name that a table gets in the database if it is created as `name`.
+
+        With `keeps_case` the name is quoted when the table is created.
+        """
         del keeps_case
         return name
 
     def column(self, name: str, *, keeps_case: bool) -> str:
-        """Return the name under which a new column is made."""
+        """Return the name that a new column gets in the database. With `keeps_case` it is quoted."""
         del keeps_case
         return name
 
     def name_problem(self, name: str) -> str | None:
-        """Return what keeps a table from having this name, as the end of a sentence; None: nothing."""
+        """Return why a table cannot have this name, as the end of a sentence about the name; None: it can."""
         return "is blank or has a NUL" if not name.strip() or "\0" in name else None
 
     def column_problem(self, name: str) -> str | None:
-        """Return what keeps a new column from having this name; see `name_problem`."""
+        """Return why a new column cannot have this name, as the end of a sentence about the name; None: it can."""
         return self.name_problem(name)
 
     def user(self, name: str) -> str:
@@ -56,14 +59,17 @@ class Writing(ABC):
         return name
 
     def prepare_engine(self, engine: sa.Engine) -> None:
-        """Make transactions of an engine begin as the sink needs it."""
+        """Set up an engine so that its transactions begin as the sink needs it."""
         del engine
 
     def check_constraints(self, connection: sa.Connection) -> None:
-        """Look at every constraint of the transaction now, where the database has some that it looks at late."""
+        """Check every constraint now, if the database would check some of them at the end of the transaction only."""
         del connection
 
     def late_keys(self, connection: sa.Connection, table: TableName) -> Mapping[frozenset[str], str]:
-        """Return the statement that mends each unique key which no upsert finds rows by, as it is looked at late."""
+        """Return the unique keys that no upsert can use, as the database checks them late.
+
+        A key's columns map to the statement that makes the key be checked at once.
+        """
         del connection, table
         return {}

@@ -1,1 +1,1 @@
-"""Has the parts of MariaDB and MySQL, which share them but for their URLs."""
+"""Has the parts of MariaDB and MySQL. Both have the same ones, except for their URLs."""

@@ -1,7 +1,8 @@
-"""Rows of MariaDB and MySQL as Arrow: packets are taken from PyMySQL's socket and decoded by the column.
+"""Reads rows of MariaDB and MySQL as Arrow: takes packets from PyMySQL's socket and decodes them by the column.
 
-The session and its errors are PyMySQL's. Rows come in the binary protocol to native code; without it, and where the
-server's text of a number says something else, in the text protocol. Both keep every digit of decimals and zero dates.
+PyMySQL keeps the session and makes its errors. Native code decodes rows of the binary protocol. The text protocol is
+used if native code is not installed, or if the server shows a number otherwise as text (ZEROFILL, DOUBLE(10, 2)). Both
+protocols keep every digit of decimals, and zero dates.
 """
 
 # ruff: noqa: SLF001 - PyMySQL shows its socket nowhere else; its version is pinned
@@ -35,7 +36,7 @@ _BUFFER_BYTES = 8 << 20
 _READ_BYTES = 1 << 20
 _LITTLE_BYTES = 64 << 10
 _NAP_S = 0.0003
-"""The server sends 16 KiB at a time. Who waits for each is woken for each; after a nap there is much at once."""
+"""The server sends 16 KiB at a time. So long we wait before each read, to be woken less often and get more at once."""
 _HEADER = 4
 _LONGEST = 0xFFFFFF
 _WORD = struct.Struct("<I")
@@ -44,7 +45,7 @@ _KINDS = {
     Raw.BYTES: "z", Raw.TEXT: "u", Raw.INTEGER: "l", Raw.BOOLEAN: "l", Raw.FLOAT: "g", Raw.DECIMAL: "u", Raw.DATE: "D",
     Raw.TIME: "u", Raw.WALL_CLOCK: "t", Raw.INSTANT: "Z",
 }  # fmt: skip
-"""The native code's letter of what comes in a column."""
+"""Maps the kind of a column to the letter by which the native code knows it."""
 
 
 class MySqlArrow:
@@ -56,11 +57,11 @@ class MySqlArrow:
 
     @property
     def is_reading(self) -> bool:
-        """Return True if rows of a statement are still to come: the connection can do nothing else."""
+        """Return True while rows of a statement are still to come. Until then the connection can run no other one."""
         return self._packets is not None and not self._packets.done
 
     def pages(self, driver: Any, sql: str, rules: PageRules, errors: ErrorTranslator, doing: str) -> Pages:
-        """Read a statement without parameters."""
+        """Return the pages of rows of a statement without parameters."""
         from pymysql.connections import MySQLResult
 
         with errors.translated(doing):
@@ -105,7 +106,7 @@ class MySqlArrow:
             yield native or _columns(rules.format, packets.buffer, starts, count, wires, bad=bad)
 
     def _forget_statement(self, driver: Any) -> None:
-        """Close a statement that failed, or was left with its connection, before the next."""
+        """Close the previous prepared statement on the server, if it was not read to its end on this connection."""
         statement, self._statement = self._statement, None
         if statement is not None and statement.driver is driver:
             statement.close()
@@ -129,7 +130,7 @@ def _native_columns(
     *,
     bad: BadCells | None = None,
 ) -> Columns | None:
-    """Return what `driver_columns` gives of the same rows; None: it decides."""
+    """Return the same as `driver_columns`, decoded by native code; None: the rows are left to `driver_columns`."""
     native = module()
     if native is None:
         return None
@@ -148,7 +149,7 @@ def _native_columns(
 
 
 class _Packets:
-    """The row packets of a result, which are taken from the socket into one buffer."""
+    """Reads the row packets of a result from the socket into one buffer."""
 
     def __init__(self, driver: Any) -> None:
         self.done = False
@@ -163,9 +164,9 @@ class _Packets:
         self._next = 0
 
     def next(self, rows: int) -> Places:
-        """Return where the next rows begin in `buffer`: at least one, at most `rows`; none at the end.
+        """Return where the next rows begin in `buffer`: at least one row and at most `rows`; none at the result's end.
 
-        pymysql's errors: the server's, or a connection lost.
+        Errors of pymysql: the server reports an error, or the connection is lost.
         """
         self._drop_read()
         starts = array("q")
@@ -200,7 +201,7 @@ class _Packets:
                     break
                 length, buffer, have = whole, self.buffer, self._have
                 last = have - _HEADER
-            # No row begins with these but one of a value of 16 MB: they announce an end or an error.
+            # These bytes announce the end or an error. A row that begins with them has a value of 16 MB or more.
             elif buffer[start] > 0xFD:
                 self._special(start, start + length)
                 if self.done:
@@ -211,9 +212,9 @@ class _Packets:
         self._next = at
 
     def _joined(self, start: int) -> int | None:
-        """Make one row of the packets that a row of 16 MB or more comes in; its length, None: there are more to come.
+        """Join the packets of a row of 16 MB or more and return the row's length; None: some of them are still to come.
 
-        The last of them is the first that is not full, be it empty.
+        The row's last packet is the first one that is not full; it may be empty.
         """
         heads, end, length = [], start + _LONGEST, _LONGEST
         while length == _LONGEST:
@@ -224,7 +225,7 @@ class _Packets:
             end += _HEADER + length
         if end > self._have:
             return None
-        # Not in place: arrays of the rows before may still look at it.
+        # The buffer is not changed in place, as arrays of earlier rows may still use it.
         joined, at = bytearray(len(self.buffer)), 0
         for begin, stop in zip([0, *(head + _HEADER for head in heads)], [*heads, self._have], strict=True):
             joined[at : at + stop - begin] = memoryview(self.buffer)[begin:stop]
@@ -271,14 +272,17 @@ class _Packets:
 
 
 def driver_columns(form: RowFormat, fields: Sequence[Fields], bad: BadCells | None = None) -> Columns:
-    """Return fields of rows of the text protocol as Arrow. `bad`: as `RowFormat.guarded`'s."""
+    """Return the columns of text protocol rows as Arrow. `bad` takes cells that do not fit, see `RowFormat.guarded`."""
     plans = form.columns
     columns = [form.guarded(plan, field, text_column, bad) for plan, field in zip(plans, fields, strict=False)]
     return [*columns, *(field.text() for field in fields[len(plans) :])]
 
 
 def text_column(plan: ColumnPlan, field: Fields) -> pa.Array:
-    """Return a column of the text protocol as the Arrow array that a reader gives for it. Misfit, pa.ArrowException."""
+    """Return a column of the text protocol as the Arrow array of its kind.
+
+    Misfit, pa.ArrowException: a value does not fit the kind.
+    """
     match plan.raw:
         case Raw.BYTES:
             return field.binary()

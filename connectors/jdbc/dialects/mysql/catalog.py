@@ -1,4 +1,4 @@
-"""Tells what a server of MariaDB or MySQL has: databases as schemas, and types that SQLAlchemy does not know."""
+"""Reads the catalog of MariaDB or MySQL, with databases as schemas, and with types that SQLAlchemy does not know."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _KIND: Final = (
     "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = :schema AND table_name = :name"
 )
 _LISTS_AGAIN_AFTER_S: Final = (0.05, 0.15, 0.3)
-"""One list of six beside continuous ALTERs lacks a table, for 24 ms at a time on a busy server, and at most for 201."""
+"""The waits before further lists are these, in seconds. While ALTERs run, one list of six lacks a table.
+
+It was lacking for 24 ms at a time on a busy server, and for 201 ms at most.
+"""
 _KINDS: Final[Mapping[str, str]] = {"BASE TABLE": "TABLE", "VIEW": "VIEW"}
 
 
@@ -40,38 +43,40 @@ class MySqlCatalog(Catalog):
     )
 
     def schemas(self, inspector: sa.Inspector, own: str | None, config: JdbcSourceConfig) -> Sequence[str | None]:
-        """Return the databases whose tables are listed."""
+        """Return the databases whose tables are listed: those that catalog.pattern names, else the connection's."""
         wanted = config.catalog_pattern
         return [own] if wanted is None else like(wanted, inspector.get_schema_names())
 
     def is_one_of(self, database: Database, table: TableName, kinds: AbstractSet[str]) -> bool:
-        """Tell if a table exists. MariaDB's list lacks it for the moment in which ALTER TABLE renames its files, and a
-        question for the one table waits for the end of that.
+        """Return True if a table exists and is of one of the kinds.
+
+        MariaDB's list lacks a table while ALTER TABLE renames its files. A query for this one table waits until that
+        has ended.
         """
         asked = sa.text(_KIND).bindparams(schema=table.schema, name=table.name)
         found = database.rows(asked, f"looking for table {table.full}")
-        # A server that compares names without case finds those of another case, too.
+        # A server that ignores case in names also finds tables whose names differ in case.
         return any(name == table.name and kinds & {kind, _KINDS.get(kind)} for name, kind in found)
 
     def lists_again_after_s(self, database: Database) -> Sequence[float]:
-        """Return the times after which a list of MariaDB is taken again; MySQL lists by its dictionary."""
+        """Return the waits before further lists of MariaDB; none for MySQL, whose dictionary lists every table."""
         return _LISTS_AGAIN_AFTER_S if database.is_mariadb else ()
 
     def columns(self, database: Database, inspector: sa.Inspector, table: TableName) -> Sequence[Any]:
-        """Return a table's columns with their names as they are."""
+        """Return a table's columns with their real names."""
         columns = super().columns(database, inspector, table)
         for column in columns:
             column["name"] = self.plain(column["name"])
         return columns
 
     def plain(self, name: str) -> str:
-        """Return a reflected name as it is: SQLAlchemy leaves names as SHOW CREATE TABLE writes them."""
+        """Return the real name of a column: SQLAlchemy leaves backticks doubled, as SHOW CREATE TABLE writes them."""
         return name.replace("``", "`")
 
     def geometries(self, database: Database, table: TableName) -> frozenset[str]:
-        """Return the columns that SQLAlchemy cannot reflect: cast to text they would lose bytes.
+        """Return the names of a table's geometry columns, which SQLAlchemy cannot reflect.
 
-        They come as SRID and WKB.
+        They are read as bytes (SRID and WKB), as a cast to text would lose bytes.
         """
         names = sa.text(
             "SELECT column_name FROM information_schema.columns WHERE table_schema = coalesce(:schema, database()) "

@@ -1,4 +1,4 @@
-"""How servers of MariaDB and MySQL are connected to."""
+"""Connects to servers of MariaDB and MySQL."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class MySqlConnecting(Connecting):
     extras: ClassVar[Mapping[str, str]] = {"mysql+pymysql": _EXTRA, "mariadb+pymysql": _EXTRA}
 
     def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
-        """Return the URL without its parameters of TLS, and they as an argument of PyMySQL."""
+        """Return the URL without its TLS parameters, and PyMySQL's argument that replaces them."""
         return tls.take_tls(url)
 
     def prepare_engine(self, engine: sa.Engine) -> None:
-        """Make an engine try the URL's further servers."""
+        """Set up an engine so that it tries the URL's further servers if the first one does not answer."""
         if engine.url.drivername not in tls.DRIVERS:
             return
 
@@ -35,10 +35,10 @@ class MySqlConnecting(Connecting):
             return tls.connect(*arguments, **settings)
 
     def schema_of(self, url: sa.URL) -> str | None:
-        """Return the database of the connection, which tables of other databases can be read beside."""
+        """Return the database of the connection, as databases are the schemas here; others can be read, too."""
         return url.database
 
     def reader(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> CursorReader:
-        """Return what reads rows; by Arrow with PyMySQL alone."""
+        """Return the reader of rows; it reads them as Arrow with PyMySQL alone."""
         del session
         return MySqlReader(is_quick=is_quick and engine.url.drivername in tls.DRIVERS)

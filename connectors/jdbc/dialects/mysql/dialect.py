@@ -1,4 +1,4 @@
-"""Describes MariaDB and MySQL, part by part; a driver of either connects to both."""
+"""Describes MariaDB and MySQL, part by part. The driver of either one connects to servers of both."""
 
 from __future__ import annotations
 

@@ -1,14 +1,15 @@
-"""InnoDB's transactions as they are now, for MariaDB and MySQL.
+"""Finds InnoDB's open transactions in MariaDB and MySQL.
 
 information_schema.innodb_trx is a copy, which InnoDB makes anew only when nobody has read it for 0.1 s (source:
-storage/innobase/trx/trx0i_s.cc, CACHE_MIN_IDLE_TIME): with several readers it stays as it was, without transactions
-that began since. So the copy must hold the very statement that reads it; else SHOW ENGINE INNODB STATUS is asked,
-which is no copy.
+storage/innobase/trx/trx0i_s.cc, CACHE_MIN_IDLE_TIME). With several readers the copy may grow old, and lacks newer
+transactions. It is used only if it has the very statement that reads it, as then it was made just now. Else SHOW ENGINE
+INNODB STATUS is used, which is no copy.
 
-Before version 5.7 (MariaDB 10.2) InnoDB numbers readers, too, our own transaction among them. There a connection counts
-that has changed rows; one that is about to is in the list of statements that run.
+Before version 5.7 (MariaDB 10.2) InnoDB gives numbers also to transactions that only read, as ours. On such servers a
+transaction counts if it has changed rows. One that is about to change rows is found by its running statement.
 
-A prepared transaction that InnoDB found when it started tells that moment as its beginning: it may be of any age.
+For a prepared transaction that was there when InnoDB started, InnoDB tells the start as its beginning. So its true
+beginning is not known.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from connectors.jdbc.values.zone import moment_us
 
 _DOING: Final = "asking for open transactions"
 _NOTHING_WRITTEN_FROM: Final = 2**48
-"""Numbers of transactions that have written nothing yet, and taken no id or timestamp, are 0 or from here on."""
+"""A transaction that has written nothing yet, so has taken no id or timestamp, has the number 0 or one from here on."""
 _COPY: Final = """
 SELECT /* {mark} */ trx_mysql_thread_id, CONVERT_TZ(trx_started, 'SYSTEM', '+00:00'), CAST(trx_id AS UNSIGNED),
   trx_rows_modified, CASE WHEN trx_mysql_thread_id = CONNECTION_ID() THEN trx_query END
@@ -42,7 +43,7 @@ _RECOVERED: Final = "recovered trx"
 _NOBODYS: Final = "Transaction "
 _ANY_AGE_US: Final = 0
 _START_US: Final = 60_000_000
-"""A recovery may go on for a while after the start from which a server counts."""
+"""So long after its start (Uptime) a server may still recover prepared transactions, in microseconds."""
 
 
 def open_writes(database: Database, now_us: int) -> dict[str, int]:
@@ -52,7 +53,7 @@ def open_writes(database: Database, now_us: int) -> dict[str, int]:
     see transactions.
     """
     mark = secrets.token_hex(8)
-    # InnoDB shows the statement of a transaction only, and makes none of a query of its own tables.
+    # InnoDB shows statements of transactions alone, and a query of its own tables begins no transaction.
     database.run("START TRANSACTION WITH CONSISTENT SNAPSHOT", _DOING)
     rows = database.rows(sa.text(_COPY.format(mark=mark)), _DOING)
     own = next((number for *_, number, _, query in rows if mark in (query or "")), None)

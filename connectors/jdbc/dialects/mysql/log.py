@@ -1,4 +1,4 @@
-"""How the log of MariaDB and MySQL is read: as a replica. Loads no driver before it is asked."""
+"""Has the log of MariaDB and MySQL (binlog) read as a replica reads it. Loads the readers when they are asked for."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class MySqlLogSupport(LogSupport):
     """Reads the log of MariaDB and MySQL."""
 
     def reader(self, session: LogSession, stored: Stored) -> LogReader:
-        """Return what reads the log."""
+        """Return the reader of the log."""
         from connectors.jdbc.log.mysql.reader import MySqlLog
 
         return MySqlLog(session, stored)
 
     def bulk(self, config: JdbcSourceConfig) -> LoggedServer:
-        """Return what reads tables in bulk beside the log."""
+        """Return the reader of whole tables for a first read beside the log."""
         from connectors.jdbc.log.bulk.mysql import MySqlBulk
 
         return MySqlBulk(config)
@@ -36,14 +36,14 @@ class MySqlLogSupport(LogSupport):
     def problems(
         self, database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]
     ) -> Iterator[ConfigProblem]:
-        """Yield what keeps the log from being read."""
+        """Yield the problems that keep the log from being read."""
         from connectors.jdbc.log.mysql import reader
 
         del config, chosen
         yield from reader.problems(database)
 
     def repeats(self, database: Database, table: TableName, shape: TableShape, page_rows: int) -> str | None:
-        """Return which rows come again where a first read is broken off: those that no column tells apart."""
+        """Return the text that rows which are alike come again if a first read is broken off; None: no row does."""
         from connectors.jdbc.log.mysql.repeats import of_order
         from connectors.jdbc.log.mysql.tables import row_order
 
@@ -51,7 +51,7 @@ class MySqlLogSupport(LogSupport):
         return of_order(table, key, row_order(database, table, shape), page_rows)
 
     def note(self, database: Database, config: JdbcSourceConfig) -> str | None:
-        """Return how the server can tell more of its columns in the log; None: it does."""
+        """Return the advice to have the server log more about its columns; None if it does already."""
         from connectors.jdbc.log.mysql.history import metadata_note, metadata_of
 
         del config

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class MySqlPlans(KnownPlans):
-    """Reads the plans of polls that MariaDB and MySQL explains."""
+    """Reads the plans of polls that MariaDB and MySQL explain."""
 
     def explained(self, database: Database, poll: sa.Select[Any]) -> bool:
-        """Ask the server."""
-        # Its own default is another form since MySQL 9. A small table is read whole although an index would do; then
-        # the index is in possible_keys.
+        """Return True if the server's plan for a poll reads a whole table that has no index for it."""
+        # FORMAT=TRADITIONAL is no longer the default since MySQL 9. A small table may be read whole although it has an
+        # index; then the index is in possible_keys.
         plans = database.mappings(explained(database, "EXPLAIN FORMAT=TRADITIONAL ", poll), DOING)
         return any(plan.get("type") == "ALL" and not plan.get("possible_keys") for plan in plans)

@@ -1,5 +1,7 @@
-"""Statements that MariaDB and MySQL have prepared: their rows come in binary form, numbers and times as the server has
-them. Writing doubles as text takes the server as long as all else of a row.
+"""Runs prepared statements of MariaDB and MySQL, whose rows come in binary form, and makes text rows of some of them.
+
+In binary form the server sends numbers and times as it has them. Writing doubles as text would cost it as much time as
+all else of a row.
 
 Source: MariaDB's protocol documentation, "COM_STMT_PREPARE", "COM_STMT_EXECUTE" and "Resultset row".
 """
@@ -21,7 +23,10 @@ from connectors.jdbc.values.types import Raw
 
 _UNKNOWN_COMMAND, _NOT_PREPARED, _TOO_MANY = 1047, 1295, 1461
 _TEXT_ONLY: Final = frozenset({_UNKNOWN_COMMAND, _NOT_PREPARED, _TOO_MANY})
-"""Errors of proxies, of statements and of servers at max_prepared_stmt_count that the text protocol does not have."""
+"""After these errors a statement is run by the text protocol.
+
+The first two come from proxies and for some kinds of statements, the third from servers at max_prepared_stmt_count.
+"""
 _INTEGERS: Final = {1: "c", 2: "s", 3: "i", 8: "l", 9: "i", 13: "s"}
 _YEAR, _DOUBLE, _TIME = 13, 5, 11
 _STRINGS: Final = frozenset({0, 6, 15, 16, *range(245, 256)})
@@ -32,16 +37,16 @@ _MOMENTS: Final = {
 }
 _UNSIGNED, _ZEROFILL = 0x20, 0x40
 _ANY_DIGITS = 31
-"""The scale of a DOUBLE that is shown as it is. DOUBLE(10, 2) is shown rounded."""
+"""A DOUBLE that is shown with all its digits has this scale. DOUBLE(10, 2) is shown rounded."""
 _NUMBERS: Final = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q", "g": "d"}
-"""The letter that `struct` has for each letter of the native code."""
+"""Maps letters of the native code to those of `struct`."""
 _NULL = b"\xfb"
 _EXECUTE_ONCE = struct.Struct("<IBI")
 _PREPARED = struct.Struct("<xIHH")
 
 
 class Field(Protocol):
-    """What the server says of a column of a result."""
+    """Declares the members that are used of PyMySQL's description of a result's column."""
 
     type_code: int
     flags: int
@@ -50,9 +55,9 @@ class Field(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A statement that is prepared on the server.
+    """Holds the number of a statement that is prepared on the server.
 
-    `wires`: the native code's letter of how each column comes (mysql_binary.cpp).
+    `wires` has one letter for each column, by which the native code knows its binary form (mysql_binary.cpp).
     """
 
     driver: Any
@@ -60,22 +65,22 @@ class Prepared:
     wires: str
 
     def execute(self) -> None:
-        """Have the server begin to answer."""
+        """Have the server run the statement; it begins to send the rows."""
         from pymysql.constants import COMMAND
 
         self.driver._execute_command(COMMAND.COM_STMT_EXECUTE, _EXECUTE_ONCE.pack(self.number, 0, 1))
 
     def close(self) -> None:
-        """Nothing is answered to this."""
+        """Have the server forget the statement. It sends no answer to this."""
         from pymysql.constants import COMMAND
 
         self.driver._execute_command(COMMAND.COM_STMT_CLOSE, struct.pack("<I", self.number))
 
 
 def prepared(driver: Any, sql: str, raws: Sequence[Raw]) -> Prepared | None:
-    """Prepare a statement; None: one that has to be read as text. pymysql's errors.
+    """Prepare a statement on the server and return it; None if it has to be read by the text protocol.
 
-    `raws`: what the columns are; those after them are wanted as text.
+    `raws` are the kinds of its first columns; columns after them are wanted as text. Errors are those of pymysql.
     """
     from pymysql.constants import COMMAND
     from pymysql.err import MySQLError
@@ -101,7 +106,10 @@ def prepared(driver: Any, sql: str, raws: Sequence[Raw]) -> Prepared | None:
 
 
 def wires_of(fields: Sequence[Field], raws: Sequence[Raw]) -> str | None:
-    """Return the letters of a result's columns; None if the server's text of one contradicts its number."""
+    """Return the native code's letters for a result's columns; None if one has no binary form that fits its kind.
+
+    The server would show some numbers otherwise as text (ZEROFILL, DOUBLE(10, 2)); their binary form does not fit.
+    """
     if len(fields) < len(raws):
         return None
     wires = [_wire(field, raw) for field, raw in zip_longest(fields, raws)]
@@ -125,10 +133,10 @@ def _wire(field: Field, raw: Raw | None) -> str | None:
 
 
 def as_text_rows(buffer: bytearray, starts: Places, wires: str, dates: Sequence[bool]) -> tuple[bytearray, Places]:
-    """Return rows in the text protocol's form, one value after the other: for the few that hold what needs a closer
-    look.
+    """Convert rows of binary form to the text protocol's form, and return the buffer and the places where they begin.
 
-    `dates`: whether a column is of dates without a time.
+    It is slow, and used for the few pages that the native code cannot decode. `dates` has True for each column of dates
+    without a time.
     """
     made, places = bytearray(), []
     for start in starts.tolist():

@@ -1,4 +1,4 @@
-"""How rows come from MariaDB and MySQL: as Arrow, or by the driver's cursor; a running statement is killed."""
+"""Reads rows of MariaDB and MySQL as Arrow or by the driver's cursor, and kills a running statement if asked."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ class MySqlReader(CursorReader):
     """Reads rows of MariaDB and MySQL."""
 
     def __init__(self, *, is_quick: bool) -> None:
-        """Read as Arrow if `is_quick`, which PyMySQL's connections allow."""
+        """Read as Arrow if `is_quick`; then the connections must be PyMySQL's."""
         super().__init__()
         self._arrow = MySqlArrow() if is_quick else None
 
     @property
     def wanted_as_text(self) -> frozenset[Raw]:
-        """Return the kinds of columns that statements turn into text."""
+        """Return the kinds of columns that statements have to convert to text."""
         return BEYOND_PYTHON if self._arrow is None else frozenset()
 
     def pages(self, link: ReopenedConnection, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
-        """Read a statement."""
+        """Return the pages of rows of a statement."""
         if self._arrow is None:
             return super().pages(link, statement, rules, doing)
         if not link.connection.in_transaction():
             link.connection.begin()
-        # The driver quotes the parameters; what fetches Arrow takes none.
+        # The reader of Arrow takes no parameters, so the driver writes them into the text.
         compiled = statement.compile(dialect=link.connection.dialect)
         sql = str(link.driver.cursor().mogrify(str(compiled), compiled.construct_params()))
         return self._arrow.pages(link.driver, sql, rules, link.errors, doing)
 
     def interrupt(self, link: ReopenedConnection, connection: sa.Connection) -> None:
-        """Break off a running statement; for any thread."""
+        """Kill a running statement by another connection. For any thread."""
         _kill_query(link, connection)
 
     def close(self, link: ReopenedConnection) -> None:
-        """Give back what it reads; a streamed result is left by reading it to its end, unless the server ends it."""
+        """Close the statement that is being read; its other rows would be read first, so the server has to end it."""
         connection = link.current
         is_reading = self._stream is not None or (self._arrow is not None and self._arrow.is_reading)
         if connection is not None and is_reading and link.is_open:
@@ -61,7 +61,7 @@ def _kill_query(link: ReopenedConnection, connection: sa.Connection) -> None:
     driver: Any = connection.connection.driver_connection
     with suppress(sa.exc.SQLAlchemyError, *link.driver_errors):
         if OTHER_SERVERS in link.engine.url.query:
-            # On another server the number is another session's.
+            # The new connection may lead to another server, where the number belongs to another session.
             arguments = {n: v for n, v in link.driver_arguments.items() if n != OTHER_SERVERS}
             with tls.connect(**{**arguments, "host": driver.host, "port": driver.port}) as other:
                 other.query(f"KILL QUERY {int(driver.thread_id())}")
@@ -71,7 +71,7 @@ def _kill_query(link: ReopenedConnection, connection: sa.Connection) -> None:
 
 
 def _abandon(cursor: Any) -> None:
-    """PyMySQL reads a streamed result to its end before it lets go of it, in vain when the connection is closed."""
+    """Keep PyMySQL from reading a streamed result to its end before it closes the cursor; the connection is closed."""
     result = getattr(cursor, "_result", None)
     if result is not None:
         result.unbuffered_active = False

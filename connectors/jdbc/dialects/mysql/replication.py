@@ -1,4 +1,4 @@
-"""How far a replica of MariaDB or MySQL is behind its primary, which alone knows what is open.
+"""Tells how far a replica of MariaDB or MySQL is behind its primary. The primary alone knows the open transactions.
 
 Source: MariaDB's and MySQL's documentation of SHOW REPLICA STATUS. Seconds_Behind_Master is 0 when everything that was
 received is applied, and NULL while nothing is received or applied.
@@ -26,16 +26,16 @@ class Replication:
     """Tells how far one replica is behind. Owned by the reading thread."""
 
     def __init__(self, longest_us: int) -> None:
-        """`longest_us`: how far back it is taken to be where it never told."""
+        """Take `longest_us`: a replica that never told how far it is behind is assumed to be so far behind."""
         self._longest_us = longest_us
         self._reached_us: int | None = None
         self._follows = True
         self._warned = False
 
     def reached_us(self, database: Database, now_us: int, *, applies: bool) -> int | None:
-        """Up to when the primary's commits are here; None: the server follows none. `applies`: its threads run.
+        """Return the time up to which the replica has the primary's commits; None: the server is no replica.
 
-        RetriableError: not now.
+        `applies` is True if threads that apply a primary's log run. RetriableError: the server cannot tell now.
         """
         if not (applies or self._follows):
             return None
@@ -49,7 +49,7 @@ class Replication:
         behind = [next((row[name] for name in _BEHIND if name in row), None) for row in status]
         if all(seconds is not None for seconds in behind):
             self._warned = False
-            # Whole seconds.
+            # The server tells whole seconds, so it may be almost one more.
             self._reached_us = now_us - (max(int(s) for s in behind if s is not None) + 1) * _SECOND_US
         elif not applies and self._takes_writes(database):
             return None

@@ -1,4 +1,4 @@
-"""Read the types of MariaDB and MySQL from the column definitions of results in the protocol. Pure.
+"""Reads the types of MariaDB and MySQL from the column definitions of results in the protocol. Pure.
 
 Source: the field types and flags of the client/server protocol (dev.mysql.com/doc/dev/mysql-server, mysql_com.h).
 """
@@ -15,7 +15,7 @@ from connectors.jdbc.values.types import ResultColumn
 
 _NOT_NULL, _UNSIGNED, _ENUM, _SET = 1, 1 << 5, 1 << 8, 1 << 11
 _BINARY: Final = 63
-"""This character set means bytes."""
+"""A column with this character set holds bytes."""
 _MOST_FRACTION_DIGITS: Final = 6
 _INTEGERS: Final = {1: my.TINYINT, 2: my.SMALLINT, 3: my.INTEGER, 8: my.BIGINT, 9: my.MEDIUMINT}
 _CLOCKS: Final[Mapping[int, type[my.TIMESTAMP | my.TIME | my.DATETIME]]] = {
@@ -33,9 +33,9 @@ _NULL_ALONE: Final = 0
 
 
 def result_columns(cursor: Any) -> dict[str, ResultColumn]:
-    """Return a result's columns by name; none for a driver that does not tell their types, and for NULL alone.
+    """Return a result's columns by name, without those that are NULL in each row; none if the driver hides the types.
 
-    The server knows of outer joins: what one may leave out is nullable.
+    The server knows of outer joins: a column of a table that may have no row in the join is nullable.
     """
     fields = getattr(getattr(cursor, "_result", None), "fields", None) or ()
     found = {}
@@ -47,7 +47,10 @@ def result_columns(cursor: Any) -> dict[str, ResultColumn]:
 
 
 def column_type(code: int, length: int, scale: int, flags: int, charset: int) -> t.TypeEngine[Any] | None:
-    """Return the type of a column definition; None: NULL alone, or unknown. `length` is in bytes or digits."""
+    """Return the type that a column definition tells; None if it is unknown, or the column is NULL in each row.
+
+    `length` is in bytes, or in digits for a number.
+    """
     unsigned = bool(flags & _UNSIGNED)
     if code in _INTEGERS:
         return _INTEGERS[code](display_width=length, unsigned=unsigned)

@@ -28,10 +28,10 @@ class MySqlRights(Rights):
     def missing(
         self, database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]
     ) -> Iterator[MissingRight]:
-        """Yield the rights that lack on these tables, and on what the mode reads besides."""
+        """Yield the rights that the user lacks on these tables, and those that the mode needs on the server."""
         user, host = str(database.scalar(sa.text("SELECT current_user()"), _DOING)).rsplit("@", 1)
         grantee = f"'{_doubled(user)}'@'{_doubled(host)}'"
-        # What the user has no right on is not listed at all.
+        # The server does not list tables on which the user has no right, so the configuration's names are tried.
         unseen = [name for names in TableFilter.of(config).unmatched(tables).values() for name in names]
         hidden = [_named(name, database.schema_of_connection) for name in unseen if re.fullmatch(r"[\w.$`-]+", name)]
         for table in [*tables, *hidden]:
@@ -42,7 +42,7 @@ class MySqlRights(Rights):
             yield from _log_rights(database, grantee)
 
     def refused_database(self, error: ConnectError, config: JdbcSourceConfig) -> MissingRight | None:
-        """Return the right to a database that refuses the user altogether; None: it is another error."""
+        """Return the missing right if `error` says that the user may not use the database at all; else None."""
         found = _DATABASE_DENIED.search(error.message)
         if found is None:
             return None
@@ -60,7 +60,7 @@ def _log_rights(database: Database, grantee: str) -> Iterator[MissingRight]:
     has = {str(row[0]).upper() for row in database.rows(asked.bindparams(grantee=grantee), _DOING)}
     is_mariadb = database.is_mariadb
     for needed in ("REPLICATION SLAVE", "BINLOG MONITOR" if is_mariadb else "REPLICATION CLIENT"):
-        # MariaDB had the second one under MySQL's name before 10.5.
+        # Before MariaDB 10.5 the second right had the name that MySQL has for it.
         if needed not in has and not (needed == "BINLOG MONITOR" and "REPLICATION CLIENT" in has):
             yield MissingRight(
                 f"The user lacks {needed}, without which the binary log cannot be read.",

@@ -1,4 +1,4 @@
-"""Tells what a server of MariaDB or MySQL says of itself."""
+"""Asks a server of MariaDB or MySQL for its load, its open sessions and its time zone."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class MySqlServer(Server):
     )
 
     def load(self, database: Database) -> SourceLoad:
-        """Return how busy the server is. A primary does not know how far its replicas are behind; a replica does."""
+        """Return the number of busy sessions, and the lag in seconds if the server is a replica; a primary has None."""
         ((_, running),) = database.rows(sa.text(_THREADS), _DOING)
         return SourceLoad(int(running) - 1, _behind(database))
 
     def ends_statements(self, database: Database) -> bool:
-        """Tell if the server ends a statement that takes too long, which old ones do not."""
+        """Return True if the server can end statements that take too long; old servers cannot."""
         return bool(database.rows(sa.text(_LIMITS), "asking for settings"))
 
 

@@ -14,12 +14,14 @@ class MySqlSessions(Sessions):
         """Return the statements for a reader."""
         if not timeout_ms:
             return (_UTC,)
-        # Each server reads its own comment only, so that no version has to be trusted, and older ones read neither.
+        # MariaDB runs the text in its comment alone, and MySQL that in the other; older servers run neither. So no
+        # version that a server tells has to be trusted.
         mariadb, mysql = f"max_statement_time={timeout_ms / 1000}", f"max_execution_time={timeout_ms}"
         return (_UTC, f"SET SESSION sql_notes=@@sql_notes /*M!100101 , {mariadb} *//*!50708 , {mysql} */")
 
     @property
     def writing(self) -> tuple[str, ...]:
         """Return the statements for a writer."""
-        # Texts are written with backslashes escaped, and numbers out of range are errors.
+        # Our texts have escaped backslashes, which NO_BACKSLASH_ESCAPES would change. STRICT_ALL_TABLES refuses numbers
+        # out of range.
         return (_UTC, "SET sql_mode=CONCAT(REPLACE(@@sql_mode, 'NO_BACKSLASH_ESCAPES', ''), ',STRICT_ALL_TABLES')")

@@ -1,4 +1,4 @@
-"""Tells up to when the work of MariaDB and MySQL is settled, and if its ids are given out in order."""
+"""Tells MariaDB's and MySQL's settled time, before which all transactions have ended, and if ids come in order."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ SELECT id, {age_ms}, user = 'system user' FROM information_schema.processlist
 WHERE command NOT IN ('Sleep', 'Daemon') AND command NOT LIKE 'Binlog Dump%' AND id <> CONNECTION_ID()
   AND (info IS NULL OR info NOT LIKE 'SELECT%')
 """
-"""The threads that apply a primary's log are the system user's, in MariaDB and MySQL alike."""
+"""Finds the running statements. The threads that apply a primary's log are `system user`'s in MariaDB and MySQL."""
 
 
 class MySqlSettled(Settled):
-    """Tells up to when the work of MariaDB and MySQL is settled."""
+    """Observes the settled time of MariaDB and MySQL, and says if ids are given out in order."""
 
     settle_ms = 1000
 
     def observer(self, settle_us: int, longest_us: int) -> SettledTime:
-        """Return what observes the database."""
+        """Return the observer of the settled time."""
         return MariaDbSettledTime(settle_us, longest_us)
 
     def out_of_order(self, database: Database, table: TableName, column: str) -> str | None:
         """Return why a row can get a smaller id than one that was committed before, and the remedy."""
-        # An old server knows no such catalog; the audit then says nothing.
+        # Old servers have no such catalog. Then nothing is known, and None is returned.
         return database.told(lambda: _disorder(database, table, column))
 
 
 class MariaDbSettledTime(BoundedSettledTime):
-    """MariaDB and MySQL: InnoDB's transactions and the statements that run; needs the right PROCESS."""
+    """Observes InnoDB's transactions and the running statements of MariaDB and MySQL; needs the right PROCESS."""
 
     def __init__(self, settle_us: int, longest_us: int) -> None:
         super().__init__(settle_us, longest_us)
@@ -63,7 +63,7 @@ class MariaDbSettledTime(BoundedSettledTime):
         self._fallback: AssumedSettledTime | None = None
 
     def observe(self, database: Database) -> Observation:
-        """Look at other connections; without the right to, fall back on a settle time and say so."""
+        """Look at the other connections. Without the right PROCESS, assume a settle time and log a warning."""
         if self._fallback is not None:
             return self._fallback.observe(database)
         try:
@@ -93,7 +93,7 @@ class MariaDbSettledTime(BoundedSettledTime):
 
     def _started(self, now_us: int, statements: Sequence[Sequence[Any]], open_: Mapping[str, int]) -> Mapping[str, int]:
         running = {f"Connection {i}": now_us - int(ms * 1000) for i, ms, applies in statements if not applies}
-        # A statement that waited before its transaction began has taken its timestamps when it began itself.
+        # A statement takes its timestamps when it begins, which may be long before its transaction begins.
         began = {name: min(at, self._waiting.get(name, at)) for name, at in open_.items()}
         self._waiting = {name: at for name, at in running.items() if name not in open_}
         return {name: min(running.get(name, at), at) for name, at in (running | began).items()}
@@ -115,7 +115,7 @@ def _mariadb_sequence(database: Database, table: TableName, column: str) -> str 
     if found is None:
         return None
     sequence = found[1]
-    # Its cache is the server's, not a session's: numbers are given out in order.
+    # A sequence's cache belongs to the server and not to a session, so that numbers are given out in order.
     ((step, cycles),) = database.rows(
         sa.text(f"SELECT increment, cycle_option FROM {sequence.replace(':', chr(92) + ':')}"),  # noqa: S608 - as the catalog quotes it
         _IDS,

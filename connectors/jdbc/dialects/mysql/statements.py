@@ -1,6 +1,6 @@
-"""MariaDB and MySQL: rows as one text of VALUES, which Arrow puts together by the column.
+"""Writes rows to MariaDB and MySQL by one text of VALUES, which Arrow puts together by the column.
 
-Rejected: LOAD DATA LOCAL, for which the client has to let the server ask for any of its files.
+LOAD DATA LOCAL is not used: the client would have to let the server ask for any of its files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from connectors.jdbc.sink.target_tables import Target, TargetColumn
 
 _MOST_BYTES: Final = 8 << 20
-"""A statement may have so many bytes; servers take 16 MiB by default, and one row may be larger than this."""
+"""A statement has about so many bytes at most, unless one row is larger. Servers take 16 MiB by default."""
 
 
 class MySqlStatements(SinkStatements):
@@ -44,15 +44,15 @@ class MySqlStatements(SinkStatements):
     sql = my.dialect()
 
     def type_of(self, schema: s.Schema) -> Any:
-        """Return the type of a new column, for a Decimal the widest that there is."""
+        """Return the type of a new column. A Decimal gets as many digits as the server allows."""
         return my.DECIMAL(65, schema.decimal_scale) if schema.name == s.DECIMAL else super().type_of(schema)
 
     def default(self, value: object, kind: Any) -> sa.TextClause:
-        """Return the default in parentheses, as a column of texts takes no literal but an expression."""
+        """Return the default in parentheses: that makes it an expression, as a column of texts takes no literal."""
         return sa.text(f"({super().default(value, kind).text})")
 
     def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:
-        """Return the values as texts, or as bytes."""
+        """Return a column's values as texts, as bytes, or as integers for a column of bits."""
         if pa.types.is_floating(array.type) and not pc.all(pc.is_finite(array)).as_py() and len(array.drop_null()):
             raise SchemaError("NaN and the infinities are no numbers here.", field=column.name)
         texts = text_of(array, schema, column.raw, self.zones)
@@ -70,7 +70,10 @@ class MySqlStatements(SinkStatements):
         self._write(connection, target, rows, f" ON DUPLICATE KEY UPDATE {changes}")
 
     def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
-        """Compare by a temporary table and byte by byte, as the server may take texts that differ in case for equal."""
+        """Return the places of the given rows that the target has, found by a temporary table.
+
+        Texts are compared byte by byte, as the server may take texts that differ in case for equal.
+        """
         stage = "connect_compared"
         listed = ", ".join(quoted("`", name) for name in columns.column_names)
         connection.exec_driver_sql(f"DROP TEMPORARY TABLE IF EXISTS {stage}")
@@ -108,7 +111,7 @@ def _values(columns: pa.Table) -> bytes:
 
 
 def _literals(cells: pa.Array) -> pa.Array:
-    """SQL's literals of texts and bytes, as bytes; null is NULL."""
+    """Return the SQL literals for texts and bytes, themselves as bytes; null becomes NULL."""
     if pa.types.is_integer(cells.type):
         return pc.fill_null(cells.cast(pa.string()).cast(pa.binary()), b"NULL")
     mark = b"_binary'" if pa.types.is_binary(cells.type) else b"'"

@@ -1,6 +1,6 @@
-"""Connect to MariaDB and MySQL: one TLS context for all, from the parameters of the URL, and further servers.
+"""Connects to MariaDB and MySQL: makes a TLS context of the URL's parameters, and tries further servers.
 
-PostgreSQL needs none of this: libpq takes its parameters (sslmode, sslrootcert, …) as they are.
+PostgreSQL needs no such module: libpq takes the parameters (sslmode, sslrootcert, …) as they are.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 DRIVERS: Final = frozenset({"mysql+pymysql", "mariadb+pymysql"})
 _OURS: Final = frozenset({"ssl_ca", "ssl_cert", "ssl_key", "ssl_mode", "ssl_trust", "ssl_check_hostname"})
 _NOBODY_THERE: Final = frozenset({2003, 2006, 2013, 1040, 1053, 1152})
-"""Errors of a server that cannot be reached, is full, or is shutting down."""
+"""These errors mean that a server cannot be reached, has too many connections, or is shutting down."""
 _YES: Final = frozenset({"true", "1", "yes"})
 
 
 def take_tls(url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
-    """Return the URL without its parameters of TLS, and those as an argument of PyMySQL. ConfigError: unusable ones."""
+    """Return the URL without its TLS parameters, and PyMySQL's argument that replaces them.
+
+    ConfigError: the parameters cannot be used.
+    """
     given = {name: str(value) for name, value in url.query.items() if name.startswith("ssl_")}
     if url.drivername not in DRIVERS or not given or given.keys() - _OURS:
-        # What is not known here is the driver's to read.
+        # With parameters that are not known here, the driver reads all of them.
         return url, {}
     mode = given.get("ssl_mode") or _default_mode(given)
     rest = url.difference_update_query(given)
@@ -44,13 +47,13 @@ def take_tls(url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
 
 
 def connect(*arguments: Any, **settings: Any) -> Connection[Any]:
-    """Connect by PyMySQL, which takes these arguments; where no server answers, to the next of OTHER_SERVERS.
+    """Connect by PyMySQL with these arguments; if the server does not answer, try the next one in OTHER_SERVERS.
 
-    ConfigError: PyMySQL lacks a package for that, or knows no such character set.
+    ConfigError: PyMySQL lacks a package for the way to sign in, or does not know the character set.
     """
     others = other_servers(str(settings.pop(OTHER_SERVERS, "")))
     takes_keys = str(settings.pop(PUBLIC_KEY_RETRIEVAL, "")).lower() in _YES
-    # A server may ask for a file of its client's; only who listed the driver for the worker can allow that.
+    # A server may ask for any file of its client. Only the worker's file can allow that, by listing the driver.
     settings = {"local_infile": False, "auth_plugin_map": _ENCRYPTED_ONLY, **settings}
     _require_charset(settings.get("charset"))
     try:
@@ -82,13 +85,13 @@ def _connected(arguments: Sequence[Any], settings: Mapping[str, Any], *, takes_k
 
 
 class _EncryptedOnly:
-    """Signs in by plug-ins that send the password as it is: over TLS alone, as Java's drivers do."""
+    """Signs in by methods that send the password unencrypted, but over TLS alone, as Java's drivers do."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
 
     def authenticate(self, asked: Any) -> Any:
-        """Return the server's answer to the password. ConfigError: whoever listens would read it."""
+        """Send the password and return the server's answer. ConfigError: there is no TLS, so anybody could read it."""
         del asked
         if not self._connection.is_encrypted:
             raise ConfigError(
@@ -104,25 +107,26 @@ _ENCRYPTED_ONLY: Final = {b"mysql_clear_password": _EncryptedOnly, b"dialog": _E
 
 
 class ServerKeys:
-    """Keeps the key of one server of MySQL, by which it reads a password that is sent without TLS.
+    """Keeps the public key of a server of MySQL, by which a password is encrypted that is sent without TLS.
 
-    Whoever answers in its place can do so, too, so a person has to allow it. PyMySQL looks here before it asks for it.
+    Someone who answers in place of the server can send a key, too. So the configuration has to allow server keys.
+    PyMySQL looks here for the key before it asks the server for it.
     """
 
     password: bytes
     is_any_key_taken = False
-    """True where a person has allowed it."""
+    """True if the configuration allows a key that the server sends."""
     _server_key: bytes | None = None
 
     @property
     def server_public_key(self) -> bytes | None:
-        """Return the key; None: it has yet to come. ConfigError: it may not."""
+        """Return the key; None if the server has not sent it yet. ConfigError: the configuration does not allow it."""
         self._require_leave()
         return self._server_key
 
     @server_public_key.setter
     def server_public_key(self, key: bytes | None) -> None:
-        """Keep the key of a server. ConfigError: nobody has allowed that."""
+        """Keep the key of a server. ConfigError: the configuration does not allow it."""
         if key is not None:
             self._require_leave()
         self._server_key = key
@@ -138,7 +142,7 @@ class ServerKeys:
 
 
 def _require_charset(name: object) -> None:
-    """Raise ConfigError for a character set that PyMySQL does not know, of which it would make an AttributeError."""
+    """Raise ConfigError for a character set that PyMySQL does not know; PyMySQL would raise AttributeError."""
     from pymysql.charset import charset_by_name
 
     if name and charset_by_name(str(name)) is None:
@@ -226,7 +230,7 @@ def _context(given: dict[str, str], mode: str) -> ssl.SSLContext:
             key="connection.url",
             fix="serverSslCert (ssl_ca), ssl_cert and ssl_key name PEM files that the worker can read.",
         ) from None
-    # The certificates that a server makes for itself lack what strict verification asks for.
+    # The certificates that a server makes for itself do not pass strict verification.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.check_hostname = mode == "verify_identity"
     context.verify_mode = ssl.CERT_REQUIRED if mode.startswith("verify") else ssl.CERT_NONE

@@ -1,10 +1,9 @@
 # ruff: noqa: SIM905 - many names read better as text
-"""How JDBC URLs of MariaDB and MySQL become those of PyMySQL, and which of its parameters they may name. Pure.
+"""Makes PyMySQL's URLs of MariaDB's and MySQL's JDBC URLs, and knows which of its parameters URLs may name. Pure.
 
-Those that mean nothing are about the Java driver's own work (statement caches, batches of INSERT, logs, metadata,
-how it makes Java's types), which is done otherwise here. What would change who is connected to whom, or which rows
-come, is translated or refused. Source: MySQL Connector/J 9, MariaDB Connector/J 3,
-PyMySQL 1.2 (Connection).
+Ignored parameters are about the Java driver's own work (statement caches, batches of INSERT, logs, metadata, how it
+makes Java's types), which is done otherwise here. A parameter that changes who is connected to whom, or which rows
+come, is translated or refused. Source: MySQL Connector/J 9, MariaDB Connector/J 3, PyMySQL 1.2 (Connection).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from connectors.jdbc.settings.url import OTHER_SERVERS, DatabaseUrl, Login, valu
 from connectors.jdbc.settings.url_hosts import ONE_BY_ONE, addresses
 
 PUBLIC_KEY_RETRIEVAL: Final = "public_key_retrieval"
-"""This parameter lets a server without TLS ask for the password by a key of its own."""
+"""This parameter allows the password to be sent without TLS, encrypted by a key that the server sends."""
 _DROPPED: Final = (
     "zeroDateTimeBehavior serverTimezone connectionTimeZone useCursorFetch defaultFetchSize useUnicode "
     "rewriteBatchedStatements autoReconnect tinyInt1isBit useLegacyDatetimeCode "
@@ -85,7 +84,7 @@ def _verified(value: str) -> str:
 
 
 def _by_authority(value: str) -> str:
-    # "" leaves it as it is.
+    # An empty value leaves the parameter as it is.
     return "verify_ca" if value.lower() == "true" else ""
 
 
@@ -100,7 +99,7 @@ _MYSQL: Final[Mapping[str, Rename]] = {
     **_OF_BOTH, "requireSSL": ("ssl_mode", _encrypted), "verifyServerCertificate": ("ssl_mode", _by_authority),
     "sslMode": ("ssl_mode", _mysql_ssl_mode),
 }  # fmt: skip
-# MariaDB's driver verifies where MySQL's only encrypts.
+# With useSSL MariaDB's driver also verifies the server, and MySQL's driver only encrypts.
 _MARIADB: Final[Mapping[str, Rename]] = {
     **_OF_BOTH, "useSSL": ("ssl_mode", _verified), "useSsl": ("ssl_mode", _verified),
     "sslMode": ("ssl_mode", _mysql_ssl_mode), "trustServerCertificate": ("ssl_trust", same),
@@ -108,7 +107,7 @@ _MARIADB: Final[Mapping[str, Rename]] = {
 
 
 class ServersUrl(UrlForm):
-    """Reads URLs of either, by one driver."""
+    """Reads the JDBC URLs of both MariaDB and MySQL."""
 
     dropped = frozenset(_DROPPED.split())
     joined: ClassVar[Mapping[str, str]] = {"init_command": "; "}
@@ -118,7 +117,7 @@ class ServersUrl(UrlForm):
     }  # fmt: skip
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
-        """Return the parts of a JDBC URL, whose further servers are told by OTHER_SERVERS."""
+        """Return the parts of a JDBC URL. Servers after the first one are in the parameter OTHER_SERVERS."""
         way, colon, servers = address.partition("://")
         if colon:
             if way not in ONE_BY_ONE:
@@ -134,11 +133,11 @@ class ServersUrl(UrlForm):
         return DatabaseUrl(self.driver, host, port, unquote(database) or None, *login, query)
 
     def sockets(self, url: DatabaseUrl) -> Iterator[tuple[str, str]]:
-        """Yield the socket that a URL names."""
+        """Yield the parameter unix_socket with the path that it names."""
         yield from (("unix_socket", path) for path in values_of(url, "unix_socket") if path)
 
     def _signed_in(self, authority: str, login: Login) -> tuple[str, Login]:
-        """Return the servers, and who signs in."""
+        """Return the servers, and the user's name and password."""
         return authority, login
 
 
@@ -158,7 +157,7 @@ class MySqlUrl(ServersUrl):
     drivers: ClassVar[Mapping[str, DriverParameters]] = {"mysql+pymysql": _PYMYSQL}
 
     def _signed_in(self, authority: str, login: Login) -> tuple[str, Login]:
-        """Return the servers, and who signs in, which MySQL's URLs may say in front of the servers."""
+        """Return the servers, and the user's name and password, which MySQL's URLs may have before the servers."""
         signed, at, hosts = authority.rpartition("@")
         if not at:
             return authority, login

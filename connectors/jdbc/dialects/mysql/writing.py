@@ -1,4 +1,4 @@
-"""What the sink does in a way of its own on MariaDB and MySQL."""
+"""Tells the sink what is particular to MariaDB and MySQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 _NAME_CHARS: Final = 64
-"""MySQL takes no name of a table or a column that is longer."""
+"""Names of tables and columns have so many characters at most."""
 
 
 class MySqlWriting(Writing):
@@ -23,22 +23,22 @@ class MySqlWriting(Writing):
     upserts_by_any_key = True
 
     def name_problem(self, name: str) -> str | None:
-        """See Writing."""
+        """Return why a table cannot have this name, as the end of a sentence about the name; None: it can."""
         if len(name) > _NAME_CHARS:
             return f"has more than {_NAME_CHARS} characters"
         return "ends with a space" if name != name.rstrip() else super().name_problem(name)
 
     def column_problem(self, name: str) -> str | None:
-        """See Writing; SQLAlchemy shows a column with a backtick under another name."""
+        """Return why a new column cannot have this name. SQLAlchemy reflects names with a backtick wrongly."""
         return "has a backtick" if "`" in name else self.name_problem(name)
 
     def sql(self, zones: Zones) -> SinkStatements:
-        """Return the statements that write."""
+        """Return the maker of the statements that write."""
         from connectors.jdbc.dialects.mysql.statements import MySqlStatements
 
         return MySqlStatements(zones)
 
     def user(self, name: str) -> str:
-        """Return the current user's name as a GRANT takes it, with the host it comes from."""
+        """Return the current user's name and host, each in quotes, as a GRANT takes them."""
         user, _, host = name.rpartition("@")
         return "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))

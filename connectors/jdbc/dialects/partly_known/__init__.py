@@ -1,1 +1,1 @@
-"""Describes databases of which little is known here beside what SQLAlchemy knows."""
+"""Describes databases for which SQLAlchemy does most of the work, and little else is known here."""

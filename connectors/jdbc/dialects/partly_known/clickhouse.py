@@ -1,4 +1,4 @@
-"""Tells what is particular to ClickHouse, by its own driver over HTTP.
+"""Tells what is particular to ClickHouse, which is read by its own driver over HTTP.
 
 Source: ClickHouse JDBC Driver ("Connection URL"), clickhouse-connect.
 """
@@ -54,7 +54,7 @@ class ClickHouseUrl(PlainUrl):
     instead = "clickhousedb+connect://user@host:8123/name"
 
     def __init__(self, name: str) -> None:
-        """Take the name that the URLs begin with; `clickhousedb` is SQLAlchemy's alone."""
+        """Take the name that the URLs begin with; with `clickhousedb` only SQLAlchemy's URLs begin."""
         super().__init__(name)
         self.driver = "" if name == "clickhousedb" else _DRIVER
 
@@ -80,7 +80,7 @@ class ClickHouseConnecting(Connecting):
 
 
 class ClickHouseCursors(Cursors):
-    """Tells how rows of ClickHouse are followed."""
+    """Tells how new rows of ClickHouse are found."""
 
     @property
     def clock(self) -> sa.ColumnElement[Any]:

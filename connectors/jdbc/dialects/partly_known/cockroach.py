@@ -1,4 +1,4 @@
-"""Tells what is particular to CockroachDB, which speaks PostgreSQL's protocol and has other tables of what is open."""
+"""Tells what is particular to CockroachDB: it speaks PostgreSQL's protocol, and lists open transactions otherwise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DRIVER: Final = "cockroachdb+psycopg"
 
 
 class CockroachUrl(UrlForm):
-    """Reads SQLAlchemy's URLs of CockroachDB; those of JDBC begin as PostgreSQL's."""
+    """Reads SQLAlchemy's URLs of CockroachDB. Its JDBC URLs begin with `jdbc:postgresql` and belong to PostgreSQL."""
 
     drivers: ClassVar[Mapping[str, DriverParameters]] = {_DRIVER: PostgresUrl.drivers["postgresql+psycopg"]}
     instead = "cockroachdb+psycopg://user@host:26257/name"

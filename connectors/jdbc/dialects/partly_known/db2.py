@@ -1,4 +1,4 @@
-"""Tells what is particular to Db2, by IBM's own driver.
+"""Tells what is particular to Db2, which is read by IBM's own driver.
 
 Source: IBM Data Server Driver for JDBC and SQLJ ("URL format"), ibm_db_sa.
 """
@@ -48,12 +48,12 @@ class Db2Url(SemicolonUrl):
     instead = "db2+ibm_db://user@host:50000/name"
 
     def __init__(self, name: str) -> None:
-        """Take the name that the URLs begin with; `ibm` is SQLAlchemy's alone."""
+        """Take the name that the URLs begin with; with `ibm` only SQLAlchemy's URLs begin."""
         super().__init__(name)
         self.driver = _DRIVER if name == "db2" else ""
 
     def split(self, rest: str) -> tuple[str, dict[str, str]]:
-        """Return the address, and the parameters, which follow a colon behind the database."""
+        """Return the address and the parameters, which follow the database's name and a colon."""
         server, slash, behind = rest.removeprefix("//").partition("/")
         database, colon, text = behind.partition(":")
         return super().split(f"//{server}{slash}{database}{';' if colon else ''}{text}")
@@ -74,7 +74,7 @@ class Db2Connecting(Connecting):
     ping = "SELECT 1 FROM SYSIBM.SYSDUMMY1"
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
-        """Return the URL as it is. ConfigError: user or password would be read as further settings of the driver."""
+        """Return the URL as it is. ConfigError: the driver would read a part of user or password as settings."""
         del connect_timeout_s, creates_file
         if any(";" in str(part or "") for part in (url.username, url.password)):
             raise ConfigError(

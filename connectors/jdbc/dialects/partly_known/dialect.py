@@ -1,4 +1,4 @@
-"""Databases that are read by generic means, but for the few things that are known of them."""
+"""Describes databases that are read as generic ones, with the few parts that are known of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MsSql(Generic):
 
     @property
     def caution(self) -> str:
-        """Return what is not promised, of TLS as well."""
+        """Return the warning that says what is not promised for the database, also for TLS."""
         return f"{super().caution} pymssql encrypts as encrypt says, but does not look at the server's certificate."
 
     url = UrlPart("partly_known.mssql:MsSqlUrl")

@@ -1,4 +1,4 @@
-"""Tells what is particular to SAP HANA, by SAP's own driver.
+"""Tells what is particular to SAP HANA, which is read by SAP's own driver.
 
 Source: SAP HANA Client Interface Programming Reference ("JDBC Connection Properties", "Connect from Python").
 """
@@ -46,7 +46,7 @@ class HanaUrl(PlainUrl):
     instead = "hana+hdbcli://user@host:30015/?databaseName=SHOP"
 
     def __init__(self, name: str) -> None:
-        """Take the name that the URLs begin with; `hana` is SQLAlchemy's alone."""
+        """Take the name that the URLs begin with; with `hana` only SQLAlchemy's URLs begin."""
         super().__init__(name)
         self.driver = _DRIVER if name == "sap" else ""
 
@@ -66,9 +66,9 @@ class HanaConnecting(Connecting):
 
 
 class HanaCursors(Cursors):
-    """Tells how rows of SAP HANA are followed."""
+    """Tells how new rows of SAP HANA are found."""
 
     @property
     def clock(self) -> sa.ColumnElement[Any]:
-        """Return the clock in UTC: CURRENT_TIMESTAMP is the server's wall clock."""
+        """Return the clock in UTC, as CURRENT_TIMESTAMP is the server's wall clock."""
         return sa.literal_column("CURRENT_UTCTIMESTAMP", sa.DateTime())

@@ -1,4 +1,4 @@
-"""Reads JDBC URLs whose parameters follow semicolons, and keeps their parts to plain names. Pure."""
+"""Reads JDBC URLs with semicolons before their parameters, and refuses parts that the driver would misread. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PLAIN: Final = re.compile(r"[^;=()\s\x00]*")
 
 
 def pairs(text: str) -> dict[str, str]:
-    """Return the parameters of `name=value;name={value; with semicolons}`; the first of a name counts.
+    """Return the parameters of a text as `name=value;name={value; with semicolons}`.
 
-    ValueError: there is something else between them.
+    If a name comes twice, its first value counts. ValueError: the text has another form.
     """
     found: dict[str, str] = {}
     if _PAIR.sub("", text).strip("; "):
@@ -29,13 +29,13 @@ def pairs(text: str) -> dict[str, str]:
 
 
 class PlainUrl(UrlForm):
-    """Reads URLs of drivers that put their parts into a text of their own, in which some characters mean more."""
+    """Reads URLs of drivers that make a connection text of their parts, in which a semicolon would begin a new part."""
 
     free_texts: frozenset[str] = frozenset()
-    """The driver gets these parameters apart from that text."""
+    """These parameters are given to the driver outside of that text, so that they may have any characters."""
 
     def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
-        """Yield also the parts that could say more to the driver than their name does."""
+        """Yield the problems, among them parts with characters by which the driver would read further parts."""
         yield from super().driver_problems(url)
         parts: Mapping[str, str | None] = {"host": url.host, "database": url.database, "user": url.username}
         if url.drivername in self.drivers:
@@ -51,7 +51,7 @@ class SemicolonUrl(PlainUrl):
     """Reads `//host:port;name=value` and `//host:port/database:name=value;`, with names in any case."""
 
     def split(self, rest: str) -> tuple[str, dict[str, str]]:
-        """Return the address, and the parameters under the names that are known here."""
+        """Return the address and the parameters; names that are known here in another case get the known case."""
         address, _, text = rest.partition(";")
         known = {name.lower(): name for name in ("user", "password", *self.renamed, *self.dropped)}
         return address, {known.get(name.lower(), name): value for name, value in pairs(text).items()}

@@ -46,7 +46,7 @@ def _read_only(value: str) -> str:
 
 
 class MsSqlUrl(SemicolonUrl):
-    """Reads URLs of SQL Server: Microsoft's, and those of jTDS."""
+    """Reads URLs of SQL Server in the forms of Microsoft's driver and of jTDS."""
 
     instead = "mssql+pymssql://user@host:1433/name"
     renamed: ClassVar[Mapping[str, Rename]] = {
@@ -62,12 +62,12 @@ class MsSqlUrl(SemicolonUrl):
     }  # fmt: skip
 
     def __init__(self, name: str) -> None:
-        """Take the name that the URLs begin with; `mssql` is SQLAlchemy's alone."""
+        """Take the name that the URLs begin with; with `mssql` only SQLAlchemy's URLs begin."""
         super().__init__(name)
         self.driver = "" if name == "mssql" else "mssql+pymssql"
 
     def split(self, rest: str) -> tuple[str, dict[str, str]]:
-        """Return the address, the parts of it that are given as parameters included, and the other parameters."""
+        """Return the address and the parameters. Parameters that name a part of the address are moved into it."""
         address, given = super().split(rest.removeprefix("sqlserver:"))
         by_name = {name.lower(): name for name in given}
 
@@ -104,14 +104,14 @@ class MsSqlConnecting(Connecting):
     extras: ClassVar[Mapping[str, str]] = {"mssql+pymssql": "jdbc-mssql"}
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
-        """Return the URL with the time that a server may take, under pymssql's name for it."""
+        """Return the URL with the time that a server may take to answer, under pymssql's name `login_timeout`."""
         del creates_file
         if connect_timeout_s is None or url.drivername not in self.extras or "login_timeout" in url.query:
             return url
         return url.update_query_dict({"login_timeout": str(connect_timeout_s)})
 
     def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
-        """Return the URL without what pymssql takes as another type than text, and that as arguments."""
+        """Return the URL without the parameters that pymssql does not take as texts, and those as arguments."""
         if url.drivername not in self.extras:
             return url, {}
         arguments: dict[str, Any] = {}
@@ -123,17 +123,17 @@ class MsSqlConnecting(Connecting):
 
 
 class MsSqlTypes(ColumnTypes):
-    """Tells what column types of SQL Server hold."""
+    """Tells which values the column types of SQL Server hold."""
 
     has_unsigned_tinyints = True
 
 
 class MsSqlCursors(Cursors):
-    """Tells how rows of SQL Server are followed."""
+    """Tells how new rows of SQL Server are found."""
 
     @property
     def clock(self) -> sa.ColumnElement[Any]:
-        """Return the database's clock: its CURRENT_TIMESTAMP is the server's wall clock."""
+        """Return the database's clock in UTC, as its CURRENT_TIMESTAMP is the server's wall clock."""
         return sa.func.sysutcdatetime()
 
 

@@ -1,4 +1,4 @@
-"""Tells what is particular to Oracle, by oracledb without Oracle's own libraries.
+"""Tells what is particular to Oracle, which is read by oracledb without Oracle's own libraries.
 
 Source: Oracle Database JDBC Developer's Guide 23 ("Data Sources and URLs"), python-oracledb ("Connection Strings").
 """
@@ -32,7 +32,7 @@ _MEMBERS: Final = frozenset({
     "transport_connect_timeout", "retry_count", "retry_delay", "enable", "ssl_server_dn_match", "instance_name",
     "type", "method", "retries", "delay",
 })  # fmt: skip
-"""The members of a descriptor that may be there. Those of one server alone change where it leads."""
+"""A descriptor, as `(DESCRIPTION=…)`, may have these members. Those that choose between servers are ignored."""
 _ORACLEDB: Final = DriverParameters(
     frozenset({"protocol", "service_name", "tcp_connect_timeout", "ssl_server_dn_match", "externalauth"})
     | java_stores.PLAIN,
@@ -102,7 +102,7 @@ class OracleUrl(PlainUrl):
         return DatabaseUrl(self.driver, found["host"], port, found.get("sid"), *login, further)
 
     def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
-        """Yield also a server that is none, as oracledb takes it for a name to look up in files and other places."""
+        """Yield the problems, among them a server that is no host: oracledb would look for such a name in files."""
         yield from super().driver_problems(url)
         is_named = bool(url.database or values_of(url, "service_name"))
         if url.drivername not in self.drivers:
@@ -133,7 +133,7 @@ def _plain(where: str) -> dict[str, str]:
 
 
 def _described(text: str) -> dict[str, str]:
-    """Return the parts of a descriptor with one server. ValueError: it says more than is known here."""
+    """Return the parts of a descriptor with one server. ValueError: it has unknown parts, or several servers."""
     members = [(name.lower(), value) for name, value in _MEMBER.findall(text)]
     unknown = sorted({name for name, _ in members} - _MEMBERS)
     if unknown:
@@ -151,14 +151,14 @@ class OracleConnecting(Connecting):
     extras: ClassVar[Mapping[str, str]] = {_DRIVER: "jdbc-oracle"}
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
-        """Return the URL with the time that a server may take, under oracledb's name for it."""
+        """Return the URL with the time that a server may take to answer, as oracledb's `tcp_connect_timeout`."""
         del creates_file
         if connect_timeout_s is None or url.drivername not in self.extras or "tcp_connect_timeout" in url.query:
             return url
         return url.update_query_dict({"tcp_connect_timeout": str(connect_timeout_s)})
 
     def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
-        """Return the URL without what SQLAlchemy does not pass on as oracledb needs it, and that as arguments."""
+        """Return the URL without the parameters that SQLAlchemy passes on in a wrong form, and those as arguments."""
         if url.drivername not in self.extras:
             return url, {}
         arguments: dict[str, Any] = {}
@@ -171,7 +171,7 @@ class OracleConnecting(Connecting):
             arguments["dsn"] = f"(DESCRIPTION=(ADDRESS={place})(CONNECT_DATA={named}))"
         for name in _SWITCHES & set(url.query):
             arguments[name] = str(url.query[name]).strip().lower() in {"true", "yes", "on", "y", "t", "1"}
-        # The driver itself looks at the server's name in its certificate, as ssl_server_dn_match says.
+        # The driver itself compares the server's name with its certificate, if ssl_server_dn_match says so.
         if (context := java_stores.context_of(url, checks_host=False)) is not None:
             arguments["ssl_context"] = context
         taken = ["tcp_connect_timeout", "protocol", *_SWITCHES, *java_stores.NAMES]
@@ -179,9 +179,9 @@ class OracleConnecting(Connecting):
 
 
 class OracleCursors(Cursors):
-    """Tells how rows of Oracle are followed."""
+    """Tells how new rows of Oracle are found."""
 
     @property
     def clock(self) -> sa.ColumnElement[Any]:
-        """Return the database's clock: drivers give CURRENT_TIMESTAMP without its zone, which is the session's."""
+        """Return the database's clock in UTC, as drivers give CURRENT_TIMESTAMP without its zone, the session's."""
         return sa.func.sys_extract_utc(sa.literal_column("SYSTIMESTAMP"))

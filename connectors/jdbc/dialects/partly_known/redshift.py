@@ -1,4 +1,4 @@
-"""Tells what is particular to Amazon Redshift, by Amazon's own driver.
+"""Tells what is particular to Amazon Redshift, which is read by Amazon's own driver.
 
 Source: Amazon Redshift JDBC Driver 2 ("Options for JDBC driver version 2.x configuration"), redshift_connector.
 """
@@ -76,16 +76,16 @@ class RedshiftConnecting(Connecting):
     installed_by: ClassVar[Mapping[str, str]] = {_DRIVER: "pip install sqlalchemy-redshift redshift-connector"}
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
-        """Return the URL with the time that a server may take, under the driver's name for it."""
+        """Return the URL with the time that a server may take to answer, under the driver's name `timeout`."""
         del creates_file
         if connect_timeout_s is None or url.drivername != _DRIVER or "timeout" in url.query:
             return url
         return url.update_query_dict({"timeout": str(connect_timeout_s)})
 
     def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
-        """Return the URL without what the driver takes as another type than text, and that as arguments.
+        """Return the URL without the parameters that the driver does not take as texts, and those as arguments.
 
-        As with Java's driver the name of the server is looked at with sslMode=verify-full alone.
+        As with Java's driver the server's name is compared with its certificate only if sslMode=verify-full.
         """
         if url.drivername != _DRIVER:
             return url, {}
@@ -98,7 +98,7 @@ class RedshiftConnecting(Connecting):
 
 
 class RedshiftCursors(Cursors):
-    """Tells how rows of Redshift are followed."""
+    """Tells how new rows of Redshift are found."""
 
     @property
     def clock(self) -> sa.ColumnElement[Any]:

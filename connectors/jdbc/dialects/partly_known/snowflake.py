@@ -1,4 +1,4 @@
-"""Tells what is particular to Snowflake, by its own driver.
+"""Tells what is particular to Snowflake, which is read by its own driver.
 
 Source: Snowflake JDBC Driver ("JDBC Driver connection parameter reference"), snowflake-sqlalchemy.
 """
@@ -50,7 +50,7 @@ class SnowflakeUrl(PlainUrl):
     instead = "snowflake://user@account/SHOP/PUBLIC?warehouse=WH"
 
     def split(self, rest: str) -> tuple[str, dict[str, str]]:
-        """Return the address with database and schema, which Java's driver takes as parameters, and the others."""
+        """Return the address and the parameters. Database and schema are moved from the parameters into the address."""
         address, given = super().split(rest)
         named = [given.pop(name, "") for name in ("database", "db", "schema")]
         return "/".join(filter(None, [address.rstrip("/"), named[1] or named[0], named[2]])), given
@@ -72,7 +72,7 @@ class SnowflakeConnecting(Connecting):
 
 
 class SnowflakeCursors(Cursors):
-    """Tells how rows of Snowflake are followed."""
+    """Tells how new rows of Snowflake are found."""
 
     @property
     def clock(self) -> sa.ColumnElement[Any]:

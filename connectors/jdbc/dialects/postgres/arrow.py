@@ -1,4 +1,4 @@
-"""Read PostgreSQL's rows as Arrow, by the ADBC driver (libpq's COPY in binary form), on a connection of its own."""
+"""Reads PostgreSQL's rows as Arrow by the ADBC driver, which uses COPY in binary form on a separate connection."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ _FITTING = {
 
 
 def is_installed() -> bool:
-    """Return True if the driver is there; without it rows come through psycopg.
+    """Return True if the ADBC driver is installed; without it rows are read by psycopg.
 
-    It is not loaded here: it loads polars, 40 MB, where that is installed, and native code leaves it few types to read.
+    The driver is not loaded here, as it loads polars (40 MB) if that is installed. It may never be used: with native
+    code (`copy`) only a few types are left to it.
     """
     return all(importlib.util.find_spec(name) is not None for name in ("adbc_driver_manager", "adbc_driver_postgresql"))
 
 
 def taking_up(snapshot: str | None) -> tuple[str, ...]:
-    """Return the first statements of a transaction that reads in an exported snapshot; none without one."""
+    """Return the statements that begin a transaction in the exported snapshot of this name; none if it is None."""
     if snapshot is None:
         return ()
     name = snapshot.replace("'", "''")
@@ -47,16 +48,16 @@ def taking_up(snapshot: str | None) -> tuple[str, ...]:
 
 
 def columns_told(result: Any) -> list[tuple[str, int, int]]:
-    """Name, type number and modifier of each column, as libpq tells them of a statement or of a result."""
+    """Return the name, type number (oid) and type modifier of each column of libpq's result or description."""
     named = ((result.fname(i) or b"").decode(errors="replace") for i in range(result.nfields))
     return [(name, result.ftype(i), result.fmod(i)) for i, name in enumerate(named)]
 
 
 class PostgresArrow:
-    """Reads statements as Arrow. Owned by the reading thread, `interrupt` apart."""
+    """Reads the rows of statements as Arrow. Owned by the reading thread; `interrupt` is for any thread."""
 
     def __init__(self, arguments: Mapping[str, Any], statements: tuple[str, ...]) -> None:
-        """Read with libpq's `arguments`; `statements` prepare the session."""
+        """Take the parameters of libpq in `arguments`, and the statements that each session begins with."""
         self._arguments = arguments
         self._statements = statements
         self._connection: Any = None
@@ -65,9 +66,9 @@ class PostgresArrow:
     def pages(
         self, sql: str, rules: PageRules, errors: ErrorTranslator, doing: str, snapshot: str | None = None
     ) -> Pages:
-        """Read a statement without parameters; in an exported snapshot, if one is named.
+        """Return the pages of rows of a statement without parameters, read in the exported snapshot if one is named.
 
-        SchemaError when a column comes in a type not known here.
+        SchemaError: the driver gives a column in an unexpected type.
         """
         from connectors.jdbc.connection.unchecked_text import checked
 
@@ -94,23 +95,23 @@ class PostgresArrow:
         """Return None, as the driver tells no lengths and digits of columns."""
 
     def end_transaction(self) -> None:
-        """Let go of the snapshot and every lock."""
+        """End the transaction, and with it the snapshot and every lock."""
         self._close_cursor()
         if self._connection is not None:
             self._connection.rollback()
 
     def interrupt(self) -> None:
-        """Break off a running statement; for any thread."""
+        """Cancel a running statement. For any thread."""
         cursor = self._cursor
         if cursor is not None:
             import adbc_driver_manager
 
-            # It may end by itself at this very moment.
+            # The statement may end by itself at this very moment.
             with suppress(adbc_driver_manager.Error):
                 cursor.adbc_cancel()
 
     def close(self) -> None:
-        """Close the connection; what is already gone does not matter."""
+        """Close the connection; errors of a connection that is already closed are ignored."""
         if self._connection is None:
             return
         import adbc_driver_manager
@@ -163,6 +164,6 @@ def _chunks(reader: pa.RecordBatchReader, form: RowFormat, errors: ErrorTranslat
             columns = zip(batch.columns, unsigned, strict=True)
             made = [c.view(pa.uint32()).cast(pa.int64()) if is_oid else c for c, is_oid in columns]
             for place in text:
-                # The driver takes every text for UTF-8.
+                # The driver assumes that every text is UTF-8.
                 made[place] = made[place].view(pa.binary())
             yield made

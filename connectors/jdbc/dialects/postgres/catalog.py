@@ -1,4 +1,4 @@
-"""Tells what a database of PostgreSQL has: partitions, domains, and rows that name their transaction."""
+"""Reads PostgreSQL's catalog: partitions, domains, and which tables have rows that name their transaction (xmin)."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ class PostgresCatalog(Catalog):
     )
 
     def further_names(self, inspector: sa.Inspector, schema: str | None, kinds: AbstractSet[str]) -> list[str]:
-        """Return the materialized views of a schema, where they are wanted."""
+        """Return the names of a schema's materialized views if `kinds` has them."""
         return inspector.get_materialized_view_names(schema=schema) if _MATERIALIZED in kinds else []
 
     def once_each(self, database: Database, chosen: list[TableName], config: JdbcSourceConfig) -> list[TableName]:
-        """Return the tables without partitions or without their parents, so that no row comes twice."""
+        """Return the chosen tables, of a partitioned table either the root or the partitions: so no row comes twice."""
         if len(chosen) < 2:
             return chosen
         found = database.rows(sa.text(_PARTITIONS), "listing partitions")
         parents = {TableName(str(row[0]), str(row[1])): TableName(str(row[2]), str(row[3])) for row in found}
-        # The log tells changes by the root, which servers before version 13 cannot publish.
+        # In the log, changes of partitions can come under the name of the root, which is so since version 13.
         version = int(
             database.scalar(sa.text("SELECT current_setting('server_version_num')"), "asking for the version")
         )
@@ -67,7 +67,7 @@ class PostgresCatalog(Catalog):
         return once_each(chosen, parents, by_root=by_root)
 
     def columns(self, database: Database, inspector: sa.Inspector, table: TableName) -> Sequence[Any]:
-        """Return a table's columns, those of domains with the type that they are of."""
+        """Return a table's columns. Those whose type is a domain have the type below the domain."""
         columns = super().columns(database, inspector, table)
         if any(isinstance(column["type"], DOMAIN) for column in columns):
             modifiers = modifiers_of(database, table)
@@ -79,7 +79,7 @@ class PostgresCatalog(Catalog):
     def completed(
         self, database: Database, table: TableName, shape: TableShape, columns: Sequence[Mapping[str, Any]]
     ) -> TableShape:
-        """Return a table's shape with its key, and if its rows name the transaction that wrote them."""
+        """Return a table's shape with its key, and with True as `has_xmin` if rows name their transaction."""
         return super().completed(database, table, replace(shape, has_xmin=_has_xmin(database, table)), columns)
 
     def query_columns(self, database: Database, query: str, doing: str) -> Mapping[str, ResultColumn]:
@@ -103,7 +103,7 @@ class PostgresCatalog(Catalog):
 
 
 def _has_xmin(database: Database, table: TableName) -> bool:
-    # Functions on snapshots are of version 13; only tables with storage of this server keep the transaction.
+    # The functions on snapshots exist since version 13. Foreign tables and views have no transaction in their rows.
     kind = sa.text(
         "SELECT current_setting('server_version_num')::int >= 130000 AND c.relkind IN ('r', 'p') AND NOT EXISTS ("
         "SELECT FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhrelid "

@@ -1,4 +1,4 @@
-"""How servers of PostgreSQL are connected to."""
+"""Connects to servers of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class PostgresConnecting(Connecting):
     extras: ClassVar[Mapping[str, str]] = {_PSYCOPG: "jdbc-postgres"}
 
     def without_own_secrets(self, url: sa.URL, allowed: AllowedPaths) -> sa.URL:
-        """Return the URL with which libpq looks for no password, unless its file is allowed."""
+        """Return the URL changed so that libpq reads no password file, unless the worker allows that file."""
         if allowed.allow(password_file()):
             return url
         return url.update_query_dict(without_own_password(url.password or url.query.get("password")))
 
     def engine_options(self, url: sa.URL) -> dict[str, Any]:
         """Return further arguments of SQLAlchemy's create_engine."""
-        # Else names come as bytes where the database is in SQL_ASCII.
+        # Without it names come as bytes if the database's encoding is SQL_ASCII.
         return {"client_encoding": "utf8"} if url.drivername == _PSYCOPG else {}
 
     def description(self, cursor: Any) -> Sequence[Sequence[Any]]:
-        """Return the columns of a statement as libpq tells them, where the driver has it."""
+        """Return the columns of a statement as libpq describes them; as the cursor does if the driver hides libpq."""
         result = getattr(cursor, "pgresult", None)
         return super().description(cursor) if result is None else columns_told(result)
 
     def reader(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> CursorReader:
-        """Return what reads rows; by Arrow with psycopg alone."""
+        """Return the reader of rows; it reads them as Arrow with psycopg alone."""
         return PostgresReader(engine, session, is_quick=is_quick and engine.url.drivername == _PSYCOPG)

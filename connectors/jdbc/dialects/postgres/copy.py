@@ -1,6 +1,6 @@
-"""Read PostgreSQL's rows as Arrow by native code: COPY in binary form over psycopg's libpq, on a connection of its own.
+"""Reads PostgreSQL's rows as Arrow by native code: COPY in binary form by psycopg's libpq, on a separate connection.
 
-Half of the ADBC driver's CPU time. That driver reads what has a column type not known here.
+It takes half of the ADBC driver's CPU time. Statements with a column of a type not known here are left to that driver.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KINDS: Final = {
     16: "b", 17: "z", 19: "u", 20: "l", 21: "s", 23: "i", 25: "u", 26: "o", 114: "u", 700: "f", 701: "g", 1042: "u",
     1043: "u", 1082: "D", 1083: "T", 1114: "t", 1184: "Z",
 }  # fmt: skip
-"""The letter that the native code has for a type, by the type's oid (pg_type.dat)."""
+"""Maps a type's oid (pg_type.dat) to the letter by which the native code knows the type."""
 _FITTING: Final = {
     Raw.INTEGER: "silo", Raw.FLOAT: "fg", Raw.DECIMAL: "u", Raw.BOOLEAN: "b", Raw.TEXT: "u", Raw.BYTES: "z",
     Raw.DATE: "D", Raw.TIME: "T", Raw.WALL_CLOCK: "tZ", Raw.INSTANT: "tZ",
@@ -39,10 +39,13 @@ _CONNECT_FIX = "Check connection.url, connection.user and connection.password."
 
 
 class PostgresCopy:
-    """Reads statements as Arrow. Owned by the reading thread, `interrupt` apart. Needs `libpq_module()`."""
+    """Reads the rows of statements as Arrow; `libpq_module()` must not be None.
+
+    Owned by the reading thread; `interrupt` is for any thread.
+    """
 
     def __init__(self, arguments: Mapping[str, Any], statements: tuple[str, ...]) -> None:
-        """Read with libpq's `arguments`; `statements` prepare the session."""
+        """Take the parameters of libpq in `arguments`, and the statements that each session begins with."""
         self._arguments = arguments
         self._statements = statements
         self._plain = PostgresArrow(arguments, statements)
@@ -52,7 +55,7 @@ class PostgresCopy:
     def pages(
         self, sql: str, rules: PageRules, errors: ErrorTranslator, doing: str, snapshot: str | None = None
     ) -> Pages:
-        """Read a statement without parameters; in an exported snapshot, if one is named."""
+        """Return the pages of rows of a statement without parameters, read in the exported snapshot if one is named."""
         connection = self._begun(errors, doing, snapshot)
         with errors.translated(doing):
             kinds = _kinds(_described(connection, sql), rules, takes_any_text=is_unchecked(connection))
@@ -67,7 +70,7 @@ class PostgresCopy:
     def describe(
         self, sql: str, errors: ErrorTranslator, doing: str, snapshot: str | None = None
     ) -> Sequence[tuple[str, int, int]]:
-        """Return a statement's columns. They stay the same until the end of the transaction in which `pages` reads."""
+        """Return a statement's columns. The transaction stays open for `pages`; until its end they cannot change."""
         connection = self._begun(errors, doing, snapshot)
         with errors.translated(doing):
             return columns_told(_described(connection, sql))
@@ -83,7 +86,7 @@ class PostgresCopy:
         return connection
 
     def end_transaction(self) -> None:
-        """Let go of the snapshot and every lock."""
+        """End the transaction, and with it the snapshot and every lock."""
         self._leave()
         connection = self._connection
         if connection is not None and connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
@@ -91,7 +94,7 @@ class PostgresCopy:
         self._plain.end_transaction()
 
     def interrupt(self) -> None:
-        """Break off a running statement; for any thread."""
+        """Cancel a running statement. For any thread."""
         connection = self._connection
         # It may end, or be closed, at this very moment.
         with suppress(psycopg.Error):
@@ -100,7 +103,7 @@ class PostgresCopy:
         self._plain.interrupt()
 
     def close(self) -> None:
-        """Close the connection; what is already gone does not matter."""
+        """Close the connection; errors of a connection that is already closed are ignored."""
         connection, self._connection, self._reading = self._connection, None, False
         with suppress(psycopg.Error):
             if connection is not None:
@@ -108,7 +111,7 @@ class PostgresCopy:
         self._plain.close()
 
     def _leave(self) -> None:
-        """Close the connection of a statement that was not read to its end; else its rows would be read first."""
+        """Close the connection if a statement was not read to its end: its other rows would have to be read first."""
         if self._reading:
             self.close()
 
@@ -152,9 +155,9 @@ def _unreadable(status: int, place: int, rules: PageRules, errors: ErrorTranslat
 
 
 def _described(connection: psycopg.Connection[Any], sql: str) -> Any:
-    """Return what the server tells of a statement, without running it.
+    """Return the server's description of a statement, without running it.
 
-    From then on the transaction locks the tables.
+    From then on the transaction has locks on the statement's tables.
     """
     server = connection.pgconn
     _checked(connection, server.prepare(b"", sql.encode()), pq.ExecStatus.COMMAND_OK)
@@ -163,7 +166,7 @@ def _described(connection: psycopg.Connection[Any], sql: str) -> Any:
 
 
 def _kinds(described: Any, rules: PageRules, *, takes_any_text: bool) -> str | None:
-    """Return the columns' letters; None: one is of a type that is not known here."""
+    """Return the letters of `_KINDS` for the columns; None if a column's type has none."""
     plans = rules.format.columns
     kinds = [_KINDS.get(described.ftype(i), "") for i in range(described.nfields)]
     fits = len(kinds) == len(plans) and all(
@@ -175,7 +178,7 @@ def _kinds(described: Any, rules: PageRules, *, takes_any_text: bool) -> str | N
 
 
 def _answer(server: Any) -> Any:
-    """Return the result of what was sent. psycopg's own call waits for it without letting other threads run."""
+    """Wait for the server's next result and return it. psycopg's own call would let no other thread run meanwhile."""
     found = None
     while True:
         while server.is_busy():

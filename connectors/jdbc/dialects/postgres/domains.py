@@ -1,4 +1,4 @@
-"""Resolve domains of PostgreSQL to the types below them, with the digits and lengths that reflection leaves out."""
+"""Resolves domains of PostgreSQL to the types below them, with the digits and lengths that SQLAlchemy leaves out."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ WITH RECURSIVE base AS (
 
 
 def modifiers_of(database: Database, table: TableName) -> Mapping[str, int]:
-    """Return the modifiers of a table's columns whose types are domains (pg_type.typtypmod); -1: none."""
+    """Return the type modifier (pg_type.typtypmod) of each column whose type is a domain; -1 means none."""
     asked = sa.text(_MODIFIERS).bindparams(named=table.quoted)
     rows = database.rows(asked, f"reading the domains of table {table.full}")
     return {str(name): int(modifier) for name, modifier in rows}
 
 
 def base_type(kind: t.TypeEngine[Any], modifier: int) -> t.TypeEngine[Any]:
-    """Return the type below a domain."""
+    """Return `kind`, the type below a domain, with the length or digits that the domain's `modifier` tells."""
     while isinstance(kind, DOMAIN):
         kind = kind.data_type
     digits = None if modifier < 0 else modifier

@@ -1,4 +1,4 @@
-"""How PostgreSQL's log is read: by a replication slot. Loads no driver before it is asked."""
+"""Has PostgreSQL's log read by a replication slot. Loads the readers when they are asked for."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class PostgresLogSupport(LogSupport):
     """Reads the log of PostgreSQL."""
 
     def reader(self, session: LogSession, stored: Stored) -> LogReader:
-        """Return what reads the log."""
+        """Return the reader of the log."""
         from connectors.jdbc.log.postgres.reader import PostgresLog
 
         return PostgresLog(session, stored)
 
     def bulk(self, config: JdbcSourceConfig) -> LoggedServer:
-        """Return what reads tables in bulk beside the log."""
+        """Return the reader of whole tables for a first read beside the log."""
         from connectors.jdbc.log.bulk.postgres import PostgresBulk
 
         return PostgresBulk(config)
@@ -37,7 +37,7 @@ class PostgresLogSupport(LogSupport):
     def problems(
         self, database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]
     ) -> Iterator[ConfigProblem]:
-        """Yield what keeps the log from being read."""
+        """Yield the problems that keep the log from being read."""
         from connectors.jdbc.log.postgres import slot
 
         yield from slot.problems(database, config, chosen)
@@ -49,24 +49,24 @@ class PostgresLogSupport(LogSupport):
         return slot.why_no_standby_has_the_slot(database, config)
 
     def repeats(self, database: Database, table: TableName, shape: TableShape, page_rows: int) -> str | None:
-        """Return which rows come again where a first read is broken off: those without a key."""
+        """Return the text that rows of a table without a key come again if a first read is broken off; else None."""
         from connectors.jdbc.log.shared.repeated_rows import of_key
 
         del database
         return of_key(table, shape.primary or shape.unique, page_rows)
 
     def without_log(self, database: Database, tables: Sequence[TableName]) -> Mapping[TableName, str]:
-        """Return those of the tables that the log does not tell of."""
+        """Return the unlogged ones of the tables, whose changes are not in the log, with the remedy."""
         from connectors.jdbc.log.postgres.unlogged import without_log
 
         return without_log(database, tables)
 
     def kept(self, config: JdbcSourceConfig) -> str | None:
-        """Return the slot that the server keeps for who reads its log."""
+        """Return the name of the replication slot that the server keeps for this connector."""
         return f"replication slot {config.slot_name}"
 
     def clean_up(self, config: JdbcSourceConfig, deadline: Deadline) -> str | None:
-        """Drop the slot, as slot.drop.on.delete says."""
+        """Drop the slot if slot.drop.on.delete says so. Return what stays on the server; None: nothing."""
         from connectors.jdbc.log.postgres.cleanup import clean_up
 
         return clean_up(config, deadline)

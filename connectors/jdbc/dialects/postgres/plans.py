@@ -18,14 +18,14 @@ class PostgresPlans(KnownPlans):
     """Reads the plans of polls that PostgreSQL explains."""
 
     def explained(self, database: Database, poll: sa.Select[Any]) -> bool:
-        """Ask the server."""
-        # A small table is read whole although an index would do, unless that is made to look expensive.
+        """Return True if PostgreSQL's plan for a poll reads and sorts a whole table."""
+        # PostgreSQL reads a small table whole although it has an index, unless that is made to look expensive.
         for setting in ("enable_seqscan", "enable_sort"):
             database.rows(sa.text(f"SELECT set_config('{setting}', 'off', true)"), DOING)
         plan = database.scalar(explained(database, "EXPLAIN (FORMAT JSON) ", poll), DOING)
         nodes = list(_nodes((json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]))
         kinds = {str(node["Node Type"]) for node in nodes}
-        # Joins and views may read small tables whole; then the rows are not in order.
+        # A join or a view may read a small table whole. That counts only if the rows have to be sorted, too.
         return "Seq Scan" in kinds and bool(kinds & {"Sort", "Incremental Sort"})
 
 

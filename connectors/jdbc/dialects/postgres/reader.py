@@ -1,4 +1,4 @@
-"""Reads rows of PostgreSQL: as Arrow, on a connection of their own, or by the driver's cursor."""
+"""Reads rows of PostgreSQL: as Arrow on a separate connection, or by the driver's cursor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PostgresReader(CursorReader):
     """Reads rows of PostgreSQL."""
 
     def __init__(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> None:
-        """`is_quick`: as Arrow, where its driver is installed. `session`: the statements of each session."""
+        """Read as Arrow if `is_quick` and its driver is installed. Sessions begin with the statements in `session`."""
         super().__init__()
         self._arrow: PostgresArrow | PostgresCopy | None = None
         self._exported: str | None = None
@@ -39,13 +39,16 @@ class PostgresReader(CursorReader):
 
     @property
     def wanted_as_text(self) -> frozenset[Raw]:
-        """Return the kinds of columns that statements turn into text."""
+        """Return the kinds of columns that statements have to convert to text."""
         return BEYOND_PYTHON if self._arrow is None else frozenset({Raw.DECIMAL})
 
     def describe(
         self, link: ReopenedConnection, statement: sa.Select[Any], doing: str
     ) -> Sequence[Sequence[Any]] | None:
-        """Return a statement's columns as the session tells them in which it reads; None: it is the connection's."""
+        """Return a statement's columns as the session describes them that will read the rows.
+
+        None: rows are read on the connection of `link`, which can describe them itself.
+        """
         if self._arrow is None:
             return None
         self._let_go(link)
@@ -63,7 +66,10 @@ class PostgresReader(CursorReader):
         return pages
 
     def join_snapshot(self, link: ReopenedConnection, doing: str) -> bool:
-        """Let rows on the other connection come in the snapshot; where none is exported that one is used no more."""
+        """Have the connection for Arrow read in the snapshot of the connection of `link`. Return True if it can.
+
+        If the server exports no snapshot, rows are no longer read as Arrow.
+        """
         if self._arrow is None:
             return True
         try:
@@ -80,7 +86,7 @@ class PostgresReader(CursorReader):
         return True
 
     def end_transaction(self, link: ReopenedConnection) -> None:
-        """Let go of the snapshot and every lock."""
+        """End the transactions of both connections, and with them the snapshot and every lock."""
         if self._arrow is not None:
             with link.errors.translated("ending the read transaction"):
                 self._arrow.end_transaction()
@@ -88,21 +94,21 @@ class PostgresReader(CursorReader):
         super().end_transaction(link)
 
     def interrupt(self, link: ReopenedConnection, connection: sa.Connection) -> None:
-        """Break off a running statement; for any thread."""
+        """Cancel a running statement. For any thread."""
         arrow = self._arrow
         if arrow is not None:
             arrow.interrupt()
         super().interrupt(link, connection)
 
     def close(self, link: ReopenedConnection) -> None:
-        """Give back what it reads, and the connection of its own."""
+        """Close the statement that is being read, and the connection for Arrow."""
         self._exported = None
         if self._arrow is not None:
             self._arrow.close()
         super().close(link)
 
     def _let_go(self, link: ReopenedConnection) -> None:
-        """End a transaction that holds no snapshot for another session; it may hold locks."""
+        """End the transaction of `link`, which may hold locks, unless the connection for Arrow needs its snapshot."""
         if self._exported is None:
             link.end_transaction()
 
@@ -118,7 +124,7 @@ def _quick(engine: sa.Engine, session: tuple[str, ...]) -> PostgresArrow | Postg
 
 
 def _literal(link: ReopenedConnection, statement: sa.Select[Any]) -> str:
-    # The driver quotes the parameters; what fetches Arrow takes none.
+    # The readers of Arrow take no parameters, so psycopg writes them into the text.
     from psycopg import ClientCursor
 
     compiled = statement.compile(dialect=link.connection.dialect)

@@ -1,4 +1,4 @@
-"""PostgreSQL's types by their numbers, as results of queries and the log tell them."""
+"""Maps PostgreSQL's type numbers (oids), which results of queries and the log have, to SQLAlchemy's types."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _TYPES: Mapping[int, t.TypeEngine[Any]] = {
 
 
 def type_of(oid: int, modifier: int) -> t.TypeEngine[Any]:
-    """Return the type of a number and a modifier (pg_attribute.atttypmod; -1: none).
+    """Return the type with the number `oid` and a modifier (pg_attribute.atttypmod; -1: none).
 
-    NullType stands for one without a counterpart. A domain must be resolved before.
+    NullType is returned for a type without a counterpart. A domain has to be replaced by the type below it before.
     """
     if oid == _NUMERIC:
         if modifier < 0:
             return t.NUMERIC()
-        # A scale of 11 bits with a sign, since version 15 (src/backend/utils/adt/numeric.c).
+        # The scale is a signed number of 11 bits since version 15 (src/backend/utils/adt/numeric.c).
         scale = (((modifier - 4) & 0x7FF) ^ 1024) - 1024
         return t.NUMERIC((modifier - 4) >> 16 & 0xFFFF, scale)
     if oid in {_BIT, _VARBIT}:
@@ -47,9 +47,10 @@ def type_of(oid: int, modifier: int) -> t.TypeEngine[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A column that a result has.
+    """Describes a column of a result.
 
-    `table` and `place`: the column that it is; 0 when it is none, or the driver hides it.
+    If it is a column of a table, `table` is the table's oid and `place` the column's number in it. Both are 0 for an
+    expression, or if the driver does not tell them.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Described:
 
 
 def result_columns(cursor: Any) -> list[Described]:
-    """Return what a driver tells of a result's columns."""
+    """Return the columns of a driver's result."""
     result = getattr(cursor, "pgresult", None)
     found = []
     for i, column in enumerate(cursor.description):
@@ -74,9 +75,9 @@ def result_columns(cursor: Any) -> list[Described]:
 
 
 def known_columns(database: Database, columns: Sequence[Described], *, keeps_not_null: bool) -> dict[str, ResultColumn]:
-    """Return columns by name. Asks the catalog.
+    """Return a result's columns by name; reads the catalog.
 
-    `keeps_not_null`: one that is a table's column is NOT NULL where that is.
+    With `keeps_not_null` a result's column is NOT NULL if the table's column is; else every column may be null.
     """
     tables = sorted({c.table for c in columns if c.table}) if keeps_not_null else []
     never = set()
@@ -93,7 +94,10 @@ def known_columns(database: Database, columns: Sequence[Described], *, keeps_not
 
 
 def bases(database: Database, types: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Numbers and modifiers with those of domains replaced by what is below them. Asks the catalog for users' types."""
+    """Return the pairs of type number and modifier, each domain replaced by the type below it.
+
+    Reads the catalog if there are types of users.
+    """
     users = sorted({oid for oid, _ in types if oid >= _FIRST_USER_OID})
     found = {}
     if users:

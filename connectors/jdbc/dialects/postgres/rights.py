@@ -33,7 +33,7 @@ class PostgresRights(Rights):
     def missing(
         self, database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]
     ) -> Iterator[MissingRight]:
-        """Yield the rights that lack on these tables, and on what the mode reads besides."""
+        """Yield the rights that the user lacks on these tables, and those that mode=log needs."""
         user = _quoted(str(database.scalar(sa.text("SELECT current_user"), _DOING)))
         wanted = set(tables)
         for schema, name, may_use, may_read in database.rows(sa.text(_OF_TABLES), _DOING):

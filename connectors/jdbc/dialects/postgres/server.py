@@ -1,4 +1,4 @@
-"""Tells what a server of PostgreSQL says of itself."""
+"""Asks a server of PostgreSQL for its load, its open sessions and its time zone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from connectors.jdbc.connection.connection import Database
 
 _DOING: Final = "asking how busy the database is"
-# The state of other users' sessions is null for whoever lacks pg_read_all_stats.
+# The state of other users' sessions is null for a user without pg_read_all_stats; then the number is not known.
 _SESSIONS = """SELECT CASE WHEN bool_or(state IS NULL) THEN NULL
 ELSE count(*) FILTER (WHERE state = 'active') END
 FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"""
-# A replica that has all has no lag; a standby that has replayed all it received has none either.
+# On a primary: the lag of the replica that is farthest behind. On a standby: its own lag, which is 0 if it has replayed
+# all that it received.
 _LAG = """SELECT CASE WHEN NOT pg_is_in_recovery() THEN
 (SELECT coalesce(max(extract(epoch FROM replay_lag)), 0) FROM pg_catalog.pg_stat_replication)
 WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
@@ -42,7 +43,7 @@ class PostgresServer(Server):
     )
 
     def load(self, database: Database) -> SourceLoad:
-        """Return how busy the server is."""
+        """Return the number of busy sessions, None if the user may not see it, and the lag of replicas in seconds."""
         sessions = database.scalar(sa.text(_SESSIONS), _DOING)
         lag_s = database.scalar(sa.text(_LAG), _DOING)
         return SourceLoad(None if sessions is None else int(sessions), None if lag_s is None else float(lag_s))

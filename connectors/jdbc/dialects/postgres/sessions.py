@@ -6,7 +6,7 @@ from typing import Final
 
 from connectors.jdbc.dialects.generic.sessions import Sessions
 
-# A role or a database may have settings of its own, and values that are read as text must not depend on them.
+# A role or a database may have other settings, and values that are read as text must not depend on them.
 _ALWAYS: Final = (
     "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=1",
 )  # fmt: skip
@@ -31,9 +31,9 @@ class PostgresSessions(Sessions):
 
 
 def _lock_wait(wait_s: int) -> str:
-    """Return how long a lock is waited for, unless the user, the role or the database has a limit.
+    """Return the statement that limits waits for a lock to `wait_s` seconds, unless the session has a limit already.
 
-    Then what was asked is tried again, and other tables have their turn in between. Without an effect where there is no
-    such limit.
+    A statement that fails by the limit is tried again later, and other tables are read in between. The statement
+    changes nothing on a server that has no setting lock_timeout.
     """
     return _LOCK_WAIT.format(wait_s=wait_s)

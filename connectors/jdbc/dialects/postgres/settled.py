@@ -1,4 +1,4 @@
-"""Tells up to when the work of PostgreSQL is settled, and if its ids are given out in order."""
+"""Tells PostgreSQL's settled time, before which all transactions have ended, and if ids are given out in order."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ FROM pg_catalog.pg_prepared_xacts WHERE database = current_database()
 
 
 class PostgresSettled(Settled):
-    """Tells up to when the work of PostgreSQL is settled."""
+    """Observes PostgreSQL's settled time, and says if its sequences give out ids in order."""
 
     settle_ms = 1000
 
     def observer(self, settle_us: int, longest_us: int) -> SettledTime:
-        """Return what observes the database."""
+        """Return the observer of the settled time."""
         return PostgresSettledTime(settle_us, longest_us)
 
     def out_of_order(self, database: Database, table: TableName, column: str) -> str | None:
         """Return why a row can get a smaller id than one that was committed before, and the remedy."""
-        # An old server knows no such catalog; the audit then says nothing.
+        # Old servers have no such catalog. Then nothing is known, and None is returned.
         return database.told(lambda: _disorder(database, table, column))
 
 
 class PostgresSettledTime(BoundedSettledTime):
-    """PostgreSQL: the virtual transactions in pg_locks, which every user may see.
+    """Observes the virtual transactions in pg_locks, which every user may see.
 
-    Their start is in pg_stat_activity for members of pg_read_all_stats. For others it is after the last observation
-    that did not have them.
+    pg_stat_activity tells members of pg_read_all_stats when they began. For other users a transaction counts as begun
+    at the last observation that did not have it.
     """
 
     later = "read again by later polls"
@@ -111,8 +111,8 @@ def _disorder(database: Database, table: TableName, column: str) -> str | None:
     return None
 
 
-# The column's own sequence (serial, identity), and any that its default takes a number of: by another name, through a
-# cast, of another table.
+# Finds the sequence that belongs to the column (serial, identity), and each sequence that its default uses otherwise:
+# under another name, behind a cast, or of another table.
 _SEQUENCES = """
 SELECT s.seqrelid::regclass::text, s.seqcache, s.seqincrement, s.seqcycle FROM pg_catalog.pg_sequence s
 WHERE s.seqrelid IN (

@@ -1,4 +1,4 @@
-"""Writes rows to PostgreSQL by COPY into the table, or into a temporary one from which a statement takes them."""
+"""Writes rows to PostgreSQL by COPY: into the table, or into a temporary table from which a statement takes them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PostgresStatements(SinkStatements):
         return pg.ARRAY(self.types[items.type]) if items.type in _ELEMENTS and items.name is None else pg.JSON()
 
     def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:
-        """Return the values as texts."""
+        """Return a column's values as the texts that COPY reads; null stays null."""
         if isinstance(column.type, pg.ARRAY) and schema.type is s.Type.ARRAY:
             return _array_text(array, schema)
         texts = text_of(array, schema, column.raw, self.zones)
@@ -63,7 +63,7 @@ class PostgresStatements(SinkStatements):
         return pc.binary_join_element_wise(pa.scalar("\\x"), hexed, "")
 
     def insert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
-        """COPY into the table; into a view by way of the temporary table."""
+        """Insert the rows by COPY; into a view by way of the temporary table."""
         if target.is_view:
             names = rows.columns.column_names
             staged = self._staged(connection, target, rows)
@@ -72,7 +72,7 @@ class PostgresStatements(SinkStatements):
         _copy(connection, target.name.quoted, rows)
 
     def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
-        """Insert the rows from the temporary table, and change those that are there."""
+        """Insert the rows from the temporary table, and change those that the target has already."""
         staged = self._staged(connection, target, rows)
         statement = pg.insert(target.relation).from_select(rows.columns.column_names, sa.select(*staged.c))
         changes = {name: statement.excluded[name] for name in rows.values}
@@ -82,7 +82,7 @@ class PostgresStatements(SinkStatements):
             connection.execute(statement.on_conflict_do_nothing(index_elements=rows.keys))
 
     def update(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
-        """Change the rows that are there from the temporary table."""
+        """Change the target's rows by those of the temporary table that have the same key."""
         if rows.values:
             staged = self._staged(connection, target, rows)
             changes = {name: staged.c[name] for name in rows.values}
@@ -94,7 +94,10 @@ class PostgresStatements(SinkStatements):
         connection.execute(sa.delete(target.relation).where(_same_key(target, staged, rows)))
 
     def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
-        """Compare by a temporary table, and the values as texts, since every type has a text."""
+        """Return the places of the given rows that the target has, found by a temporary table.
+
+        Values are compared as texts, as every type can be cast to a text.
+        """
         stage, names = "connect_compared", columns.column_names
         with _driver(connection).cursor() as cursor:
             cursor.execute(

@@ -1,4 +1,4 @@
-"""Tells what PostgreSQL's column types hold. Pure."""
+"""Tells which values PostgreSQL's column types hold. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from connectors.jdbc.values.types import Classified, Projection, Raw
 
 
 class PostgresTypes(ColumnTypes):
-    """Tells what column types of PostgreSQL hold."""
+    """Tells which values the column types of PostgreSQL hold."""
 
     documents = Projection.TEXT
 
     def second_digits(self, kind: t.TypeEngine[Any]) -> int | None:
-        """Return how many digits of a second a column keeps."""
+        """Return how many digits of a fraction of a second a column keeps; None if the catalog does not tell."""
         if isinstance(kind, t.DateTime | t.Time):
             return self.fraction_digits(kind)
         return super().second_digits(kind)
 
     def bit(self, *, is_one: bool) -> Classified:
-        """Return one bit as a boolean."""
+        """Return that one bit becomes a boolean, and several bits a text."""
         return (Raw.BOOLEAN, s.BOOLEAN, Projection.BOOLEAN_OF_BIT) if is_one else super().bit(is_one=False)

@@ -1,10 +1,9 @@
 # ruff: noqa: SIM905 - many names read better as text
-"""How JDBC URLs of PostgreSQL become those of psycopg, and which parameters of libpq they may name. Pure.
+"""Makes psycopg's URLs of PostgreSQL's JDBC URLs, and knows which parameters of libpq any URL may name. Pure.
 
-Those that mean nothing are about the Java driver's own work (statement caches, batches of INSERT, logs, metadata,
-how it makes Java's types), which is done otherwise here. What would change who is connected to whom, or which rows
-come, is translated or refused. Source: pgJDBC 42.7, libpq ("Parameter Key Words",
-PostgreSQL 18).
+Ignored parameters are about the Java driver's own work (statement caches, batches of INSERT, logs, metadata, how it
+makes Java's types), which is done otherwise here. A parameter that changes who is connected to whom, or which rows
+come, is translated or refused. Source: pgJDBC 42.7, libpq ("Parameter Key Words", PostgreSQL 18).
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def _session_target(value: str) -> str:
 
 
 _SOCKETS: Final = "/var/run/postgresql"
-"""Where libpq looks for a server of this machine when no host is named."""
+"""libpq looks in this folder for the socket of a server of this machine if a URL names no host."""
 _RENAMED: Final[Mapping[str, Rename]] = {
     "ssl": ("sslmode", _ssl_mode), "sslfactory": ("sslmode", _factory), "sslmode": ("sslmode", same),
     "sslcert": ("sslcert", same), "sslkey": ("sslkey", same), "sslpassword": ("sslpassword", same),
@@ -98,7 +97,7 @@ class PostgresUrl(UrlForm):
     drivers: ClassVar[Mapping[str, DriverParameters]] = {"postgresql": _LIBPQ, "postgresql+psycopg": _LIBPQ}
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
-        """Return the parts of a JDBC URL, whose servers libpq tries by itself."""
+        """Return the parts of a JDBC URL. libpq itself tries the servers if there are several."""
         if not address.startswith("/"):
             # pgJDBC: jdbc:postgresql:database is on this machine.
             address = f"///{address}"
@@ -111,13 +110,13 @@ class PostgresUrl(UrlForm):
         return DatabaseUrl(self.driver, host, port, unquote(database) or None, *login, query)
 
     def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
-        """Yield also a problem of a key that libpq takes for a library and a key in it, as `engine:key`."""
+        """Yield the problems, among them an sslkey as `engine:key`, of which libpq would load the library `engine`."""
         yield from super().driver_problems(url)
         if any(":" in key for key in values_of(url, "sslkey")):
             yield "sslkey names a library; give the path of a PEM file, which has no colon"
 
     def sockets(self, url: DatabaseUrl) -> Iterator[tuple[str, str]]:
-        """Yield the hosts that libpq takes for sockets, and the folder of sockets where no host is named."""
+        """Yield the hosts that libpq takes for sockets, and the default folder of sockets if no host is named."""
         hosts = ",".join(values_of(url, "host") or (url.host or "",)).split(",")
         if hosts == [""] and "hostaddr" not in url.query:
             hosts = [_SOCKETS]

@@ -1,4 +1,4 @@
-"""What the sink does in a way of its own on PostgreSQL."""
+"""Tells the sink what is particular to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from connectors.jdbc.sink.texts import Zones
 
 _LONGEST = 63
-"""The server cuts names off behind so many bytes."""
+"""The server cuts off the end of names that have more bytes than this."""
 
 _LATE_KEYS: Final = """
 SELECT ARRAY(SELECT attname::text FROM pg_catalog.pg_attribute WHERE attrelid = conrelid AND attnum = ANY (conkey)),
@@ -33,23 +33,23 @@ class PostgresWriting(Writing):
     may_create = "SELECT has_schema_privilege(coalesce(:schema, current_schema()), 'CREATE')"
 
     def column_problem(self, name: str) -> str | None:
-        """See Writing; the server would cut a long one, and the field would not find it."""
+        """Return why a new column cannot have this name. The server cuts a long name, so that no field matches it."""
         is_long = len(name.encode()) > _LONGEST
         return f"has more than {_LONGEST} bytes" if is_long else super().column_problem(name)
 
     def sql(self, zones: Zones) -> SinkStatements:
-        """Return the statements that write."""
+        """Return the maker of the statements that write."""
         from connectors.jdbc.dialects.postgres.statements import PostgresStatements
 
         return PostgresStatements(zones)
 
     def table(self, name: TableName, *, keeps_case: bool) -> TableName:
-        """Return the name under which the server has a table."""
+        """Return the name that a table gets on the server: cut to 63 bytes, and in lower case unless it is quoted."""
         schema, own = name.schema, name.name.encode()[:_LONGEST].decode(errors="ignore")
         return TableName(schema, own) if keeps_case else TableName(schema and schema.lower(), own.lower())
 
     def column(self, name: str, *, keeps_case: bool) -> str:
-        """Return the name under which a new column is made."""
+        """Return the name that a new column gets: in lower case unless it is quoted."""
         return name if keeps_case else name.lower()
 
     def user(self, name: str) -> str:
@@ -57,10 +57,10 @@ class PostgresWriting(Writing):
         return '"' + name.replace('"', '""') + '"'
 
     def check_constraints(self, connection: sa.Connection) -> None:
-        """Look at every constraint of the transaction now, and no more at its end."""
+        """Check every constraint of the transaction now and not at its end."""
         connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
 
     def late_keys(self, connection: sa.Connection, table: TableName) -> Mapping[frozenset[str], str]:
-        """Return the statement that mends each DEFERRABLE key, by its columns: ON CONFLICT takes no such key."""
+        """Return the DEFERRABLE keys, which ON CONFLICT does not take; each maps to the statement that mends it."""
         found = connection.execute(sa.text(_LATE_KEYS), {"quoted": table.quoted})
         return {frozenset(columns): statement for columns, statement in found}

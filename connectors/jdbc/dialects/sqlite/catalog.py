@@ -1,4 +1,4 @@
-"""Tells what a SQLite file has: tables by name alone, their hidden keys, and the columns of queries."""
+"""Reads the catalog of a SQLite file: tables, which have no schemas, their hidden keys, and the columns of queries."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class SqliteCatalog(Catalog):
     has_schemas = False
 
     def schemas(self, inspector: sa.Inspector, own: str | None, config: JdbcSourceConfig) -> Sequence[str | None]:
-        """Return none: all tables of a file are in one list."""
+        """Return None as the only schema, as SQLite has no schemas."""
         del inspector, own, config
         return [None]
 
     def named(self, inspector: sa.Inspector, schema: str | None, name: str) -> TableName:
-        """Return the full name of a table that is listed."""
+        """Return the name of a table that is listed; it has no schema."""
         del inspector
         return TableName(schema, name)
 
     def completed(
         self, database: Database, table: TableName, shape: TableShape, columns: Sequence[Mapping[str, Any]]
     ) -> TableShape:
-        """Return a table's shape with its key, and the name of its hidden one."""
+        """Return a table's shape with its key, and with the name of its hidden key (rowid)."""
         primary = shape.primary
         created = sa.text("SELECT type || ' ' || coalesce(sql, '') FROM sqlite_master WHERE name = :name")
         sql = str(database.scalar(created.bindparams(name=table.name), f"reading the definition of {table.full}") or "")
@@ -64,9 +64,9 @@ class SqliteCatalog(Catalog):
         return keyed.keyed_by(primary)
 
     def query_columns(self, database: Database, query: str, doing: str) -> Mapping[str, ResultColumn]:
-        """Return the declared types of columns that a query passes on.
+        """Return the declared types of those columns of a query that are columns of tables.
 
-        A view shows them; it lives in this connection's memory.
+        They are read from a temporary view, which is in this connection's memory.
         """
         connection = database.connection
         text = query.strip().rstrip(";")

@@ -1,4 +1,4 @@
-"""How a file of SQLite is opened."""
+"""Opens files of SQLite."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from connectors.jdbc.dialects.generic.connecting import Connecting
 class SqliteConnecting(Connecting):
     """Opens files of SQLite."""
 
-    # The connection is used by the reading thread and interrupted by another.
+    # The reading thread uses the connection, and another thread may interrupt it.
     arguments: ClassVar[Mapping[str, Any]] = {"check_same_thread": False}
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
-        """Return the URL of the file in the form that says how to open it."""
+        """Return the URL of the file as a URI whose `mode` says if the file is created."""
         del connect_timeout_s
-        # mode=rw never creates a file; mode=ro could not read a WAL database that nobody has open.
+        # mode=rw creates no file. mode=ro could not read a WAL database that no other process has open.
         path = url.database or ":memory:"
         if path in {":memory:", "file::memory:"}:
             return url
@@ -32,7 +32,7 @@ class SqliteConnecting(Connecting):
         return url.set(database=f"file:{quote(path)}", query={"mode": mode, **url.query, "uri": "true"})
 
     def prepare(self, connection: Any) -> None:
-        """Let no statement open another file."""
+        """Forbid statements to open another file (ATTACH)."""
         if isinstance(connection, sqlite3.Connection):
             connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
 
@@ -41,16 +41,16 @@ class SqliteConnecting(Connecting):
         return f"SQLite database {(url.database or ':memory:').removeprefix('file:')}"
 
     def reader(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> CursorReader:
-        """Return what reads rows."""
+        """Return the reader of rows."""
         del engine, session, is_quick
         return SqliteReader()
 
 
 class SqliteReader(CursorReader):
-    """Reads by SQLite's own cursor, which streams by itself and gives tuples that cost less than SQLAlchemy's rows."""
+    """Reads by the cursor of Python's driver: it streams rows, as tuples that cost less than SQLAlchemy's rows."""
 
     def pages(self, link: ReopenedConnection, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
-        """Read a statement."""
+        """Return the pages of rows of a statement."""
         with link.errors.translated(doing):
             result = self._stream = link.connection.execute(statement)
         fetch = result.fetchmany if result.cursor is None else result.cursor.fetchmany

@@ -1,4 +1,4 @@
-"""Tells how rows of SQLite are followed by ids and timestamps."""
+"""Tells how new rows of SQLite are found by ids and timestamps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from connectors.jdbc.values.types import Raw
 
 
 class SqliteCursors(Cursors):
-    """Tells how rows of SQLite are followed, which has one writer at a time and no type for timestamps."""
+    """Tells how new rows are found in SQLite, which has one writer at a time and no type for timestamps."""
 
     has_times = False
     further_timestamps = frozenset({Raw.TEXT, Raw.INTEGER})
@@ -27,6 +27,6 @@ class SqliteCursors(Cursors):
         return sa.func.strftime("%Y-%m-%dT%H:%M:%fZ", "now")
 
     def form(self, sample: Callable[[], Any], column: str, zone: ZoneInfo, *, are_instants: bool) -> TimestampForm:
-        """Return how a moment is compared with a column of timestamps, which one of its values shows."""
+        """Return the form in which a moment is compared with a column; one value of the column shows it."""
         del are_instants
         return form_of_sqlite(sample(), column, zone)

@@ -18,7 +18,7 @@ class SqlitePlans(KnownPlans):
     moment = sa.literal_column("'1970-01-02'")
 
     def explained(self, database: Database, poll: sa.Select[Any]) -> bool:
-        """Ask the server."""
+        """Return True if SQLite's plan for a poll reads a whole table without an index."""
         rows = database.rows(explained(database, "EXPLAIN QUERY PLAN ", poll), DOING)
-        # Source: sqlite.org/eqp.html: "SCAN t" reads all, "SCAN t USING INDEX i" and "SEARCH t …" go by an index.
+        # "SCAN t" reads all rows; "SCAN t USING INDEX i" and "SEARCH t …" use an index. Source: sqlite.org/eqp.html.
         return any(str(row[-1]).startswith("SCAN ") and " USING " not in str(row[-1]) for row in rows)

@@ -1,4 +1,4 @@
-"""Tells up to when the work of SQLite is settled, and if its ids are given out in order."""
+"""Tells SQLite's settled time, before which all transactions have ended."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ _log = logging.getLogger(__name__)
 
 
 class SqliteSettled(Settled):
-    """Tells up to when the work of SQLite is settled."""
+    """Observes SQLite's settled time by looking at the lock of its one writer."""
 
     settle_ms = 0
 
     def observer(self, settle_us: int, longest_us: int) -> SettledTime:
-        """Return what observes the database."""
+        """Return the observer of the settled time."""
         return SqliteSettledTime(settle_us, longest_us)
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Holds what a connection to SQLite saw. `version`: another one once somebody else has committed since."""
+    """Holds the time of a look at a database, and the `version`, which changes when another connection commits."""
 
     version: int
     now_us: int
 
 
 class SqliteSettledTime(BoundedSettledTime):
-    """SQLite: its one writer, who is seen by its lock and whose beginning is after the last commit before it."""
+    """Observes SQLite's one writer by its lock. The writer began after the last commit that was seen before it."""
 
     def __init__(self, settle_us: int, longest_us: int) -> None:
         super().__init__(settle_us, longest_us)
@@ -56,7 +56,7 @@ class SqliteSettledTime(BoundedSettledTime):
         self._fallback: AssumedSettledTime | None = None
 
     def observe(self, database: Database) -> Observation:
-        """Look for a writer, after the clock was read; where none can be seen fall back on a settle time and say so."""
+        """Read the clock, then look for a writer. If locks cannot be seen, assume a settle time and log a warning."""
         if self._fallback is not None:
             return self._fallback.observe(database)
         now = moment_us(database.scalar(sa.select(database.dialect.cursors.clock), DOING))
@@ -66,7 +66,7 @@ class SqliteSettledTime(BoundedSettledTime):
         self.watch_clock(now)
         before = self._looks.get(database.connection)
         if before is not None and before.version != version:
-            # Who was writing then has ended, and who is writing now began later.
+            # The writer of the last look has ended, and one that is writing now began later.
             self._begun_us = max(self._begun_us, before.now_us)
         self._looks[database.connection] = _Look(version, now)
         try:

@@ -1,4 +1,4 @@
-"""Write rows to SQLite one by one, with the values of its driver; dates and times are as Java's driver stores them."""
+"""Write rows to SQLite one by one by Python's own driver, with dates and times in the form of Java's driver."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SqliteStatements(SinkStatements):
     sql = sqlite.dialect()
 
     def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:
-        """Moments as epoch milliseconds, numbers and bytes as they are, everything else as text."""
+        """Return moments as milliseconds since the epoch, numbers and bytes unchanged, and other values as texts."""
         if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
             raise SchemaError("SQLite has no NaN.", field=column.name)
         if schema.name in {s.DATE, s.TIME, s.TIMESTAMP}:
@@ -51,7 +51,7 @@ class SqliteStatements(SinkStatements):
         return text_of(array, schema, Raw.TEXT, self.zones)
 
     def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
-        """INSERT … ON CONFLICT."""
+        """Insert the rows, or change those that have the same key (INSERT … ON CONFLICT)."""
         statement = sqlite.insert(target.relation).values(rows.bound(rows.columns.column_names))
         changes = {name: statement.excluded[name] for name in rows.values}
         if changes:

@@ -1,4 +1,4 @@
-"""Tells what SQLite's column types hold, where any value may stand in any column. Pure."""
+"""Tells which values SQLite's column types hold. Any value may be in any column. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from connectors.jdbc.values.types import Projection
 
 
 class SqliteTypes(ColumnTypes):
-    """Tells what column types of SQLite hold: wide integers, a REAL of eight bytes (sqlite.org/datatype3.html)."""
+    """Tells which values SQLite's types hold: wide integers, and a REAL of eight bytes (sqlite.org/datatype3.html)."""
 
-    # Times are text of the writer's choice; the Java driver passes them on as text, too.
+    # A time is a text in whatever form the writer chose. The Java driver gives the text, too.
     has_times = False
     has_wide_integers = True
     has_exact_numerics = False
@@ -21,6 +21,6 @@ class SqliteTypes(ColumnTypes):
     four_bytes = frozenset[str]()
 
     def second_digits(self, kind: t.TypeEngine[Any]) -> int | None:
-        """Return None, as a column keeps whatever is written."""
+        """Return None, as a column keeps all digits that are written."""
         del kind
         return None

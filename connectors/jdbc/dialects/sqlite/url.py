@@ -1,10 +1,9 @@
 # ruff: noqa: SIM905 - many names read better as text
-"""How JDBC URLs of SQLite become those of Python's own driver, and which of its parameters they may name. Pure.
+"""Makes URLs for Python's own driver of SQLite's JDBC URLs, and knows which of its parameters URLs may name. Pure.
 
-Those that mean nothing are about the Java driver's own work (statement caches, batches of INSERT, logs, metadata,
-how it makes Java's types), which is done otherwise here. What would change who is connected to whom, or which rows
-come, is translated or refused. Source: sqlite-jdbc 3, SQLite ("Uniform Resource
-Identifiers").
+Ignored parameters are about the Java driver's own work (statement caches, batches of INSERT, logs, metadata, how it
+makes Java's types), which is done otherwise here. A parameter that changes who is connected to whom, or which rows
+come, is translated or refused. Source: sqlite-jdbc 3, SQLite ("Uniform Resource Identifiers").
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ class SqliteUrl(UrlForm):
     drivers: ClassVar[Mapping[str, DriverParameters]] = {"sqlite": _PYSQLITE, "sqlite+pysqlite": _PYSQLITE}
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
-        """Return the path of a JDBC URL; a file has no user."""
+        """Return the URL of the file at a JDBC URL's path; a file has no user."""
         del login
         return DatabaseUrl(self.driver, database=_path(address), query=query)
 
     def settings(self, url: str) -> dict[str, str]:
-        """Return the key of a connector for a URL as SQLAlchemy takes it."""
+        """Return the connector's key connection.url for a URL that SQLAlchemy takes."""
         return {"connection.url": f"jdbc:sqlite:{url.removeprefix('sqlite:///')}"}
 
 

@@ -1,7 +1,7 @@
-"""Tells if somebody is writing to a SQLite database now. It asks for locks and takes none.
+"""Tells if some process is writing to a SQLite database now. It asks the system for locks and takes none.
 
-SQLite has one writer at a time, who holds a byte of the database file locked from its first statement that writes to
-its commit: the RESERVED byte, or with a write-ahead log the first byte of locks in the -shm file (SQLite's "Database
+SQLite has one writer at a time. From its first statement that writes to its commit the writer has one byte locked: the
+RESERVED byte of the database file, or with a write-ahead log the first lock byte of the -shm file (SQLite's "Database
 File Format", 1.3 "The Lock-Byte Page", and "WAL-mode File Format", 2.2 "The WAL-Index File Format").
 """
 
@@ -18,15 +18,16 @@ from typing import Final
 
 _RESERVED_BYTE: Final = 0x4000_0001
 _WAL_WRITE_BYTE: Final = 120
-# struct flock of Linux: type, whence, start, length, process.
+# This is Linux's struct flock: type, whence, start, length, process.
 _FLOCK: Final = struct.Struct("@hhqqi4x")
 _ASK: Final[int | None] = getattr(fcntl, "F_OFD_GETLK", None)
 
 
 class _Descriptors:
-    """One open descriptor per file for all of the process, as closing one ends every lock that SQLite has on the file.
+    """Keeps one open descriptor per file for the whole process. For any thread.
 
-    (SQLite's "How To Corrupt An SQLite Database File", 2.2.) For any thread.
+    Closing a descriptor of a file would end every lock that SQLite has on it in this process (SQLite's "How To Corrupt
+    An SQLite Database File", 2.2).
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class _Descriptors:
         self._lock = threading.Lock()
 
     def of(self, path: Path) -> int:
-        """Return the descriptor of the file that is there now. OSError: there is none, or it may not be read."""
+        """Return the descriptor of the file that is at a path now. OSError: there is no file, or it may not be read."""
         with self._lock:
             for place, held in tuple(self._open.items()):
                 if not os.fstat(held).st_nlink:
@@ -43,7 +44,7 @@ class _Descriptors:
             if known is not None:
                 return known
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            # Another file than a moment ago may be there.
+            # The file may have been replaced by another one since the path was looked up.
             self._open[_place(os.fstat(descriptor))] = descriptor
             return descriptor
 
@@ -58,11 +59,11 @@ _descriptors: Final = _Descriptors()
 def is_writing(database: Path) -> bool:
     """Return True if a transaction that writes is open.
 
-    OSError: the file may not be read, or the system does not tell of locks that others hold.
+    OSError: the file may not be read, or the system does not tell the locks of other processes.
     """
     if _is_locked(_descriptors.of(database), _RESERVED_BYTE):
         return True
-    # Without a write-ahead log, or while nobody has the database open, there is no such file.
+    # There is no -shm file without a write-ahead log, or while no process has the database open.
     with suppress(FileNotFoundError):
         return _is_locked(_descriptors.of(database.with_name(f"{database.name}-shm")), _WAL_WRITE_BYTE)
     return False

@@ -1,4 +1,4 @@
-"""What the sink does in a way of its own on SQLite."""
+"""Tells the sink what is particular to SQLite."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class SqliteWriting(Writing):
     """Describes SQLite for the sink."""
 
     def sql(self, zones: Zones) -> SinkStatements:
-        """Return the statements that write."""
+        """Return the maker of the statements that write."""
         from connectors.jdbc.dialects.sqlite.statements import SqliteStatements
 
         return SqliteStatements(zones)
 
     def prepare_engine(self, engine: sa.Engine) -> None:
-        """Begin transactions here: Python's driver begins before some statements alone.
+        """Have the engine begin each transaction by BEGIN, as Python's driver begins one before some statements only.
 
-        A savepoint before the others would be committed by itself.
+        A savepoint before other statements would be outside of a transaction, and be committed by itself.
         """
         from sqlalchemy import event
 
