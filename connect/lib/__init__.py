@@ -1,1 +1,1 @@
-"""Holds what the contract and its plug-ins share: Java's texts, secrets, settings as text, deadlines."""
+"""Holds what the plug-in contract and its plug-ins share: Java's text formats, secrets, settings as text, deadlines."""

@@ -1,7 +1,7 @@
-"""Runs Python processes that are asked for one thing, and tell of it in lines of JSON until they end.
+"""Runs Python processes that get one request, and answer in lines of JSON until they end.
 
-The request is the first line of a child's standard input. What the child tells is heard to its end, also after the
-answer that somebody waits for, so a late error is never lost, and telling it never fails.
+The request is the first line of a child's standard input. All lines of the child are read to its end, also after the
+answer that somebody waits for. So a late error is never lost, and the child can always write.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class AnsweringChild:
     ) -> None:
         """Start `module` as a program and send it the request, which may hold secrets: only the child reads it.
 
-        `hear` is called with each thing that the child tells, then `ended` once with its exit code: both by a thread
-        of this object. `own_session`: signals of a terminal do not reach the child. `stderr`: as `subprocess.Popen` has
-        it, for all that the child prints.
+        `hear` is called with each message of the child, then `ended` once with its exit code; a thread of this object
+        calls both. With `own_session`, signals of a terminal do not reach the child. `stderr` is as in
+        `subprocess.Popen`; all that the child prints goes there.
         """
         self._process = python_child.start(
             python_child.command(module),
@@ -47,7 +47,7 @@ class AnsweringChild:
             _pipe(self._process.stdin).write(f"{json.dumps(request)}\n")
             _pipe(self._process.stdin).flush()
         except BrokenPipeError:
-            listener.join()  # The child ended without reading its request: `ended` has told so.
+            listener.join()  # The child ended before it read its request; `ended` was called with its exit code.
 
     @property
     def exit_code(self) -> int | None:
@@ -77,16 +77,18 @@ class AnsweringChild:
 
 
 class Answers:
-    """The child's side: reads the request and tells answers. Whatever else prints writes to standard error."""
+    """Reads the request and sends answers, in the child. Everything else that prints writes to standard error."""
 
     def __init__(self) -> None:
-        """Take standard output for the answers alone: libraries, and programs that they start, print into it too."""
+        """Take standard output for the answers alone, as libraries, and programs that they start, would print into it
+        too.
+        """
         self._out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         self._lock = threading.Lock()
 
     def request(self) -> Any:
-        """Return what the child is asked for."""
+        """Return the request that the child has to answer."""
         return json.loads(sys.stdin.readline())
 
     def tell(self, **members: object) -> None:

@@ -1,7 +1,7 @@
-"""Bounds what a server's HTTP answer may take: its bytes, also when it is unpacked, and its time, headers included.
+"""Keeps the size and the time of a server's HTTP answer, headers included, within limits. Unpacked bytes count as well.
 
-Servers that a configuration names are not trusted to end. Every client of the product that asks one over urllib3 gets
-its connections from `bound`, one over requests from `BoundedAdapter`: neither reads more, or waits longer, than
+A server that a configuration names may send an answer without end. Every client of the product that uses urllib3 gets
+its connections from `bound`, one that uses requests from `BoundedAdapter`. Neither reads more, or waits longer, than
 its limits say.
 """
 
@@ -30,9 +30,10 @@ class UnboundedAnswerError(ProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Holds the limits of one answer: seconds from the request's end to the answer's, and bytes, packed and unpacked.
+    """Holds the limits of one answer: seconds from the end of the request to its end, and bytes, packed and unpacked.
 
-    `head_only`: of answers that have a body nobody reads it, so that it cannot fail; their connections are not kept.
+    With `head_only` the bodies of answers are not read, so that reading them cannot fail; connections of answers with a
+    body are closed.
     """
 
     whole_s: float
@@ -64,7 +65,7 @@ def bound(manager: PoolManager, limits: Limits) -> None:
 
 
 class _WholeAnswer(http.client.HTTPResponse):
-    """An answer that is read and unpacked as a whole, within its limits, before anybody sees its status."""
+    """Stands for an answer that is read and unpacked as a whole, within its limits, before anybody sees its status."""
 
     limits: Limits
 
@@ -75,13 +76,13 @@ class _WholeAnswer(http.client.HTTPResponse):
         self._whole: io.BytesIO | None = None
 
     def begin(self) -> None:
-        """Read the status, the headers and the body. UnboundedAnswerError: they have no end within the limits."""
+        """Read the status, the headers and the body. UnboundedAnswerError: they exceed the limits."""
         clock = threading.Timer(self.limits.whole_s, self._end)
         clock.daemon = True
         clock.start()
         try:
             super().begin()
-            # The answer to HEAD, and one without a body, tell in their headers of a body that does not come.
+            # The headers of an answer to HEAD, or of one without a body, may describe a body that does not come.
             if self.length != 0 and self.limits.head_only:
                 self.will_close = True
                 self._take(b"")
@@ -100,7 +101,7 @@ class _WholeAnswer(http.client.HTTPResponse):
         return super().isclosed() if self._whole is None else self._whole.closed
 
     def read(self, amt: int | None = None) -> bytes:
-        """Return bytes of the body; none are left behind its end."""
+        """Return bytes of the body; none after its end."""
         if self._whole is None:
             return super().read(amt)
         if self._whole.closed:

@@ -1,4 +1,4 @@
-"""Bounds sessions of requests, as `bounded_http` bounds what it asks over."""
+"""Limits the answers of sessions of the library requests, as `bounded_http` does for urllib3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from connect.lib.bounded_http import Limits, bound
 
 
 class BoundedAdapter(HTTPAdapter):
-    """Sends the requests of a session whose answers have these limits. A request without a time limit gets theirs."""
+    """Sends the requests of a session, and limits their answers. A request without a time limit gets that of the
+    limits.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -35,6 +37,6 @@ class BoundedAdapter(HTTPAdapter):
         request.headers["Accept-Encoding"] = "gzip"
 
     def send(self, request: PreparedRequest, *args: Any, **named: Any) -> Response:
-        """Send a request and return its whole answer. ConnectionError: that has no end within the limits."""
+        """Send a request and return its whole answer. ConnectionError: the answer exceeds the limits."""
         named["timeout"] = named.get("timeout") or self._limits.whole_s
         return super().send(request, *args, **named)

@@ -1,4 +1,6 @@
-"""Checks names that become parts of a cloud service's address: another character in one would ask another host."""
+"""Checks names that become parts of a cloud service's address, as other characters could make it the address of another
+host.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ Check = Callable[[str], str]
 
 
 def _named(rule: str, told: str) -> Check:
-    """Return a check that gives back a name that is empty or fits. It raises ValueError, which tells the rule."""
+    """Return a check that returns a name if it is empty or matches the pattern `rule`.
+
+    Otherwise the check raises ValueError, which tells the rule in the words of `told`.
+    """
     pattern: Final = re.compile(rule)
 
     def check(value: str) -> str:
@@ -22,11 +27,11 @@ def _named(rule: str, told: str) -> Check:
 
 
 region_name = _named("[A-Za-z0-9][A-Za-z0-9_-]{0,62}", "at most 63 letters, digits, - and _")
-"""Checks a region. Stores of other makers have regions of their own, RegionOne for one."""
+"""Checks a region. Stores that are not Amazon's have other regions, such as RegionOne."""
 bucket_name = _named(
     r"(?!.*\.\.)[A-Za-z0-9$_][A-Za-z0-9._-]{0,221}", "at most 222 letters, digits, ., - and _, and no two dots in a row"
 )
-"""Checks a bucket of S3 or Google's, or a container of Azure's; old buckets may have capitals and _."""
+"""Checks a bucket of S3 or Google Cloud Storage, or a container of Azure. Old buckets may have capitals and _."""
 account_name = _named("[a-z0-9]{3,24}", "3 to 24 lower-case letters and digits")
 """Checks a storage account of Azure."""
 project_name = _named(

@@ -1,4 +1,4 @@
-"""Holds one time budget that all steps of a call share, ended early by stop. No step may wait without one."""
+"""Defines a time limit that all steps of a call share, and that a stop ends early. Each step that waits gets one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment on the monotonic clock, and the event that ends every wait early when the task is asked to stop."""
+    """Holds a moment of the monotonic clock, and the event that ends every wait early when the task is asked to
+    stop.
+    """
 
     at_s: float
     stop: threading.Event = field(default_factory=threading.Event)
@@ -30,7 +32,7 @@ class Deadline:
         return self.remaining_s == 0.0
 
     def wait(self, at_most_s: float) -> bool:
-        """Wait at most `at_most_s` seconds inside the budget; False when the budget is used up or stop is asked for."""
+        """Wait at most `at_most_s` seconds within the limit. Return False if the time is over or stop was asked for."""
         self.stop.wait(min(at_most_s, self.remaining_s))
         return not self.expired
 

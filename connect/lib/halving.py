@@ -1,7 +1,4 @@
-"""Finds by halves the rows of a batch that are at fault, where the other side takes or refuses rows together.
-
-It is for other sides that name no row.
-"""
+"""Finds the bad rows of a batch by halving it, for targets that accept or refuse rows together and name none."""
 
 from __future__ import annotations
 
@@ -15,10 +12,10 @@ def refused_rows(
     refusals: tuple[type[Exception], ...],
     error: Exception,
 ) -> Iterator[tuple[int, Exception]]:
-    """Land rows start..stop-1, which were refused together for `error`, in order and in parts.
+    """Land rows start..stop-1 in order and in parts, after they were refused together with `error`.
 
-    Gives each row that is refused even alone, and why, as soon as it is found. `land(first, last)` lands rows
-    first..last-1, or raises one of `refusals` and has landed none of them.
+    Yield each row that is refused even alone, with its error, as soon as it is found. `land(first, last)` lands rows
+    first..last-1, or raises one of `refusals` and has then landed none of them.
     """
     if stop - start == 1:
         yield start, error

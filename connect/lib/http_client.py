@@ -1,6 +1,6 @@
-"""Sends one HTTP request and returns its whole answer, within limits of time and size. It tries once.
+"""Sends an HTTP request once and returns its whole answer, within limits of time and size.
 
-A redirect is an answer as others are, unless the caller has it followed. No error has the address that was asked, as a
+A redirect is an answer like others, unless the caller wants redirects followed. No error's text has the address, as a
 token may be a part of it.
 """
 
@@ -25,11 +25,13 @@ LIMIT_BYTES: Final = 64 << 20
 _CONNECT_S: Final = 10.0
 _SAID_CHARS: Final = 50
 _ORIGIN: Final = re.compile(r"^<?\w+\(host=[^)]*\)(?: at 0x[0-9a-f]+)?>?: | \(_ssl\.c:\d+\)$")
-"""Matches the connection's repr before urllib3's words, and the place in Python's source behind OpenSSL's words."""
+"""Matches what urllib3 puts before an error's reason, the connection's repr, and what OpenSSL puts behind it, the place
+in Python's source.
+"""
 
 
 class NoAnswerError(Exception):
-    """Says that nobody answered, or not within the limits. The text tells why; `kind` is the error's name alone."""
+    """Says that no answer came within the limits. The text says why; `kind` is the type's name of the error alone."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
@@ -46,7 +48,7 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """Return the standard's words for the status; empty for a status that it does not know."""
+        """Return the standard phrase of the status; empty for an unknown status."""
         try:
             return HTTPStatus(self.status).phrase
         except ValueError:
@@ -69,10 +71,10 @@ class HttpClient:
         whole_s: float | None = None,
         head_only: bool = False,
     ) -> None:
-        """Take the limits. `connections` are kept to each server. `head_only`: bodies of answers are not read.
+        """Take the limits. `connections` are kept open to each server. With `head_only` bodies of answers are not read.
 
-        `timeout_s` bounds each wait for the server, and how long a whole answer may take, for which `whole_s` gives
-        more. `limit_bytes` bounds an answer's body. Without `tls` the authorities count that the system trusts.
+        `timeout_s` limits each wait for the server, and the time of the whole answer unless `whole_s` is given.
+        `limit_bytes` limits an answer's body. Without `tls` the authorities of the system are trusted.
         """
         connect_s = min(timeout_s, _CONNECT_S) if connect_timeout_s is None else connect_timeout_s
         settings: dict[str, Any] = {
@@ -107,9 +109,9 @@ class HttpClient:
         body: Any = None,
         redirects: int = 0,
     ) -> Answer:
-        """Return the answer to one request. NoAnswerError.
+        """Return the answer to one request. NoAnswerError: none came within the limits.
 
-        `redirects`: so many are followed; another host hears no credentials.
+        At most `redirects` redirects are followed; credentials are not sent to another host.
         """
         follow = urllib3.Retry(total=redirects, connect=0, read=0, other=0, status=0) if redirects else False
         try:
@@ -121,13 +123,13 @@ class HttpClient:
 
 
 def environment_proxy(url: str) -> str | None:
-    """Return the proxy that `http_proxy`, `https_proxy` and `no_proxy` name for an address; None: it has none."""
+    """Return the proxy that `http_proxy`, `https_proxy` and `no_proxy` set for an address; None: it needs none."""
     parts = urlsplit(url)
     return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
 
 def _words(error: BaseException) -> str:
-    """Return what went wrong as a person reads it: the system's words where it has some, and no object's repr."""
+    """Return an error's text for people: the system's words where it has some, without reprs of objects."""
     system, last = error.__cause__, error.args[-1] if error.args else None
     if isinstance(error, urllib3.exceptions.NewConnectionError) and isinstance(system, OSError) and system.strerror:
         return system.strerror

@@ -1,4 +1,4 @@
-"""Tells what a setting is for."""
+"""Names the roles by which `connect poc` finds settings of any connector."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class KeyRole(StrEnum):
-    """Tells what a setting is for, so that `connect poc`, which knows no connector by name, finds it."""
+    """Tells what a setting is for, so that `connect poc` finds it without knowing connectors or keys by name."""
 
     NONE = ""
     PAGE_ROWS = "page rows"

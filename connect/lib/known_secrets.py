@@ -1,14 +1,17 @@
 """Hides secrets that are known in texts for people: errors, traces, log lines. Pure, in time linear in the text.
 
-What is hidden depends on how well a secret can be told from other words, so that a poor one rewrites no text:
+A secret that looks like a usual word is only hidden where it must be the secret, so that texts stay readable:
 
-- a strong one, of 8 characters and more and no plain word or number: wherever it stands;
-- a short one, of 4 to 7 characters, no plain word either: where it stands as a value, whole in quotes, or behind `=`
-  or `:`;
-- a plain word or number (letters, words joined by `.`, `_` or `-`, digits; less than 16 characters) and what is
-  shorter: behind a name that sounds secret, as in `password=debezium`, and before the `@` of an address.
+- A strong one has 8 characters or more and is no plain word or number. It is hidden everywhere.
 
-Base64 of a text with a strong one in it, or of `user:password`, is hidden as a whole: servers repeat the headers that
+- A short one has 4 to 7 characters and is no plain word either. It is hidden where it stands as a value: whole in
+  quotes, or behind `=` or `:`.
+
+- The others are plain words or numbers (letters, words joined by `.`, `_` or `-`, digits; less than 16 characters) and
+  shorter secrets. They are hidden behind a name that sounds secret, as in `password=debezium`, and before the `@` of
+  an address.
+
+A base64 text that encodes a strong secret, or `user:password`, is hidden as a whole, as servers repeat the headers that
 they got.
 """
 
@@ -22,7 +25,7 @@ from typing import Final
 from connect.lib.secret_parts import HIDDEN, is_suspect
 
 TEXT_CHARS_MAX: Final = 100_000
-"""Longer texts are cut: nobody reads them, and looking for secrets in them would take long."""
+"""A longer text is cut: nobody reads it to its end, and looking for secrets in it would take long."""
 _STRONG_CHARS: Final = 8
 _SHORT_CHARS: Final = 4
 _PLAIN_CHARS: Final = 15
@@ -44,7 +47,7 @@ _CODED: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 
 
 class KnownSecrets:
-    """Holds the secrets known so far. Any thread may hide while one adds."""
+    """Holds the secrets known so far. Threads may hide texts while another adds a secret."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._strong: dict[str, set[str]] = {}  # by their first characters
@@ -55,7 +58,7 @@ class KnownSecrets:
             self.add(secret)
 
     def add(self, secret: str, *, as_word: bool = False) -> None:
-        """Hide a secret from now on; `as_word`: a poor one wherever it is a word of its own, whatever stands before."""
+        """Hide a secret from now on. With `as_word`, one that is not strong is hidden wherever it is a whole word."""
         if not secret:
             return
         if _is_strong(secret):
@@ -68,7 +71,7 @@ class KnownSecrets:
             self._plain.add(secret)
 
     def hide(self, text: str) -> str:
-        """Return the text with each known secret masked; a text that is very long is cut."""
+        """Return the text with each known secret masked; a very long text is cut."""
         if len(text) > TEXT_CHARS_MAX:
             text = f"{text[:TEXT_CHARS_MAX]}… ({len(text) - TEXT_CHARS_MAX} more characters)"
         made, at = [], 0
@@ -123,14 +126,14 @@ def hidden_in(text: str, secrets: Iterable[str]) -> str:
 
 
 def is_plain(secret: str) -> bool:
-    """Tell if a secret is a plain word or number, which stands in texts for other reasons."""
+    """Tell if a secret is a plain word or number, which texts may also have for other reasons."""
     if len(secret) > _PLAIN_CHARS:
         return False
     return secret.isdigit() or all(_is_word(part) for part in _JOINTS.split(secret))
 
 
 def _decoded(coded: str) -> str:
-    """Return the text that base64 stands for, as far as it is whole; empty: it stands for none."""
+    """Return the text that a base64 text encodes, as far as it is complete; empty if it encodes none."""
     data = coded.rstrip("=").translate(_STANDARD)
     data = data[: len(data) - (len(data) % 4 == 1)]
     try:
@@ -146,7 +149,7 @@ def _is_word(part: str) -> bool:
 def _is_strong(secret: str) -> bool:
     if len(secret) >= _STRONG_CHARS:
         return not is_plain(secret)
-    # It is no token of its own, so it is looked for as it is: no word has such characters.
+    # It has a delimiter in it, so it is no token; it is searched for as it is, as no usual word has such characters.
     return len(secret) >= _SHORT_CHARS and _ODD.search(secret) is not None
 
 

@@ -1,7 +1,7 @@
-"""Keeps PostgreSQL's client library from passwords that it finds on its machine by itself. Pure.
+"""Keeps PostgreSQL's client library from using passwords that it finds on its machine by itself. Pure.
 
-Without a password libpq takes the one of PGPASSWORD, or of a file in its user's home, and says it to the server that it
-was told to connect to. Where a configuration names that server, the password is not the configuration's to have.
+Without a password libpq takes the one of PGPASSWORD, or of a file in its user's home, and sends it to the server. If a
+configuration names the server, it must not make the worker send it a password of the worker's user.
 """
 
 from __future__ import annotations
@@ -16,6 +16,6 @@ def password_file() -> Path:
 
 
 def without_own_password(password: object) -> dict[str, str]:
-    """Return parameters with which libpq has no password but this one, which may be none."""
+    """Return connection parameters with which libpq uses no password but this one, which may be None."""
     nowhere = {"passfile": f"{os.devnull}/none"}
     return nowhere if password else {**nowhere, "password": ""}

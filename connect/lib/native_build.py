@@ -1,6 +1,6 @@
-"""Native code of a package, and its sources, so that a build that is older than the Python beside it is noticed.
+"""Loads native code, unless it was built from other sources than those that are installed beside it.
 
-setup.py loads this file by its path, before anything is installed: the standard library only.
+setup.py loads this file by its path before anything is installed, so it may import the standard library only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OFF: Final = frozenset({"off", "false", "0", "no"})
 
 
 def sources_id(folders: Iterable[Path]) -> str | None:
-    """Return a name for the C++ in these folders, in every checkout the same; None where they are not installed."""
+    """Return a hash of the C++ sources in these folders, the same in every checkout; None if they are not installed."""
     found = [path for folder in folders for path in sorted(folder.glob("*.[ch]*"))]
     if not found:
         return None
@@ -31,15 +31,18 @@ def sources_id(folders: Iterable[Path]) -> str | None:
 
 
 def is_stale(built_from: object, folders: Iterable[Path]) -> bool:
-    """Tell if a module was built from other sources. `built_from` is its constant `sources`, None if it has none."""
+    """Tell if a module was built from other sources. `built_from` is the module's constant `sources`, None if it has
+    none.
+    """
     present = sources_id(folders)
     return present is not None and present != built_from
 
 
 def load(name: str, folder: Path, *, of: str, otherwise: str) -> ModuleType | None:
-    """Return a connector's native module; None where CONNECT_NATIVE=off, where it was not built, or from other sources.
+    """Return a connector's native module; None if CONNECT_NATIVE=off, or if it was not built, or from other sources.
 
-    `name`: of the module. `folder`: its sources. `of`, `otherwise`: whose it is, and what happens without, for the log.
+    `name` is the module's, and `folder` has its sources. The log says with `of` whose module it is, and with
+    `otherwise` what happens without it.
     """
     if os.environ.get("CONNECT_NATIVE", "").lower() in _OFF:
         return None

@@ -1,4 +1,4 @@
-"""Undoes the escapes of URLs, `%3A` for a colon, and tells where each character stood. Pure, and linear in the text."""
+"""Undoes escapes of URLs, such as `%3A` for a colon, and remembers where each was. Pure, in time linear in the text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 _VISIBLE: Final = re.compile(r"%(2[1-9a-f]|[3-6][0-9a-f]|7[0-9a-e])", re.IGNORECASE)
-"""Matches the escape of one visible ASCII character. Others are parts of characters, or end no name."""
+"""Matches the escape of one visible ASCII character. Other escapes are parts of longer characters, or end no name."""
 _ADDED: Final = 2
-"""So many characters an escape has beside the one that it stands for."""
+"""An escape is longer than its character by so many characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unescaped:
-    """A text without its escapes. escapes: where in it the characters are that were escaped, in order."""
+    """Holds a text without its escapes. `escapes` has the places of the characters that were escaped, in order."""
 
     text: str
     escapes: tuple[int, ...]
@@ -27,5 +27,5 @@ class Unescaped:
         return cls(_VISIBLE.sub(lambda found: chr(int(found[1], 16)), text), places)
 
     def place(self, at: int) -> int:
-        """Return where a place of this text is in the text with escapes."""
+        """Return the place in the text with escapes that belongs to a place of this text."""
         return at + _ADDED * bisect_left(self.escapes, at)

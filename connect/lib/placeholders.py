@@ -1,4 +1,4 @@
-"""Finds where a text refers to a config provider: `${provider:[path:]key}`. Pure, in time linear in the text."""
+"""Finds references to config providers in a text: `${provider:[path:]key}`. Pure, in time linear in the text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 
 def placeholder_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each `${…}` starts and ends, in order. One without an end is none, as is what stands inside another.
+    """Yield start and end of each `${…}`, in order. One without an end does not count, nor one inside of another.
 
-    Each is found by searching for its two ends: a pattern would begin again at every `${` of a text without an end.
+    The search looks for the two ends of each. A pattern would look at the rest of the text again for every `${` that
+    has no end.
     """
     start = text.find("${")
     while start >= 0:
@@ -20,7 +21,9 @@ def placeholder_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def without_placeholders(text: str) -> str:
-    """Return the text with `_` for each character of a placeholder, which has colons and slashes of its own."""
+    """Return the text with `_` for each character of a placeholder, so that its colons and slashes disturb no
+    search.
+    """
     made, at = [], 0
     for start, end in placeholder_spans(text):
         made += [text[at:start], "_" * (end - start)]
@@ -29,7 +32,7 @@ def without_placeholders(text: str) -> str:
 
 
 def is_reference(text: str) -> bool:
-    """Tell if a text is placeholders and spaces alone, one at least: it holds no value itself."""
+    """Tell if a text has only placeholders, at least one, and spaces, and so holds no value itself."""
     at, found = 0, False
     for start, end in placeholder_spans(text):
         if text[at:start].strip():

@@ -1,4 +1,4 @@
-"""Makes texts of other parties harmless, and numbers readable, where a person reads them."""
+"""Makes texts harmless that come from elsewhere, and numbers readable, before a person sees them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 _CONTROLS: Final = [code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"]
 _DIRECTIONS: Final = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-"""The characters that turn the order in which others are shown."""
+"""These characters change the direction in which others are shown."""
 _SURROGATES: Final = range(0xD800, 0xE000)
-# Those of JSON, which escapes the controls of ASCII by itself, so that a JSON text means the same afterwards.
+# The escapes are JSON's, which itself escapes the controls of ASCII, so that a JSON text means the same afterwards.
 _ESCAPES: Final = {code: f"\\x{code:02x}" if code < 0x7F else f"\\u{code:04x}"
                    for code in (*_CONTROLS, *_DIRECTIONS, *_SURROGATES)}  # fmt: skip
 

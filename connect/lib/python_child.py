@@ -1,7 +1,7 @@
-"""Starts every Python process of the product: none runs code from the folder it works in, or from a user's site.
+"""Starts all Python processes of the product so that none runs code of its working folder or of a user's site.
 
-Connectors may write files where the worker works: a module there must never stand for one of ours or of a library.
-What runs is the worker's own interpreter, its installed packages and the folders of its PYTHONPATH.
+Connectors may write files into the worker's working folder, and a module there must never replace one of ours or of a
+library. A child has the worker's own interpreter, its installed packages and the folders of its PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 PYTHON: Final = sys.executable
-"""The interpreter that runs this process."""
+"""Is the interpreter that runs this process."""
 
 
 def command(module: str, *arguments: str, python: str = PYTHON) -> list[str]:
@@ -31,19 +31,21 @@ def code_command(code: str, *arguments: str, python: str = PYTHON) -> list[str]:
 
 
 def alone_command(script: str, *arguments: str) -> list[str]:
-    """Return the command line that runs a script with the standard library alone."""
+    """Return the command line that runs a script with nothing but the standard library."""
     return [PYTHON, "-I", "-S", script, *arguments]
 
 
 def environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables of a child: those of `base`, and what keeps it and its own children to a safe path."""
+    """Return the environment of a child: the variables of `base`, and those that keep it and its children to a safe
+    path.
+    """
     return {**base, **safe_variables(base)}
 
 
 def safe_variables(base: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a child's environment has to have, whatever `base` says of them.
+    """Return the variables that a child's environment must have, whatever their values are in `base`.
 
-    An empty entry of PYTHONPATH stands for the folder that a program works in, so it goes; the others become absolute.
+    An empty entry of PYTHONPATH means the working folder, so it is removed; the others become absolute.
     """
     made = {"PYTHONSAFEPATH": "1"}
     if not _in_user_site():
@@ -55,18 +57,18 @@ def safe_variables(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def start(argv: Sequence[str], *, folder: Path | None = None, **options: Any) -> subprocess.Popen[Any]:
-    """Start a command of `command` or `code_command`; `options` as `subprocess.Popen` has them, without a shell.
+    """Start a command of `command` or `code_command` without a shell. `options` are those of `subprocess.Popen`.
 
-    It works in `folder`: None is the folder of this process, to which the paths of configurations are relative.
+    The child works in `folder`; None: in the folder of this process, to which paths in configurations are relative.
     """
     environ = options.pop("env", os.environ)
     return subprocess.Popen(argv, cwd=folder or Path.cwd(), env=environment(environ), **options)  # noqa: S603 - see above
 
 
 def spawn_context() -> SpawnContext:
-    """Return the context in which `multiprocessing` starts children of this process from nothing.
+    """Return the context in which `multiprocessing` starts children of this process as new interpreters.
 
-    It passes on this process's own environment, which therefore has to be a safe one.
+    The children get this process's own environment, so its variables are made safe first.
     """
     os.environ.update(safe_variables(os.environ))
     return multiprocessing.get_context("spawn")
@@ -77,5 +79,7 @@ def _flags() -> tuple[str, ...]:
 
 
 def _in_user_site() -> bool:
-    """Tell if this program itself is installed for one user alone (`pip install --user`), so that a child needs it."""
+    """Tell if this program is installed for one user alone (`pip install --user`): its children need that folder
+    then.
+    """
     return bool(site.ENABLE_USER_SITE) and Path(__file__).is_relative_to(site.getusersitepackages())

@@ -1,7 +1,7 @@
 """Finds the secrets in a setting's text: in URLs, `name=value` lists, JSON and headers. Pure.
 
-Texts come from clients: everything here takes time linear in the text. Patterns begin where a run of characters begins
-and nowhere inside of it, and what they repeat is bounded.
+Clients send these texts, so everything here takes time linear in the text. Patterns begin only where a run of
+characters begins, and limit their repetitions.
 """
 
 from __future__ import annotations
@@ -19,40 +19,44 @@ from connect.lib.percent_escapes import Unescaped
 from connect.lib.placeholders import is_reference, without_placeholders
 
 HIDDEN: Final = "[hidden]"
-"""This stands in place of a secret wherever a person could see it (Kafka's Password.HIDDEN)."""
+"""A secret is replaced by this text wherever a person could see it (Kafka's Password.HIDDEN)."""
 _SUSPECT: Final = re.compile(
     r"passw|passphrase|pwd|secret|token|credential|user\.?info|jaas|authoriz|cookie|signature|connection\.?string"
     r"|(?:private|api|access|account|storage|signing|encryption)[._-]?key"
     r"|(?:^|[._-])(?:pass|auth|sas|sig|pat|pem)(?:$|[._-])|(?:^|[._-])(?:bearer|license)$",
     re.IGNORECASE,
 )
-# As above, for a text whose names are not told apart yet. A pattern of these takes 20 times as long for a long text,
-# and lets no other thread go on meanwhile.
+# A text whose names are not parsed yet is searched for these words. A pattern of them takes 20 times as long for a long
+# text, and no other thread runs meanwhile.
 _SECRET_SOUNDS: Final = (
     "pass", "phrase", "pwd", "secret", "token", "cred", "user", "jaas", "auth", "cookie", "sig", "connection", "key",
     "sas", "pat", "pem", "bearer", "license",
 )  # fmt: skip
 _ASCII_BY_CASE: Final = (("\u0130", "i"), ("\u0131", "i"), ("\u017f", "s"), ("\u212a", "k"))
-"""Letters beyond ASCII that are an ASCII letter for patterns that ignore case."""
+"""A pattern that ignores case takes each of these letters beyond ASCII for an ASCII letter."""
 _MAY_HOLD_PARTS: Final = re.compile(r"[=:%]|--|bearer", re.IGNORECASE)
 PARTS_MAX: Final = 1000
-"""A text with more secrets than that is hidden from the last of them on."""
+"""If a text has more secrets, all of it is hidden from the last of these on."""
 _LONG_CHARS: Final = 16_384
 _LONG_KEPT: Final = 64
-"""It is more than a connector's history has configurations; otherwise all are searched again at each showing."""
+"""This is more than a connector's history has configurations: otherwise showing one would search all of them each
+time.
+"""
 _LONG_LOCK: Final = threading.Lock()
 _DIGEST_KEY: Final = os.urandom(32)
 _PARTS_OF_LONG: Final[dict[bytes, Sequence[SecretPart]]] = {}
-"""This holds the parts of long texts by digests, the last asked for last: nobody but its owner keeps a text itself."""
+"""Holds the secret parts of long texts by digests, so that the texts are not kept here. The last one asked for is
+last.
+"""
 _LAYERS: Final = 2
-"""A URL in a parameter of another one has its escapes escaped, `%253A`; nobody writes more."""
+"""A URL in a parameter of another URL has its escapes escaped, as `%253A`; nobody nests them deeper."""
 _SCHEME_CHARS: Final = 40
 _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*\Z")
 _WHOLE_URL: Final = re.compile(r"\s*(?:jdbc:|[a-zA-Z][a-zA-Z0-9+.\-]*://)")
 _MARK: Final = re.compile(r"://|(?<!\w)jdbc:")
 _SPACE: Final = re.compile(r"\s")
 _USER: Final = re.compile(r"[^:/@?#;,()\s]*")
-# What a port follows is a host, and what stands behind a host is no password.
+# Something with a port behind it is a host, and nothing behind a host is a password.
 _PORT: Final = re.compile(r"\d+(?:[/?#;,]|\Z)")
 _ORACLE_USER: Final = re.compile(r"(?:jdbc:oracle:\w+:[^/@]*/(.*)|oracle(?:\+\w+)?://[^/@:]*/([^?]*))@")
 _PARAMETER: Final = re.compile(r"([?&;(,])\s*([\w.\-]+)\s*=")
@@ -60,12 +64,12 @@ _BRACKET_END: Final = re.compile(r"[,)]")
 _ENDS: Final = {"(": _BRACKET_END, ",": _BRACKET_END}
 _END: Final = re.compile(r"&|;(?=\s*[\w.\-]+\s*=)")
 _NEXT_URL: Final = re.compile(r",\s*(?=[a-zA-Z][a-zA-Z0-9+.\-]*://)")
-# Without a scheme: `user:password@host`, `//user:password@host`.
+# These find credentials without a scheme: `user:password@host`, `//user:password@host`.
 _WORD: Final = re.compile(r"""[^\s,;'"(){}]+""")
 _BARE_USER: Final = re.compile(r"(?:.*=)?(?://)?[\w.+%\-]{1,100}\Z", re.DOTALL)
 _BARE_HOST: Final = re.compile(r"[\w\[]")
 _NAMED: Final = re.compile(r"""(?<![\w.\-])([\w.\-]{1,200})(\\{0,20}["'])?\s{0,20}([=:])\s{0,20}(\\{0,20}["'])?""")
-# An unquoted value goes on until another name stands behind a delimiter: a password may hold any of these itself.
+# An unquoted value ends where a delimiter and another name follow: a password may contain any delimiter.
 _NEXT_NAME: Final = re.compile(r"&|(?:[;,|]\s{0,20}|(?<!\s)\s{1,20})(?=[\w.\-]{1,200}\s{0,5}=)")
 _JSON_END: Final = re.compile(r"[,}\]\s]")
 _HEADER: Final = re.compile(r"authoriz|cookie|^x-|[_-](?:key|token)$", re.IGNORECASE)
@@ -77,7 +81,7 @@ _HEADER_END: Final = re.compile(r"[,;|\n](?=\s{0,20}[\w.\-]{1,100}\s{0,5}[=:])")
 
 @dataclass(frozen=True, slots=True)
 class SecretPart:
-    """A secret inside a text: what it is called there, and where its characters are."""
+    """Holds the place of a secret inside a text, and the name that it has there."""
 
     name: str
     start: int
@@ -90,7 +94,7 @@ def is_suspect(key: str) -> bool:
 
 
 def _sounds_secret(text: str) -> bool:
-    """Tell if a text may hold a name that `is_suspect`."""
+    """Tell if a text may hold a name for which `is_suspect` is true."""
     if not text.isascii():
         for letter, same in _ASCII_BY_CASE:
             text = text.replace(letter, same)
@@ -104,12 +108,14 @@ def secret_parts(text: str) -> list[SecretPart]:
 
 
 def secret_spans(text: str) -> list[tuple[int, int]]:
-    """Return where secrets stand in a setting's text, in order and apart, those too that a config provider gives."""
+    """Return start and end of the secrets in a setting's text, in order and not overlapping. References to config
+    providers count, too.
+    """
     return [(part.start, part.end) for part in _all_parts(text)]
 
 
 def url_parts(text: str) -> list[SecretPart]:
-    """Return the secrets of the addresses in a text that people read: names in it are words, not settings."""
+    """Return the secrets in addresses of a text that people read. Names in such a text are words, not settings."""
     if "@" not in text and "://" not in text and "jdbc:" not in text and "%" not in text:
         return []
     found = _apart(len(text), *_with_escapes(without_placeholders(text), _url_parts, _bare_users))
@@ -121,7 +127,9 @@ def _all_parts(text: str) -> Sequence[SecretPart]:
 
 
 def _long_parts(text: str) -> Sequence[SecretPart]:
-    """Return the parts of a long text. They are kept: a request asks thrice for what it shows, hides and keeps."""
+    """Return the parts of a long text from a cache: one request needs them three times, to show, to hide and to keep
+    secrets.
+    """
     digest = blake2b(text.encode("utf-8", "surrogatepass"), key=_DIGEST_KEY).digest()
     with _LONG_LOCK:
         found = _PARTS_OF_LONG.pop(digest, None)
@@ -144,7 +152,9 @@ def _found_parts(text: str) -> Sequence[SecretPart]:
 def _with_escapes(
     text: str, *finders: Callable[[str], Iterator[SecretPart]], layers: int = _LAYERS
 ) -> Iterator[Iterator[SecretPart]]:
-    """Yield what each finds in a text, and in it without the escapes of URLs: `u%3Apassword%40host` holds one, too."""
+    """Yield what each function finds in a text, and in the text without URL escapes: `u%3Apassword%40host` has a
+    secret, too.
+    """
     yield from (find(text) for find in finders)
     plain = Unescaped.of(text) if layers and "%" in text else None
     if plain is not None and plain.escapes:
@@ -156,9 +166,9 @@ def _placed(plain: Unescaped, found: Iterator[SecretPart]) -> Iterator[SecretPar
 
 
 def _apart(size: int, *sources: Iterator[SecretPart]) -> list[SecretPart]:
-    """Return the parts in order, those inside of another left out, and one that reaches beyond another added to it.
+    """Return the parts in order. Parts inside of another are left out, and overlapping ones are joined.
 
-    Where a source gives `PARTS_MAX` parts, everything from the last of them to the end is one part.
+    If a source yields `PARTS_MAX` parts, everything from the last of them to the end of the text is one part.
     """
     found: list[SecretPart] = []
     ends_at = size
@@ -183,13 +193,13 @@ def _url_parts(text: str) -> Iterator[SecretPart]:
 
 
 def _listed(text: str) -> Iterator[tuple[int, int]]:
-    """Return start and end of each URL of a list."""
+    """Return start and end of each URL in a list of URLs."""
     bounds = [(0, 0), *(found.span() for found in _NEXT_URL.finditer(text)), (len(text), len(text))]
     return ((bounds[i][1], bounds[i + 1][0]) for i in range(len(bounds) - 1))
 
 
 def _inside(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each URL among other words: from the scheme to the next space."""
+    """Yield start and end of each URL among other words: it goes from its scheme to the next space."""
     at = 0
     while found := _MARK.search(text, at):
         mark = found.start()
@@ -218,12 +228,12 @@ def _parts_of(url: str, offset: int) -> Iterator[SecretPart]:
 
 
 def _credentials(url: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the user's password; without one the user of a web address, as that is a token then."""
+    """Yield the password of the user in a URL. Without one, yield the user of a web address, who is then a token."""
     if found := _ORACLE_USER.match(url):
         yield "password", *found.span(found.lastindex or 1)
         return
     head, _, tail = url.partition("?")
-    # A password may hold a question mark, and a parameter an at sign.
+    # A password may contain a question mark, and a parameter an at sign.
     in_tail = "=" not in (before := tail.rpartition("@")[0]) and before != ""
     place = _user_info(url if in_tail or "@" not in head else head)
     if place is None:
@@ -236,7 +246,9 @@ def _credentials(url: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _user_info(url: str) -> tuple[int, int | None, int] | None:
-    """Return where the first user of a URL starts, the colon behind it if there is one, and the last at sign."""
+    """Return the places where the first user of a URL starts, of the colon behind it, if any, and of the last at
+    sign.
+    """
     last_at = url.rfind("@")
     mark = url.find("://")
     while 0 <= mark < last_at:
@@ -264,17 +276,17 @@ def _bare_users(text: str) -> Iterator[SecretPart]:
 
 
 def _named_parts(text: str) -> Iterator[SecretPart]:
-    """Yield the values of names that sound secret: `password=x`, `"password": "x"`, `Authorization: Bearer x`."""
+    """Yield the values behind names that sound secret: `password=x`, `"password": "x"`, `Authorization: Bearer x`."""
     if not _sounds_secret(text):
         return
     at = 0
     while found := _NAMED.search(text, at):
         at = found.end()
         name, closes_name, sign, quote = found.groups()
-        # As in YAML. A column that is renamed or cast, `token:string`, has no space behind its colon.
+        # This is a line as in YAML. A column that is renamed or cast, `token:string`, has no space behind its colon.
         is_line = found[0].endswith((" ", "\t")) and _begins_line(text, found.start())
         if not is_suspect(name) or not (sign == "=" or closes_name or is_line or _is_header(name, text, at)):
-            # The quote that ends here may begin the next name.
+            # The quote that ends here may be the one that begins the next name.
             at = found.end() - len(quote or "")
             continue
         if quote:
@@ -288,13 +300,13 @@ def _named_parts(text: str) -> Iterator[SecretPart]:
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """Tell if nothing but spaces and a list's mark stands before a place in its line."""
+    """Tell if only spaces and the mark of a list stand before a place in its line."""
     before = text[max(0, at - _INDENT_CHARS) : at]
     return ("\n" in before or at <= _INDENT_CHARS) and not before.rpartition("\n")[2].strip(" \t-")
 
 
 def _spoken_parts(text: str) -> Iterator[SecretPart]:
-    """Yield the secrets of options, `--password x`, and of credentials without a name, `Bearer x`."""
+    """Yield the secrets of command line options, `--password x`, and of credentials without a name, `Bearer x`."""
     if not _sounds_secret(text):
         return
     for found in _OPTION.finditer(text):
@@ -305,7 +317,7 @@ def _spoken_parts(text: str) -> Iterator[SecretPart]:
 
 
 def _is_header(name: str, text: str, at: int) -> bool:
-    """Tell if `name: value` is a header's line; a column that is renamed or cast, as in `token:string`, is not."""
+    """Tell if `name: value` is a line of a header. A column that is renamed or cast, as in `token:string`, is not."""
     return not text.startswith("//", at) and _HEADER.search(name) is not None
 
 
@@ -313,7 +325,8 @@ def _bare_end(text: str, start: int, sign: str, *, is_json: bool) -> int:
     ends = _NEXT_NAME if sign == "=" else _HEADER_END
     if is_json and sign == ":":
         if text.startswith(("{", "["), start):
-            # All that is inside, and what follows, rather than a parser; a mask of either kind ends where it ends.
+            # The value is an object or a list: hide all to the end of the text rather than parse it. A mask ends where
+            # it ends.
             return start + len(HIDDEN) if text.startswith(HIDDEN, start) else len(text)
         ends = _JSON_END
     return _first(ends, text, start)
@@ -325,7 +338,9 @@ def _first(ends: re.Pattern[str], text: str, start: int) -> int:
 
 
 def _quoted_end(text: str, start: int, quote: str) -> int:
-    """Return where the quote ends that was begun by `quote`; in JSON inside of a text it has backslashes of its own."""
+    """Return the end of the quoted text that `quote` has begun. In JSON inside of a text, quotes have backslashes
+    before them.
+    """
     end = text.find(quote, start)
     while end > start and len(quote) == 1 and _is_escaped(text, start, end):
         end = text.find(quote, end + 1)

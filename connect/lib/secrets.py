@@ -1,8 +1,8 @@
-"""Masks secrets, and finds what a mask that comes back stands for. Pure.
+"""Masks secrets, and puts the stored secrets back where a client sends a mask. Pure.
 
-The secrets of a setting's text are masked one by one, so that a person still sees where a connector goes: the password
-of a URL's user, parameters such as `password` or `token`, members of that name in JSON, headers (see `secret_parts`).
-Those of other texts are known ones (see `known_secrets`), and what addresses hold.
+The secrets in a setting's text are masked one by one, so that a person still sees where a connector goes: the password
+of a URL's user, parameters such as `password` or `token`, members of such names in JSON, headers (see `secret_parts`).
+In other texts, secrets that are known are masked (see `known_secrets`), and those in addresses.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ KEY_LINES_MAX: Final = 200
 
 
 def is_private_text(value: str) -> bool:
-    """Tell if a value is secret whatever its key is, as a key or certificate in PEM form is."""
+    """Tell if a value is secret whatever its key is, because it has a key or certificate in PEM form."""
     return _PEM.search(value) is not None
 
 
 def key_lines(value: str) -> list[str]:
-    """Return the lines of the private keys in a text: errors may tell a part of it, or with other spaces."""
+    """Return the lines of the private keys in a text, as an error may quote a part of a key, or change its spaces."""
     lines = (line[1] for key in _KEY.finditer(value) for line in _KEY_LINE.finditer(key[1]))
     return list(islice(lines, KEY_LINES_MAX))
 
 
 def masked(text: str) -> str:
-    """Return a text for people to read, with the secrets of the addresses in it masked."""
+    """Return a text for people, with the secrets of its addresses masked."""
     return _without(text, url_parts(text))
 
 
@@ -62,7 +62,9 @@ def is_masked(text: str) -> bool:
 
 
 def restored(text: str, stored: str) -> str:
-    """Return the text with its masks replaced by secrets of the same names in the stored text, as far as there are."""
+    """Return the text with its masks replaced by the secrets of the same names in the stored text, if there are
+    such.
+    """
     if HIDDEN not in text:
         return text
     known: dict[str, list[str]] = {}
@@ -79,7 +81,7 @@ def restored(text: str, stored: str) -> str:
 
 
 def secrets_in(text: str) -> list[str]:
-    """Return the secrets themselves that a setting's text holds."""
+    """Return the secrets that a setting's text holds."""
     return [text[part.start : part.end] for part in secret_parts(text)]
 
 

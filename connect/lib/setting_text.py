@@ -15,14 +15,14 @@ from connect.lib.javatext.numbers import parse_real, parse_whole
 from connect.lib.secrets import HIDDEN
 
 _BLANK: Final = "".join(map(chr, range(33)))
-"""What Java's `String.trim` takes away: controls and space, and no space of other scripts."""
+"""Java's `String.trim` removes these characters: controls and the space, but no spaces of other scripts."""
 ZONE_CHARS_MAX: Final = 100
-"""No zone has a longer name. Python looks for one also as a module, with a package for each part, without a limit."""
+"""No zone has a longer name. Python would also search a long name as a module, with a package for each part of it."""
 _SPACE: Final = " \t\n\r\f\v"
 
 
 def parse_boolean(value: object) -> object:
-    """Return a BOOLEAN as ConfigDef reads its text. ValueError: it is none."""
+    """Return a BOOLEAN as ConfigDef reads its text. ValueError: the text is none."""
     text = value.strip(_BLANK).lower() if isinstance(value, str) else value
     if text in {"true", True}:
         return True
@@ -32,7 +32,7 @@ def parse_boolean(value: object) -> object:
 
 
 def whole_parser(name: str, bits: int) -> Callable[[object], object]:
-    """Return what reads a whole number of so many bits as ConfigDef does; `name` is its type in the error."""
+    """Return a function that reads a whole number of `bits` bits as ConfigDef does; errors name its type `name`."""
 
     def parse(value: object) -> object:
         try:
@@ -51,7 +51,7 @@ def whole_parser(name: str, bits: int) -> Callable[[object], object]:
 
 
 def parse_double(value: object) -> object:
-    """Return a DOUBLE as ConfigDef reads its text. ValueError: it is none."""
+    """Return a DOUBLE as ConfigDef reads its text. ValueError: the text is none."""
     try:
         return parse_real(value) if isinstance(value, str) else value
     except ValueError:
@@ -87,7 +87,7 @@ def text_of(value: object) -> str | None:
 
 
 def named_zone(name: str) -> ZoneInfo:
-    """Return the time zone of an IANA name. ValueError: there is none."""
+    """Return the time zone of an IANA name. ValueError: there is no such zone."""
     if len(name) > ZONE_CHARS_MAX:
         raise ValueError(f"A time zone's name has at most {ZONE_CHARS_MAX} characters")
     try:

@@ -1,4 +1,6 @@
-"""The only place that builds objects from a worker's configuration, in the order in which they need each other."""
+"""Builds all objects of a worker from its configuration, in the order in which they need each other; nothing else
+does.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +56,16 @@ if TYPE_CHECKING:
     from connect.rest.rest_server import RestServer
 
 JOIN_S: Final = 1.0
-"""A worker answers requests after this time even outside the group, which may wait for a lost worker's session."""
+"""A worker answers requests after so many seconds even if it is not yet in the group, which may wait for a lost
+worker.
+"""
 CALL_HOST_S: Final = 90.0
 FORKED_CALL_HOST_S: Final = 5.0
-"""A host is kept for further questions so long: making one anew takes a second, or a few milliseconds by forking."""
+"""A process for questions to connectors is kept this long for further ones: starting one anew takes a second, or a few
+milliseconds by forking.
+"""
 STOP_MARGIN_S: Final = 10.0
-"""Time to say good-bye to Kafka and REST, on top of the time tasks get to stop."""
+"""On top of the time that tasks get to stop, the worker has so many seconds to leave Kafka and end REST."""
 
 
 class Worker:
@@ -85,13 +91,14 @@ class Worker:
         self._rest: RestServer | None = None
 
     def start(self) -> str:
-        """Serve REST, then begin with what the internal topics say; the REST URL. StartError.
+        """Serve REST, then start by what the internal topics say, and return the URL of REST. StartError: the worker
+        cannot start.
 
-        Until the topics are read REST answers, and says that the worker is starting.
+        Until the topics are read, REST answers that the worker is starting.
         """
         started_s = time.monotonic()
         with ThreadPoolExecutor(1, thread_name_prefix="kafka-contact") as beside:
-            # Kafka takes its time to answer, and so does loading REST's libraries.
+            # Kafka needs time to answer while the libraries of REST are loaded.
             contact = beside.submit(self._contact.reach)
             self._members.prepare()
             try:
@@ -114,11 +121,11 @@ class Worker:
         return url
 
     def ask_to_stop(self) -> None:
-        """End waiting for Kafka. From any thread, also from a signal's."""
+        """End the wait for Kafka. Any thread may call it, also a handler of signals."""
         self._stopping.set()
 
     def stop(self) -> None:
-        """Stop tasks, leave the group, end REST; bounded in time."""
+        """Stop tasks, leave the group and end REST, within a limited time."""
         self._stopping.set()
         stop_s = self._config.task_shutdown_graceful_timeout_ms / 1000
         self.herder.stop(Deadline.after(stop_s + STOP_MARGIN_S))
@@ -129,7 +136,7 @@ class Worker:
         from connect.rest.rest_server import RestServer
 
         try:
-            config_providers(self._config.originals, self._catalog)  # none is built before a host needs it
+            config_providers(self._config.originals, self._catalog)  # checked only: a host builds one when it needs it
             self._rest = RestServer(self._config, self.herder, self._catalog)
         except ConfigError as error:
             raise StartError(str(error)) from error
@@ -188,7 +195,9 @@ class Worker:
         leader_id: str | None = None,
         on_error: Callable[[ConnectError], None] | None = None,
     ) -> MakeLog:
-        """`leader_id`: the transactional id with which the leader writes, where it does so in transactions."""
+        """Return what makes the log of a topic. If the leader writes in transactions, `leader_id` is its transactional
+        id.
+        """
         worker = self._config.originals
         client_id = f"{self._config.client_prefix}-{purpose}"
         leader = None
@@ -200,7 +209,7 @@ class Worker:
         def make(on_record: OnRecord) -> RecordLog:
             return KeyValueLog(
                 topic,
-                # Nothing may be taken in that is then aborted.
+                # A worker must not take in a record whose transaction is aborted later.
                 {**consumer_settings(worker, {}, client_id=client_id).properties, "isolation.level": "read_committed"},
                 {**producer_settings(worker, {}, client_id=client_id).properties, "linger.ms": 0},
                 on_record=on_record,
@@ -211,7 +220,7 @@ class Worker:
         return make
 
     def _launcher(self) -> Launch:
-        # What runs connectors reads no configurations.
+        # A process that runs connectors does not read the config topic, so it needs no key to decrypt it.
         given = {key: value for key, value in self._config.originals.items() if key != ENCRYPTION_KEY}
 
         def launch(name: str, listener: HostListener) -> Host:

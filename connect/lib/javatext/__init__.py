@@ -1,1 +1,1 @@
-"""Holds text as Java's number, date and literal classes read and write it. Pure: no I/O, no clock, no Arrow."""
+"""Reads and writes texts as Java's number, date and pattern classes do. Pure: no I/O, no clock, no Arrow."""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 DAY_MS: Final = 86_400_000
 _CUTOVER: Final = -141_427
-"""Gives the day number of 15 October 1582, the first Gregorian day."""
+"""Is the day number of 15 October 1582, the first Gregorian day."""
 
 
 class CivilDay(NamedTuple):
@@ -23,7 +23,7 @@ class CivilDay(NamedTuple):
 def day_number(year: int, month: int, day: int) -> int:
     """Return the day of a date whose month and day may lie outside their ranges."""
     years, month0 = divmod(month - 1, 12)
-    # Years that start in March put the leap day last; 306 days from March to the year's end.
+    # If a year starts in March, its leap day is the last one; from March to the end of December there are 306 days.
     shifted = year + years - (month0 < 2)
     in_year = (153 * ((month0 + 10) % 12) + 2) // 5
     julian = 365 * shifted + shifted // 4 + in_year - 719_471
@@ -59,7 +59,7 @@ def weekday(number: int) -> int:
 
 
 def week_of(number: int) -> tuple[int, int]:
-    """Return the week-year and week of a day; the week of 1 January is the first."""
+    """Return the week-year and the week of a day; the week of 1 January is week 1."""
     year = civil_day(number).year
     saturday = number + 6 - weekday(number)
     if civil_day(saturday).year > year:
@@ -68,13 +68,15 @@ def week_of(number: int) -> tuple[int, int]:
 
 
 def week_of_month(number: int) -> int:
-    """Return the week of a day in its month; the week of the first is the first."""
+    """Return the week of a day in its month; the week of the month's first day is week 1."""
     date = civil_day(number)
     return (number - _week_start(day_number(date.year, date.month, 1))) // 7 + 1
 
 
 def day_of_week(first: int, week: int, day: int) -> int:
-    """Return the day in the week counted from the week that holds `first`; `day` is 0 for Sunday and may be above 6."""
+    """Return a day of a week, both given by number: week 1 is the week of the day `first`. `day` is 0 for Sunday, and
+    may be more than 6.
+    """
     return _week_start(first) + 7 * (week - 1) + day
 
 

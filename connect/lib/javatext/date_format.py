@@ -1,7 +1,7 @@
-"""Reads and writes moments as `java.text.SimpleDateFormat` does in UTC with English names, lenient. Pure.
+"""Reads and writes moments as a lenient `java.text.SimpleDateFormat` does in UTC with English names. Pure.
 
-The caller gives the current year. Letters: G y Y M L w W D d F E u a H k K h m s S z Z X. An unknown one, or an open
-quote, is a ValueError with Java's text.
+The caller gives the current year. Known letters are G y Y M L w W D d F E u a H k K h m s S z Z X. A pattern with
+another letter, or with a quote that stays open, is a ValueError with Java's text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STEPS: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class PatternPart:
-    """One piece of a pattern: a letter and how often it stands there, or with no letter a text."""
+    """Holds a piece of a pattern: a letter and how often it stands there; without a letter a literal text."""
 
     letter: str
     count: int
@@ -49,7 +49,7 @@ class PatternPart:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """Holds a moment as the day's number and the milliseconds in it."""
+    """Holds a moment as the number of its day since 1970 and the milliseconds within the day."""
 
     day: int
     ms: int
@@ -59,7 +59,7 @@ class DateFormat:
     """Reads and writes moments by a pattern, as milliseconds since the epoch."""
 
     def __init__(self, pattern: str, this_year: int) -> None:
-        """Take a pattern; `this_year` places years of two digits, from 80 years back to 19 years ahead."""
+        """Take a pattern. `this_year` tells the century of years of two digits: 80 years back to 19 years ahead."""
         self.pattern = pattern
         self._parts = split_pattern(pattern)
         self._plan = ParsePlan(
@@ -68,14 +68,14 @@ class DateFormat:
 
     @property
     def step_ms(self) -> int:
-        """Return the length of a step: moments in the same step, counted from the epoch, are written the same."""
+        """Return the length of a step in ms: all moments of a step, counted from the epoch, have the same text."""
         return min((_STEPS.get(part.letter, DAY_MS) for part in self._parts), default=DAY_MS)
 
     @property
     def strftime(self) -> str | None:
-        """Return the same pattern for Arrow's strftime, from 1970 to 9999; None where there is none.
+        """Return a pattern with the same meaning for Arrow's strftime; None if there is none.
 
-        It is for times in whole seconds.
+        It holds for moments of whole seconds from 1970 to 9999.
         """
         made = ""
         for part in self._parts:
@@ -91,12 +91,14 @@ class DateFormat:
         return "".join(_WRITERS[part.letter](moment, part.count) if part.letter else part.text for part in self._parts)
 
     def parse(self, text: str) -> int:
-        """Return the moment of a text; what follows it is ignored. ValueError when it does not match."""
+        """Return the moment of a text; characters behind what was read are ignored. ValueError: the text does not
+        match.
+        """
         return self._plan.parse(text)
 
 
 def split_pattern(pattern: str) -> list[PatternPart]:
-    """Return the pieces of a pattern. ValueError with Java's text when it is not a valid pattern."""
+    """Return the pieces of a pattern. ValueError, with Java's text: the pattern is not valid."""
     parts = []
     for found in _PARTS.finditer(pattern):
         piece = found.group()

@@ -12,9 +12,9 @@ from connect.lib.javatext.numbers import wrapped
 _NUMERIC = frozenset("yYMLwWDdFuHkKhmsS")
 _NUMBER = re.compile(r"-?\d+")
 _DIGITS = 200
-"""Bounds the digits that are read of a number: in one so long, more digits change nothing."""
+"""At most so many digits of a number are read: further ones change no result."""
 _DATE_CHOICES = "dDWFw"
-"""Holds the letters that decide the day; the one read last counts."""
+"""Each of these letters decides the day; the one that was read last counts."""
 _RFC_ZONE = re.compile(r"([+-])(\d{2})(\d{2})")
 _BEHIND_GMT = re.compile(r"([+-])(\d{1,2}):(\d{2})")
 _ISO_ZONES = (
@@ -27,14 +27,14 @@ _ZONE_HOURS: Final = {
     "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
     "AKST": -9, "AKDT": -8, "HST": -10, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
 }  # fmt: skip
-"""Gives zone abbreviations and their hours from UTC."""
+"""Holds abbreviations of zones with their hours from UTC."""
 _ZONE_NAME = re.compile(r"[A-Za-z]+")
 _HALF_DAYS = ("AM", "PM")
 _ERAS = ("BC", "AD")
 
 
 class ParsePlan:
-    """Holds a pattern's pieces in the order they are read. Immutable; may be shared by threads."""
+    """Holds a pattern's pieces in the order in which they are read. Immutable; threads may share it."""
 
     def __init__(
         self,
@@ -44,14 +44,16 @@ class ParsePlan:
         *,
         first_year: int,
     ) -> None:
-        """Take the parts of a pattern: each is a letter, how often it stands there, and for no letter its text."""
+        """Take the parts of a pattern, each as a letter, how often it stands there, and the text of a part without a
+        letter.
+        """
         self._parts = parts
         self._months = [*months, *(name[:3] for name in months)]
         self._weekdays = [*weekdays, *(name[:3] for name in weekdays)]
         self._first_year = first_year
 
     def parse(self, text: str) -> int:
-        """Return the text's moment in milliseconds since the epoch. ValueError when the text does not match."""
+        """Return the text's moment in milliseconds since the epoch. ValueError: the text does not match."""
         reader = _Reader(text)
         for i, (letter, count, literal) in enumerate(self._parts):
             if not letter:
@@ -88,7 +90,7 @@ class ParsePlan:
 
 
 class _Reader:
-    """Holds a place in a text and the fields read so far, latest last."""
+    """Holds a place in a text, and the fields that were read so far in their order."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -117,13 +119,13 @@ class _Reader:
         if end > len(self._text) or found is None:
             raise ValueError(self._text)
         self.at = found.end()
-        # `Number.intValue`: of a long its low bits, of a number beyond that the nearest bound.
+        # Java's `Number.intValue` gives the low bits of a long, and the nearest limit for a number beyond it.
         number = int(found.group()[:_DIGITS])
         inside = -(2**63) <= number < 2**63
         return wrapped(number, 32) if inside else max(-(2**31), min(2**31 - 1, number))
 
     def name(self, names: Sequence[str]) -> int:
-        """Read the longest name that stands here, in any case, and return its place in `names`."""
+        """Read the longest of the names that stands here, in any case of letters, and return its place in `names`."""
         rest = self._text[self.at :].lower()
         fitting = [i for i, name in enumerate(names) if rest.startswith(name.lower())]
         if not fitting:
@@ -197,7 +199,7 @@ def _day(fields: dict[str, int]) -> int:
 
 
 def _nth_weekday(year: int, month: int, day: int, nth: int) -> int:
-    """Return the nth such day of the week in a month, from its end where that is negative."""
+    """Return the nth such day of the week in a month; a negative n counts from the month's end."""
     weekday = day % 7 if 1 <= day <= 7 else (day - 1) % 7
     last = day_number(year, month + (nth < 0), 1) + 7 * (nth + (nth < 0)) - 1
     return last - ((last + 4) % 7 - weekday) % 7

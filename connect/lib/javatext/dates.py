@@ -12,7 +12,9 @@ _WEEKDAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 
 
 def epoch_ms(value: dt.date | dt.time) -> int:
-    """Return milliseconds since the epoch for a date (its midnight), a time (on the first day) or a moment."""
+    """Return milliseconds since the epoch: for a date its midnight, for a time that time on 1 January 1970, or for a
+    moment.
+    """
     if isinstance(value, dt.time):
         return _whole_ms(dt.datetime.combine(_EPOCH.date(), value.replace(tzinfo=dt.UTC)) - _EPOCH)
     if isinstance(value, dt.datetime):
@@ -32,9 +34,10 @@ def date_string(value: dt.date | dt.time) -> str:
 
 
 def iso_string(value: dt.date | dt.time) -> str:
-    """Return the ISO 8601 text in Java's calendar, by the type's `SimpleDateFormat` pattern in `connect.data.Values`.
+    """Return the ISO 8601 text in Java's calendar, in the pattern that Java's `connect.data.Values` has for the type.
 
-    Java picks the pattern by the number instead, so that a Timestamp of 1969 or at midnight reads back as another type.
+    Java chooses the pattern by the number instead of the type. So there a Timestamp before 1970 or at midnight is read
+    back as another type.
     """
     days, ms = divmod(epoch_ms(value), DAY_MS)
     time = f"{_clock(ms)}.{ms % 1000:03}Z"

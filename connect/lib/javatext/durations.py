@@ -14,7 +14,9 @@ _SPAN: Final = re.compile(
 
 
 def parse_duration(text: str) -> timedelta:
-    """Return the span that a text such as `PT1H30M` or `P7D` means; none is negative. ValueError: it is no span."""
+    """Return the span that a text such as `PT1H30M` or `P7D` means; negative ones are not allowed. ValueError: it is no
+    span.
+    """
     match = _SPAN.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no span of time as ISO 8601 has it, such as PT1H or P7D")

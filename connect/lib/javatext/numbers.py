@@ -1,4 +1,4 @@
-"""Numbers as Java writes and reads them: `toString` of Double, Float, BigDecimal, and their parsers. Pure."""
+"""Writes and reads numbers as Java does: `toString` of Double, Float and BigDecimal, and their parsers. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def float64_text(value: float) -> str:
     if not math.isfinite(value):
         return _not_finite(value)
     digits = repr(value)
-    # Java writes at least two digits, the nearest ones: 4.9E-324, not 5.0E-324.
+    # Java writes at least two digits, and takes the nearest ones: 4.9E-324, not 5.0E-324.
     two = f"{value:.1e}"
     return _laid_out(value, two if float(two) == value else digits)
 
@@ -36,7 +36,9 @@ def float32_text(value: float) -> str:
 
 
 def decimal_text(value: Decimal) -> str:
-    """Return the text of `BigDecimal.toString`: scientific with a negative scale or below 1e-6."""
+    """Return the text of `BigDecimal.toString`, which has an exponent if the scale is negative or the value is below
+    1e-6.
+    """
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     # Decimal.__str__ follows the same rule (IBM's General Decimal Arithmetic), but for the sign of zero.
@@ -44,7 +46,7 @@ def decimal_text(value: Decimal) -> str:
 
 
 def to_float32(value: float) -> float:
-    """Return the nearest 32-bit float, infinite beyond its range."""
+    """Return the nearest 32-bit float; it is infinite for a number beyond their range."""
     try:
         narrow: float = struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
@@ -58,9 +60,9 @@ def wrapped(value: int, bits: int) -> int:
 
 
 def truncated(value: float, bits: int) -> int:
-    """Return what Java's cast `(int)` or `(long)` makes of a float.
+    """Return the integer that Java's cast `(int)` or `(long)` makes of a float.
 
-    NaN is 0, what is out of range becomes the nearest bound. Narrower types are cut from the 32-bit result.
+    NaN becomes 0, and a value out of range the nearest limit. For narrower types the 32-bit result is cut.
     """
     if math.isnan(value):
         return 0
@@ -70,9 +72,8 @@ def truncated(value: float, bits: int) -> int:
 
 
 def parse_whole(text: str, bits: int) -> int:
-    """Return the integer that `Integer.parseInt` and the like read.
-
-    ValueError when the text holds none or is out of range.
+    """Return the integer that `Integer.parseInt` and the like read. ValueError: the text is no integer, or out of
+    range.
     """
     if not _WHOLE.fullmatch(text):
         raise ValueError(text)
@@ -83,9 +84,9 @@ def parse_whole(text: str, bits: int) -> int:
 
 
 def parse_real(text: str) -> float:
-    """Return what `Double.parseDouble` reads. ValueError if there is none.
+    """Return the number that `Double.parseDouble` reads. ValueError: the text is none.
 
-    Blanks around, a type letter behind and hexadecimal floats are fine.
+    Blanks around the number, a type letter behind it, and hexadecimal floats are allowed.
     """
     trimmed = text.strip(_BLANK)
     if _HEXADECIMAL.fullmatch(trimmed):
@@ -107,7 +108,7 @@ def parse_float32(text: str) -> float:
     exact = _exact(text.strip(_BLANK).rstrip("fFdD"))
     if exact is None:
         return narrow
-    # Rounding to 64 and then to 32 bits is off by one where the 64-bit value is halfway between two 32-bit ones.
+    # Rounding to 64 bits and then to 32 bits may be off by one if the 64-bit value is halfway between two 32-bit ones.
     beside = [_next_float32(narrow, -1), narrow, _next_float32(narrow, 1)]
     return min(beside, key=lambda f: (abs(Decimal(f) - exact), f != narrow) if math.isfinite(f) else (exact + 1, True))
 
@@ -133,7 +134,7 @@ def _not_finite(value: float) -> str:
 
 
 def _laid_out(value: float, text: str) -> str:
-    """Return plain notation from 1e-3 up to 1e7, else one digit before the point and an exponent."""
+    """Return a number as Java lays it out: in plain notation from 1e-3 to below 1e7, otherwise with an exponent."""
     minus = "-" if math.copysign(1, value) < 0 else ""
     if value == 0:
         return f"{minus}0.0"

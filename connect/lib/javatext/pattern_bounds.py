@@ -1,4 +1,4 @@
-"""Bounds what compiling a regular expression costs, before it is compiled: whoever sends one to a worker chooses it.
+"""Limits the cost of compiling a regular expression, before it is compiled: anybody may send one to a worker.
 
 Pure. Matching has a limit of its own (`timed_pattern`).
 """
@@ -9,24 +9,27 @@ import re
 from typing import Final
 
 LENGTH_MAX: Final = 32_768
-"""Characters that a pattern may have, also in Python's form: compiling it takes 0.2 s of CPU at the most."""
+"""A pattern may have so many characters, also in Python's form: compiling it takes 0.2 s of CPU at most."""
 WIDE_RANGES_MAX: Final = 100
-"""Ranges of characters that may end beyond Latin-1: compiling takes up to 10 ms of CPU for each, as it looks at up to
-65536 characters."""
+"""A pattern may have so many ranges of characters that end beyond Latin-1. Compiling takes up to 10 ms of CPU for each,
+as it looks at up to 65536 characters.
+"""
 SHOWN_CHARS: Final = 500
-"""An error shows so much of a pattern."""
+"""An error shows at most so many characters of a pattern."""
 _WIDE_RANGE: Final = re.compile(r"-(?:\\[uUN]|[^\x00-\xff])")
 
 
 def too_long(text: str) -> str | None:
-    """Return what is wrong with a pattern of this length; None: nothing."""
+    """Return what is wrong with a pattern that is too long; None if it is not."""
     if len(text) <= LENGTH_MAX:
         return None
     return f"It has {len(text)} characters, and no more than {LENGTH_MAX} are compiled: write a shorter one"
 
 
 def ranges_too_wide(text: str) -> str | None:
-    """Return what is wrong with ranges of a pattern in Python's form that would take long; None: nothing."""
+    """Return what is wrong with a pattern, in Python's form, whose ranges take too long to compile; None if nothing
+    is.
+    """
     count = len(_WIDE_RANGE.findall(text))
     if count <= WIDE_RANGES_MAX:
         return None
@@ -34,5 +37,5 @@ def ranges_too_wide(text: str) -> str | None:
 
 
 def beginning(pattern: str) -> str:
-    """Return as much of a pattern as an error shows."""
+    """Return the part of a pattern that an error shows."""
     return pattern if len(pattern) <= SHOWN_CHARS else f"{pattern[:SHOWN_CHARS]}…"

@@ -1,6 +1,7 @@
-"""Translates `java.util.regex.Pattern` to Python's `re`: Java's meaning where their syntax differs, Java's messages.
+"""Translates `java.util.regex.Pattern` to Python's `re`, with Java's meaning where they differ, and with Java's
+messages.
 
-Refused, as there is no translation: flags in the middle of a pattern. Pure.
+Flags in the middle of a pattern are refused, as they cannot be translated. Pure.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _POSIX: Final[Mapping[str, str]] = MappingProxyType(
         "Cntrl": r"\x00-\x1f\x7f", "XDigit": "0-9A-Fa-f", "Space": r" \t\n\x0b\f\r",
     }
 )  # fmt: skip
-"""Gives the POSIX classes as ranges."""
+"""Holds the characters of each POSIX class as ranges."""
 _HORIZONTAL = r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"
 _VERTICAL = r"\n\x0b\f\r\x85\u2028\u2029"
 _LINE_ENDS = r"\n\r\x85\u2028\u2029"
@@ -39,24 +40,25 @@ _COUNT = re.compile(r"\{\d+(?:,\d*)?")
 _REFERENCE = re.compile(r"\\k<([A-Za-z][A-Za-z0-9]*)>")
 
 _KEPT_CHARS: Final = 1000
-"""A longer pattern is compiled each time: a thousand of them would fill the worker's memory."""
+"""A longer pattern is not cached, but compiled each time: a thousand of them would fill the worker's memory."""
 
 
 class JavaPatternError(ValueError):
-    """The text is no Java pattern, or one that has no Python form."""
+    """Says that a text is no Java pattern, or has no form in Python."""
 
 
 def compile_pattern(regex: str) -> TimedPattern:
-    """Return the pattern compiled. JavaPatternError says what is wrong, with its place, as Java does.
+    """Return the compiled pattern. JavaPatternError says what is wrong, and where, as Java does.
 
-    Compiling ends soon, whoever has sent the pattern: JavaPatternError, too, for one that is long or costs too much.
+    Compiling ends soon, also for a pattern that a stranger sends: JavaPatternError also says that one is too long or
+    costs too much.
     """
     if len(regex) <= _KEPT_CHARS:
         return _kept(regex)
     try:
         return _compiled(regex)
     finally:
-        re.purge()  # Python keeps 512 patterns of any size
+        re.purge()  # Python itself caches 512 patterns of any size
 
 
 @lru_cache(maxsize=1000)
@@ -85,7 +87,9 @@ def _refuse(problem: str | None, regex: str) -> None:
 
 
 def expand(match: Match[str], replacement: str) -> str:
-    """Return the replacement with groups filled in (`Matcher.replaceFirst`). ValueError in Java's words."""
+    """Return the replacement with groups filled in, as `Matcher.replaceFirst` does. ValueError, in Java's words: a
+    group that it names does not exist, or it cannot be read.
+    """
     parts: list[str] = []
     at = 0
     while at < len(replacement):
@@ -105,7 +109,7 @@ def expand(match: Match[str], replacement: str) -> str:
 
 
 def _group(match: Match[str], text: str, at: int) -> tuple[str, int]:
-    """Return the text of the group named at a place, and the place behind it."""
+    """Return the text of the group that is named at a place, and the place behind that name."""
     if text.startswith("{", at):
         found = _NAME.match(text, at + 1)
         assert found is not None
@@ -117,7 +121,7 @@ def _group(match: Match[str], text: str, at: int) -> tuple[str, int]:
     if number > match.re.groups:
         raise ValueError(f"No group {number}")
     at += 1
-    # Further digits belong to the number as long as there is such a group.
+    # A further digit belongs to the number only if there is a group of that number.
     while at < len(text) and text[at] in "0123456789" and number * 10 + int(text[at]) <= match.re.groups:
         number = number * 10 + int(text[at])
         at += 1
@@ -136,7 +140,7 @@ def _check_name(match: Match[str], name: str, *, closed: bool) -> None:
 
 
 class _Translation:
-    """Translates one pattern, in one pass over it."""
+    """Translates one pattern in one pass over it."""
 
     def __init__(self, regex: str) -> None:
         self._regex = regex
@@ -241,7 +245,9 @@ class _Translation:
         return f"(?P={name})"
 
     def _class(self) -> str:
-        """Return a class as a pattern of one character: classes within it are alternatives, && looks ahead."""
+        """Return a character class as a pattern of one character: inner classes become alternatives, && becomes a
+        look-ahead.
+        """
         negated = self._regex.startswith("[^", self._at)
         self._at += 2 if negated else 1
         both: list[str] = []

@@ -1,4 +1,4 @@
-"""Matches a regular expression within a time limit, without holding the interpreter: other threads go on meanwhile."""
+"""Matches a regular expression within a time limit, and lets other threads run meanwhile."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ if TYPE_CHECKING:
     import regex
 
 MATCH_CPU_S: Final = 1.0
-"""CPU seconds of the process that one match may take. A name of a topic, a table or a field takes microseconds."""
+"""One match may take so many seconds of the process's CPU. A name of a topic, table or field takes microseconds."""
 SIZE_MAX: Final = 300_000
-"""Characters that a pattern may have when its repetitions are written out, as compiling does: about 80 MB.
+"""A pattern may have so many characters once its repetitions are written out, as compiling does; that takes about 80
+MB.
 
-Only repetitions get there, as a value of a configuration has at most 256 KiB.
+Only repetitions make a pattern that long, as a value of a configuration has at most 256 KiB.
 """
 _TOKEN: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<count>\d+)[^}]*\}|.", re.DOTALL)
 
 
 class PatternTimeoutError(Exception):
-    """Says that a match took longer than its limit, by the fault of the pattern, whatever text it met."""
+    """Says that a match took longer than its limit. The pattern is to blame, not the text."""
 
 
 class TimedPattern:
-    """Matches one regular expression, which it compiles at the first match, as checks of configurations never match."""
+    """Matches one regular expression. It is compiled at the first match, as checks of configurations never match."""
 
     def __init__(self, checked: re.Pattern[str]) -> None:
-        """`checked`: the expression as Python's own library takes it, whose syntax and meaning it keeps."""
+        """Take `checked`, the expression as compiled by Python's `re`; matches have the syntax and meaning that it has
+        there.
+        """
         self._checked = checked
 
     @property
@@ -36,14 +39,14 @@ class TimedPattern:
         return self._checked.pattern
 
     def fullmatch(self, text: str) -> regex.Match[str] | None:
-        """Return the match of the whole text, None where there is none. PatternTimeoutError: it took too long."""
+        """Return the match of the whole text; None if it does not match. PatternTimeoutError: it took too long."""
         try:
             return self._timed.fullmatch(text, timeout=MATCH_CPU_S, concurrent=True)
         except TimeoutError:
             raise self._too_slow(text) from None
 
     def search(self, text: str) -> regex.Match[str] | None:
-        """Return the first match within the text, None where there is none. PatternTimeoutError: it took too long."""
+        """Return the first match within the text; None if there is none. PatternTimeoutError: it took too long."""
         try:
             return self._timed.search(text, timeout=MATCH_CPU_S, concurrent=True)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""Sorts plug-ins and their keys under headings, as pages show them. Pure."""
+"""Puts plug-ins and their keys under headings, as pages show them. Pure."""
 
 from __future__ import annotations
 
