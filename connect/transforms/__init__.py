@@ -1,1 +1,1 @@
-"""Kafka Connect's built-in transforms and predicates over columns, with rows where columns cannot hold the data."""
+"""Holds Kafka Connect's transforms and predicates, and further ones; they work on columns, or else on rows."""

@@ -1,6 +1,6 @@
-"""Turns one row into one row per element of an array, on Arrow by a gather (Explode).
+"""Turns one row into one row for each element of an array; Arrow columns are gathered (Explode).
 
-Order, keys, headers and places are kept.
+Order, keys, headers and positions in Kafka are kept.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Explode:
             lists = masked_by(lists.field(step.field_index[name]), lists)
             step = step.field(name) or step
         counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-        # A null value is a tombstone, which no setting drops.
+        # A null value is a tombstone, and no setting drops tombstones.
         shown = (
             np.maximum(counts, 1) if self.keep else np.where(array.is_null().to_numpy(zero_copy_only=False), 1, counts)
         )
@@ -146,7 +146,7 @@ class _Explode:
 
 
 def _with(row: Mapping[str, Any] | None, path: tuple[str, ...], element: Any) -> Any:
-    """Return the row with the element at the path; parents that are null stay null."""
+    """Return the row with the element at the path; a parent that is null stays null."""
     if not path:
         return element
     if row is None:

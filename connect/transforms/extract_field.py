@@ -55,9 +55,9 @@ class _ExtractField:
         return row
 
     def _of_whole(self, column: Column) -> pa.Array | None:
-        """Return the field's column of schemaless maps, if their columns tell it exactly.
+        """Return the field's column of schemaless maps; None if their columns do not tell it exactly.
 
-        None leaves it to `_of_map`.
+        With None the caller reads the maps one by one, by `_of_map`.
         """
         import pyarrow as pa
 
@@ -114,15 +114,15 @@ class _ExtractField:
             raise SchemaError("An empty field.path names no field.", fix="Name a field in `field`.")
 
     def _takes_default(self, place: int) -> bool:
-        """Tell if a null at this place of the path becomes its default.
+        """Tell if a null at this step of the path becomes the default of its schema.
 
-        Parents take theirs whatever the setting says, as in Java.
+        For parents it does whatever the setting says, as in Java.
         """
         return self.default or place < len(self.path)
 
 
 def extract(column: Column, text: str, version: str, *, default: bool) -> Column:
-    """Return the column at a path inside of another one. SchemaError when there is none."""
+    """Return the column at a path inside of another one. SchemaError: there is none."""
     found = _ExtractField(Side.VALUE, text, parse_path(text, version), default)
     (made,) = found.apply(Batch("", column))
     return made.values

@@ -40,9 +40,9 @@ class _Flatten:
         return dict(self._entries(row, ""))
 
     def whole_columns(self, array: pa.StructArray) -> dict[str, pa.Array] | None:
-        """Return the columns by key; None where two have the same name.
+        """Return the columns by key; None if two of them would have the same name.
 
-        A map that is not there in some rows stays a null there, and is no column.
+        A map that is missing in some rows stays a null there.
         """
         found = list(self._column_entries(array, ""))
         made = dict(found)
@@ -52,9 +52,9 @@ class _Flatten:
         return f"{prefix}{self._delimiter}{name}" if prefix else name
 
     def _leaves(self, schema: Schema, prefix: str, *, optional: bool, default: object) -> Iterator[Field]:
-        """Yield the fields that have no fields of their own.
+        """Yield the fields that contain no further fields.
 
-        A parent that is optional makes them optional, and its default gives theirs where they have none.
+        They are optional if a parent is. If a field has no default, it gets its value in the parent's default.
         """
         for field in schema.fields:
             name = self._name(prefix, field.name)

@@ -57,7 +57,7 @@ class _HeaderFrom:
         def of(names: Iterable[str]) -> FieldsTransform:
             return FieldsTransform(side, purpose, _WithoutFields(config, names), nulls=False)
 
-        # The top level is always looked at: there a null is an error.
+        # The top level is always processed, as a null there is an error.
         parents = {(): of(()), **{parent: of(own) for parent, own in by_parent(config.fields).items()}}
         self._rest: FieldsTransform | Nested = Nested(side, parents) if self._nested else of(config.fields)
 
@@ -70,7 +70,7 @@ class _HeaderFrom:
         return [replace(batch if self._copies else made, headers=headers)]
 
     def _headers(self, column: Column, field: str, header: str) -> list[Header]:
-        """Return the header of each row. Headers are Python objects by contract, so one is made per row."""
+        """Return the header of each row. A header is a Python object in every batch, so they are made row by row."""
         if self._nested:
             found_column = extract(column, field, "V2", default=self._default)
             return [Header(header, value, found_column.schema) for value in found_column.rows()]

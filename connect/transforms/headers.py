@@ -1,4 +1,4 @@
-"""Provides InsertHeader and DropHeaders. Headers are Python objects in every batch, so these go row by row."""
+"""Provides InsertHeader and DropHeaders. A header is a Python object in every batch, so they work row by row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connect.transforms.settings.config import DropHeadersConfig, InsertHeaderCo
 
 
 class InsertHeader:
-    """Appends the same header to every row; one of that name stays."""
+    """Appends the same header to every row, also to a row that has a header of that name."""
 
     def __init__(self, config: InsertHeaderConfig) -> None:
         literal = parse_string(config.literal)

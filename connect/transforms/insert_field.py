@@ -29,7 +29,7 @@ _SOURCE_RECORD = "org.apache.kafka.connect.source.SourceRecord"
 
 @dataclass(frozen=True, slots=True)
 class _Inserted:
-    """A field to insert and where its value comes from."""
+    """Holds a field to insert and where its value comes from."""
 
     origin: str
     field: Field
@@ -78,13 +78,13 @@ class _InsertField:
         for inserted in self._inserted:
             column = self._plain_column(inserted.origin, batch)
             if column is not None and column.null_count:
-                return None  # a key that only some rows get
+                return None  # only some rows get this key
             if column is not None:
                 made[inserted.field.name] = column
         return made
 
     def _plain_column(self, origin: str, batch: Batch) -> pa.Array | None:
-        """Return the value of each row as `map_row` gives it; None: no row gets one."""
+        """Return each row's value as `map_row` gives it; None: no row gets one."""
         import pyarrow as pa
 
         if origin == "offset":
@@ -123,7 +123,7 @@ class _InsertField:
 
 
 def _field(name: str, schema: Schema) -> Field:
-    """Return the field for a name, which may end in ! (required) or ? (optional, the default)."""
+    """Return the field of a name, which may end in ! (required) or ? (optional, as is the default)."""
     bare = name[:-1] if name.endswith(("!", "?")) else name
     return Field(bare, schema.as_optional(not name.endswith("!")))
 

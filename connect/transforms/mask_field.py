@@ -92,7 +92,7 @@ class _MaskField:
 
 
 def empty_value(value: Any, schema: Schema | None) -> Any:
-    """Return the empty value of a value's type. SchemaError when the type has none."""
+    """Return the empty value of a value's type. SchemaError: the type has none."""
     is_struct = schema is not None and schema.type is Type.STRUCT
     if isinstance(value, list | tuple):
         return []
@@ -120,7 +120,7 @@ def _replaced(value: Any, schema: Schema | None, replacement: str) -> Any:
 
 
 def _whole(replacement: str, schema: Schema) -> int:
-    """Cut to the type's width, as Java's BigDecimal.longValue and the narrower casts do."""
+    """Return a whole number cut to the type's width, as Java's BigDecimal.longValue and the narrower casts do."""
     bits = BITS[schema.type]
     return wrapped(int(_decimal(replacement, "to a number")), bits)
 

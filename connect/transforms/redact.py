@@ -42,7 +42,7 @@ class _Redact:
         self._whole = whole[config.action]
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return the batch with redacted fields; a field without a match costs nothing."""
+        """Return the batch with redacted fields; a field that does not match takes no time."""
         column = self._side.of(batch)
         schema = column.schema
         if schema is None:
@@ -60,7 +60,7 @@ class _Redact:
         if found is None:
             name = path.rpartition(".")[2]
             found = any(p.fullmatch(name) or p.fullmatch(path) for p in self._patterns)
-            if len(self._matches) < 10_000:  # names of maps may be without number
+            if len(self._matches) < 10_000:  # the keys of maps may have names without end
                 self._matches[path] = found
         return found
 
@@ -72,7 +72,7 @@ class _Redact:
             case Type.ARRAY if schema.items is not None:
                 return replace(schema, items=self._schema(schema.items, path), default=None)
             case Type.MAP if schema.items is not None:
-                # Keys of maps are data: whether one matches is only known row by row.
+                # Keys of maps are data, so only the rows show which of them match.
                 items = schema.items.as_optional() if self._action == "null" else self._schema(schema.items, path)
                 return replace(schema, items=items, default=None)
         return schema
@@ -107,7 +107,7 @@ class _Redact:
         columns = []
         for i, (field, after) in enumerate(zip(schema.fields, made.fields, strict=True)):
             below = _below(path, field.name)
-            # What stands below a null struct is no value: it has nothing to redact.
+            # Arrow may hold any values below a null struct; they are no values, so nothing is redacted.
             child = masked_by(array.field(i), array)
             if self._hits(below):
                 columns.append(self._redacted_column(child, field.schema, after.schema))
@@ -116,7 +116,7 @@ class _Redact:
         return struct_array(columns, made, array)
 
     def _redacted_column(self, column: pa.Array, schema: Schema, made: Schema) -> pa.Array:
-        """Return the column redacted; each distinct value is redacted once."""
+        """Return the column with redacted values; each distinct value is redacted once."""
         import pyarrow as pa
         import pyarrow.types as t
 
@@ -134,7 +134,7 @@ class _Redact:
         return redacted.take(encoded.indices)
 
     def _masked(self, column: pa.Array, schema: Schema, made: Schema) -> pa.Array:
-        """Return the column with one and the same masked value in place of every value; nulls stay."""
+        """Return the column with the same masked value in place of every value; nulls stay."""
         import pyarrow.compute as pc
 
         present = pc.indices_nonzero(column.is_valid())
@@ -194,7 +194,7 @@ def _is_text(schema: Schema) -> bool:
 
 
 def _offsets(array: pa.ListArray) -> pa.Array:
-    """Return offsets into `array.flatten()`, null where the list is: what from_arrays takes."""
+    """Return offsets into `array.flatten()`, null where the list is null, as ListArray.from_arrays takes them."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -58,7 +58,7 @@ class _ReplaceField:
     def map_columns(self, array: pa.StructArray, _batch: Batch) -> dict[str, pa.Array] | None:
         kept = {name: column for name, column in members(array).items() if self._keeps(name)}
         made = {self._named(name): column for name, column in kept.items()}
-        # Of two keys with one new name a row has the one that it has.
+        # If two keys get one new name, columns do not tell which of them a row has.
         return made if len(made) == len(kept) else None
 
     def _kept(self, schema: Schema) -> list[Field]:
@@ -72,9 +72,9 @@ class _ReplaceField:
 
 
 def _by_parent(config: ReplaceFieldConfig) -> dict[Path, _Fields]:
-    """Return what to exclude, include and rename by parent.
+    """Return the fields to exclude, include and rename, by the path of their parent.
 
-    An included path keeps its parents, too, but none of their other fields.
+    A path that is included also keeps its parents, but none of their other fields.
     """
     groups: dict[Path, _Fields] = {}
     for name in config.exclude:
@@ -83,7 +83,7 @@ def _by_parent(config: ReplaceFieldConfig) -> dict[Path, _Fields]:
     included = {parse_path(name, "V2") for name in config.include}
     for path in included:
         if any(path[:i] in included for i in range(1, len(path))):
-            continue  # a parent stays whole
+            continue  # a parent that is included as a whole keeps all fields
         for i in range(len(path)):
             groups.setdefault(path[:i], _Fields()).include.add(path[i])
     for name, new in config.new_names.items():

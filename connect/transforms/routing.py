@@ -1,4 +1,4 @@
-"""Gives batches new topic names; with TimestampRouter rows of several topics become several batches."""
+"""Gives batches new topic names; TimestampRouter splits a batch if its rows get several topics."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 
 
 class TopicPattern:
-    """Holds a Java regular expression for topics and what takes the place of what it matches."""
+    """Holds a Java regular expression for topics, and the replacement for what it matches."""
 
     def __init__(self, regex: str, replacement: str) -> None:
         self._pattern = compile_pattern(regex)
         self._replacement = replacement
 
     def replaced(self, topic: str) -> str | None:
-        """Return the new topic; None when the former one does not match. SchemaError when a group is missing."""
-        # As Java: the whole topic must match, then the first place that matches is replaced, which may be a part of it.
+        """Return the new topic; None if the former one does not match. SchemaError: the replacement names a group that
+        is missing.
+        """
+        # As in Java, the whole topic must match; then the first match within it is replaced, which may be a part of the
+        # topic.
         match = self._pattern.search(topic) if self._pattern.fullmatch(topic) else None
         if match is None:
             return None
@@ -39,7 +42,7 @@ class TopicPattern:
 
 
 class RegexRouter:
-    """Gives a batch another topic. A batch has one topic, so it keeps its rows together."""
+    """Gives a batch another topic. All rows of a batch have the same topic, so it is not split."""
 
     def __init__(self, config: RegexRouterConfig) -> None:
         self._topics = TopicPattern(config.regex, config.replacement)
@@ -51,7 +54,7 @@ class RegexRouter:
 
 
 class ChangeTopicCase:
-    """Gives a batch the topic whose words are told apart in another way."""
+    """Gives a batch its topic's name in another case format, such as LOWER_HYPHEN."""
 
     def __init__(self, config: ChangeTopicCaseConfig) -> None:
         self._source, self._target = config.source, config.target
@@ -69,7 +72,7 @@ class TimestampRouter:
         self._topic = config.topic_format
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return the rows under the topics of their timestamps."""
+        """Return the rows in batches under the topics of their timestamps."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -91,7 +94,9 @@ class TimestampRouter:
 
 
 def _floored(times: pa.Int64Array, step_ms: int) -> pa.Array:
-    """Return the start of each moment's step: few distinct values to write, whatever the number of rows."""
+    """Return the start of each moment's step; so few distinct values have to be formatted, however many rows there
+    are.
+    """
     import pyarrow.compute as pc
 
     if step_ms == 1:

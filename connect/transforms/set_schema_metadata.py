@@ -1,4 +1,4 @@
-"""Gives a struct's schema another name and version (SetSchemaMetadata). Only defaults change values."""
+"""Gives a struct's schema another name and version (SetSchemaMetadata). Values change only if nulls become defaults."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _SetSchemaMetadata:
                 raise RejectedRowsError(dict.fromkeys(present, error))
             return [batch]
         if schema.type is not Type.STRUCT:
-            # Kafka 4.1 asks every schema for its fields.
+            # Kafka 4.1 asks every schema for its fields, which fails for schemas of other types.
             raise SchemaError("Cannot list fields on non-struct type")
         if len(nulls) == len(batch):
             renamed = type(column).nulls(len(batch), self._named.schema_of(schema))

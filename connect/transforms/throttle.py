@@ -1,4 +1,6 @@
-"""Throttle: no more than so many rows a second go on. It waits in the task's thread, ten seconds a batch at most."""
+"""Lets so many rows a second go on, and no more (Throttle). It waits in the task's thread, at most ten seconds for a
+batch.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,13 @@ from connect.lib.deadline import Deadline
 from connect.transforms.settings.extra_config import ThrottleConfig
 
 LONGEST_WAIT_S: Final = 10.0
-"""Bounds one wait, as a task has to hear of a stop, and a consumer has to be polled."""
+"""No wait is longer, as the task has to notice a stop, and its consumer has to be polled."""
 
 
 class Throttle:
-    """Counts from the first batch on; time in which nothing came is not made up for by more than a second of rows."""
+    """Delays batches, counted from the first one on. After a pause, at most one second's rows may pass without
+    waiting.
+    """
 
     def __init__(
         self,
@@ -28,7 +32,7 @@ class Throttle:
         self._free_at_s = 0.0
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return the batch, unchanged, when its turn has come."""
+        """Return the batch unchanged, once its turn has come."""
         now_s = self._clock()
         self._free_at_s = max(self._free_at_s, now_s - 1.0) + len(batch) * self._seconds_a_row
         if self._free_at_s > now_s:

@@ -1,6 +1,6 @@
-"""Unwrap: a Debezium change event becomes the row after the change (io.debezium.transforms.ExtractNewRecordState).
+"""Turns Debezium's change events into the rows after the change (io.debezium.transforms.ExtractNewRecordState).
 
-Source of the rules: Debezium 3's documentation of the class. What is no change event passes as it is.
+Source of the rules: Debezium 3's documentation of the class. Records that are no change events pass unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OF_ENVELOPE = frozenset({"op", "ts_ms", "ts_us", "ts_ns"})
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """A member of the envelope and the name it gets."""
+    """Holds a member of the envelope that is added to the row, and the name that it gets there."""
 
     path: tuple[str, ...]
     name: str
@@ -47,7 +47,9 @@ class Unwrap:
         self._route = config.route_by_field
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return rows, rewritten deletes and tombstones in order; what is no change event stays."""
+        """Return rows, rewritten deletes and tombstones in order; records that are no change events stay as they
+        are.
+        """
         schema = batch.values.schema
         if schema is not None and not _is_envelope(schema):
             return [batch]
@@ -84,7 +86,7 @@ class Unwrap:
         if self._deletes == "rewrite":
             fields.append(Field(DELETED, s.STRING.as_optional()))
         fields += [Field(added.name, _at(envelope, added.path).as_optional()) for added in self._fields]
-        # Tombstones of the same topic share the schema.
+        # Tombstones of the same topic have this schema, too, so it is optional.
         return rebuilt(after, fields).as_optional()
 
     def _array(
@@ -150,7 +152,7 @@ class Unwrap:
     def _with_headers(self, batch: Batch) -> list[Sequence[Header]]:
         """Return the rows' headers with the added ones.
 
-        Headers are Python objects by contract, so one is made per row.
+        A header is a Python object in every batch, so they are made row by row.
         """
         schema = batch.values.schema
         before = batch.headers if batch.headers is not None else [()] * len(batch)
@@ -165,7 +167,7 @@ class Unwrap:
         return made
 
     def _routed(self, batch: Batch) -> list[Batch]:
-        """Return runs of one topic each; a tombstone stays with the topic it has."""
+        """Return the rows in runs of one topic each; a tombstone keeps its topic."""
         topics = [
             str(row[self._route]) if isinstance(row, Mapping) and row.get(self._route) is not None else batch.topic
             for row in batch.values.rows()
@@ -179,7 +181,7 @@ def _is_envelope(schema: Schema) -> bool:
 
 
 def _ops(column: Column) -> list[str | None]:
-    """Return the operation of each row: None for a tombstone; an empty text for a map that is no change event."""
+    """Return the operation of each row: None for a tombstone, and an empty text for a map that is no change event."""
     if column.is_arrow and column.schema is not None:
         array = column.arrow()
         ops: list[str | None] = masked_by(array.field(column.schema.field_index["op"]), array).to_pylist()
@@ -191,7 +193,7 @@ def _ops(column: Column) -> list[str | None]:
 
 
 def _added(names: Sequence[str], prefix: str) -> list[_Added]:
-    """Return the fields to add.
+    """Return the members of the envelope to add, with their names.
 
     `op` becomes __op, `table` __table, `source.table` __source_table, `source.table:t` __t.
     """
@@ -199,7 +201,7 @@ def _added(names: Sequence[str], prefix: str) -> list[_Added]:
     for text in names:
         path, _, name = text.partition(":")
         steps = tuple(path.split("."))
-        # A bare name is the source block's, as in Debezium, but for the envelope's own.
+        # As in Debezium, a name without dots is a member of the source block, unless the envelope itself has it.
         place = steps if len(steps) > 1 or path in _OF_ENVELOPE else ("source", *steps)
         made.append(_Added(place, prefix + (name or path.replace(".", "_"))))
     return made
@@ -213,7 +215,9 @@ def _member(schema: Schema, name: str) -> Schema:
 
 
 def _at(schema: Schema, path: tuple[str, ...]) -> Schema:
-    """Return the schema of a member of the envelope; what it does not have is an optional text that is null."""
+    """Return the schema of a member of the envelope; one that it does not have becomes an optional text, which is
+    null.
+    """
     for step in path:
         found = schema.field(step) if schema.type is Type.STRUCT else None
         if found is None:

@@ -51,7 +51,7 @@ class _Picked:
 
 
 class ValueToKey:
-    """Keeps the value as it is."""
+    """Makes new keys of fields of the value. The value stays as it is."""
 
     def __init__(self, config: ValueToKeyConfig) -> None:
         purpose = "copying fields from value to key"
@@ -67,7 +67,7 @@ class ValueToKey:
         return [replace(batch, keys=picked.values)]
 
     def _at_paths(self, values: Column) -> Column:
-        """Return the keys made of the fields at the paths; the last steps of the paths are the fields' names."""
+        """Return the keys made of the fields at the paths; each field is named by the last step of its path."""
         nulls = null_rows(values)
         if nulls:
             error = not_a_row(None, values.schema, "copying fields from value to key")
@@ -77,7 +77,7 @@ class ValueToKey:
         if values.schema is None:
             rows = zip(*(column.rows() for column in columns), strict=True)
             return Column.from_rows([dict(zip(names, row, strict=True)) for row in rows], None)
-        # A parent that is null makes its fields null.
+        # If a parent is null, its fields are null, so they become optional.
         nullable = [column.schema.as_optional() for column in columns if column.schema is not None]
         made = struct(unique(Field(name, schema) for name, schema in zip(names, nullable, strict=True)))
         if values.is_arrow:

@@ -64,7 +64,7 @@ class _CastFields:
         made = members(array)
         for name, target in self._casts.items():
             schema = plain_schema(made[name]) if name in made else None
-            # A float32 without a schema is a Python float, which has another text.
+            # A schemaless float32 is a Python float, whose text is that of a double.
             if schema is None or target is Type.FLOAT32:
                 return None
             made[name] = cast_column(masked_by(made[name], array), schema, target)

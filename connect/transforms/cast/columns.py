@@ -1,6 +1,7 @@
-"""Casts a column to another type with the results of `cast_value`, by Arrow's kernels wherever those agree with Java.
+"""Casts a column to another type. Each value becomes what `cast_value` makes of it.
 
-Where no kernel does (floats as text, base64, decimals) the column's values go through `cast_value` one by one.
+Arrow's kernels are used where they agree with Java. Where none does (floats as text, base64, decimals), `cast_value`
+gets the values one by one.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def cast_column(column: pa.Array, schema: Schema, target: Type) -> pa.Array:
 
 
 def _nulls_alone(column: pa.Array, schema: Schema, kind: pa.DataType) -> pa.Array:
-    """Return nulls of another type in place of a column that has nothing but nulls.
+    """Return nulls of another type in place of a column that has only nulls, as a null can have any type.
 
-    A null is null in any type; RejectedRowsError names the other rows, as their type cannot be cast.
+    RejectedRowsError names the rows that are not null: values of the column's type cannot be cast.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -105,7 +106,7 @@ def _from_texts(column: pa.Array, target: Type, kind: pa.DataType) -> pa.Array |
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        return None  # out of range: the values one by one say which
+        return None  # a value is out of range; casting the values one by one tells which
 
 
 def _by_value(column: pa.Array, schema: Schema, target: Type, kind: pa.DataType) -> pa.Array:

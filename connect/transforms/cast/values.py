@@ -52,7 +52,7 @@ def unsupported(source: Type) -> SchemaError:
 
 
 def cast_value(value: Any, schema: Schema | None, target: Type) -> Any:
-    """Return the value as another type; None stays None. SchemaError in Java's words when it cannot be cast."""
+    """Return the value as another type; None stays None. SchemaError, in Java's words: it cannot be cast."""
     if value is None:
         return None
     check_source(value, schema)
@@ -86,9 +86,9 @@ def encoded(value: Any, schema: Schema | None) -> Any:
 
 
 def moment_text(ms: int) -> str:
-    """Return the text of a moment in the form that Java takes from the number.
+    """Return the text of a moment in a form that Java chooses by the number.
 
-    That is a time below one day, a date at midnight, else both.
+    A number below one day is a time, one at midnight a date, and any other a timestamp.
     """
     form = _TIME if ms < DAY_MS else _MOMENT if ms % DAY_MS else _DATE
     return form.format(ms)

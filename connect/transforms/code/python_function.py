@@ -1,4 +1,6 @@
-"""Calls a user's function on each value or on the columns of a batch. Its errors make the row a bad row."""
+"""Calls a user's function on each value or on the columns of a batch. An error of the function makes its row a bad
+row.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +37,13 @@ class _PerRow:
         self._schema_of = PerSchema(self._schema)
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return the rows for which the function gave a value, in order; it is not called for nulls, which stay."""
+        """Return the rows for which the function returned a value, in order. Nulls stay, and the function is not called
+        for them.
+        """
         column = self._side.of(batch)
         made = None if column.schema is None else self._schema_of(column.schema)
         columns = StructColumns.of(column)
-        # Rows made here are the function's own; those of a column may be wanted again.
+        # The function may change rows that were made here. Rows of a column may be needed again, so it gets copies.
         kept, values, rejected = self._called(map(copied, column.rows()) if columns is None else columns.rows())
         if made is not None and made.type is Type.STRUCT:
             rejected |= self._not_dicts(kept, values)
@@ -59,7 +63,9 @@ class _PerRow:
         return [self._side.put(batch if len(kept) == len(batch) else batch.take(kept), changed)]
 
     def _called(self, rows: Iterable[Any]) -> tuple[list[int], list[Any], dict[int, Exception]]:
-        """Return the indexes of the rows that stay, what they became, and the rows for which the function raised."""
+        """Return the indices of the rows that stay, what the function made of them, and the errors of the other
+        rows.
+        """
         kept: list[int] = []
         values: list[Any] = []
         rejected: dict[int, Exception] = {}
@@ -82,7 +88,9 @@ class _PerRow:
         return kept, values, rejected
 
     def _misfits(self, schema: Schema, kept: Sequence[int], values: Sequence[Any]) -> dict[int, Exception]:
-        """Return the rows that do not fit the schema, which are looked for when one does not."""
+        """Return the rows that do not fit the schema, each with its error. It is called once one is known not to
+        fit.
+        """
         rejected: dict[int, Exception] = {}
         for i, row in zip(kept, values, strict=True):
             try:
@@ -130,7 +138,7 @@ class _PerBatch:
         self._call = _load(config)
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return what the function makes of the values that are not null; nulls stay."""
+        """Return what the function makes of the values that are not null; nulls stay as they are."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -202,7 +210,9 @@ def _checked(column: Column) -> Column:
 
 
 def _named(name: str, array: pa.Array, before: Schema | None) -> Column:
-    """Return a column under the schema it had when its type is still that one, else under one derived from its type."""
+    """Return a column with the schema that it had before, if its Arrow type still is that schema's; else with one
+    derived.
+    """
     if before is not None and array.type == arrow_type(before):
         nullable = before.optional or not array.null_count
         return Column.from_arrow(array, before if nullable else replace(before, optional=True))

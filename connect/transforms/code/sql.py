@@ -1,6 +1,6 @@
 """Filters and computes with DuckDB's SQL over the columns of a batch. Rows keep their order, keys and headers.
 
-DuckDB and not polars: it has maps, exact decimal arithmetic and the whole of SQL; it may read no file and no network.
+DuckDB is used rather than polars, as it has maps, exact decimals and all of SQL. It may read no file and no network.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class _Sql:
         raise SchemaError(f"Sql works on structs and maps, found: {kind}.", fix="Put HoistField before it.")
 
     def _run(self, array: pa.StructArray) -> tuple[pa.Array, pa.Table]:
-        """Return the rows that come out, ascending, and their columns; rows of a null value are among them."""
+        """Return the indices of the rows that the query selects, ascending, and their columns. Rows of a null value are
+        kept.
+        """
         import duckdb
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -62,7 +64,7 @@ class _Sql:
         every = pa.array(range(len(array)), pa.int64())
         present = every.filter(array.is_valid())
         flat = array.filter(array.is_valid()) if array.null_count else array
-        # Moments go in as UTC without a zone: zones need an extension.
+        # Moments are given as UTC without a zone, as DuckDB needs an extension for zones.
         columns = {
             field.name: child.cast(_plain(field.type, zone=None))
             for field, child in zip(array.type, flat.flatten(), strict=True)
@@ -121,8 +123,8 @@ class _Sql:
             raise ConfigError(
                 "The transform Sql needs DuckDB.", key="type", fix="Run: pip install 'connect-for-kafka[sql]'"
             ) from error
-        # Extensions would be fetched from the network in the middle of the work. A folder for temporary files would be
-        # one that statements may read and write, whatever else they may not.
+        # DuckDB would download extensions during the work. Statements could read and write a folder for temporary
+        # files, whatever else is forbidden to them.
         fixed: dict[str, str | int] = {"threads": 1, "autoinstall_known_extensions": "false", "temp_directory": ""}
         database = duckdb.connect(":memory:", config={**fixed, "autoload_known_extensions": "false"})
         database.execute("SET enable_external_access = false")
@@ -131,7 +133,9 @@ class _Sql:
 
 
 def _typed(name: str, column: pa.Array, before: Schema | None) -> tuple[Field, pa.Array]:
-    """Return a column under the schema it had, where its type is still that one; else under one that is derived."""
+    """Return a column with the schema that it had before, if its Arrow type still is that schema's; else with one
+    derived.
+    """
     import pyarrow as pa
 
     if before is not None:
@@ -151,13 +155,15 @@ def _typed(name: str, column: pa.Array, before: Schema | None) -> tuple[Field, p
 
 
 def _kin(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Tell if two types are the same to Connect: DuckDB gives finer times back than it was given."""
+    """Tell if Connect treats two types as the same: DuckDB returns finer times than it was given."""
     same: bool = _plain(found) == _plain(wanted)
     return same
 
 
 def _plain(kind: pa.DataType, zone: str | None = "UTC") -> pa.DataType:
-    """Return the type with Connect's units of time and without what Arrow alone knows; nested ones too."""
+    """Return the type with Connect's units of time and without differences that only Arrow knows, also inside of
+    types.
+    """
     import pyarrow as pa
     import pyarrow.types as t
 

@@ -1,1 +1,1 @@
-"""Transforms records in the ways of Confluent's own transforms, by its class names and keys."""
+"""Transforms records as Confluent's own transforms do, under their class names and keys."""

@@ -1,1 +1,1 @@
-"""Transforms change events in the ways of Debezium, by its class names and keys."""
+"""Transforms change events as Debezium's transforms do, under their class names and keys."""

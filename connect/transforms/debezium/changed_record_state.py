@@ -21,7 +21,9 @@ class ExtractChangedRecordState:
         self._changed, self._unchanged = config.changed_header.strip(), config.unchanged_header.strip()
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return the batch with its headers. They are Python objects by contract, so they are made per row."""
+        """Return the batch with its headers. A header is a Python object in every batch, so they are made row by
+        row.
+        """
         schema = batch.values.schema
         if schema is None or not (schema.name or "").endswith(".Envelope"):
             return [batch]

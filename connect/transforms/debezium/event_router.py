@@ -29,7 +29,7 @@ _TICKS_PER_MS: Final = {
 
 
 class _Outbox:
-    """Reads columns of the rows that were inserted into an outbox."""
+    """Holds the rows that were inserted into an outbox table, to read their columns."""
 
     def __init__(self, events: pa.StructArray, schema: Schema, needed: Sequence[str]) -> None:
         after = schema.field("after")
@@ -56,7 +56,7 @@ class _Outbox:
         return self._rows.field(self.schema.field_index[name])
 
     def values(self, name: str, kind: Type) -> list[Any]:
-        """Return a column's values. SchemaError when it is of another type."""
+        """Return a column's values. SchemaError: the column has another type."""
         found = self.schema_of(name)
         if found.type is not kind:
             raise SchemaError(f"The outbox's column {name} is of type {found.type}, not {kind}.", field=name)
@@ -142,7 +142,7 @@ class EventRouter:
         return Column.from_arrow(struct_array(columns, made, like), made)
 
     def _with_headers(self, batch: Batch, outbox: _Outbox) -> list[Sequence[Header]]:
-        """Return the headers of each row. Headers are Python objects by contract, so they are made per row."""
+        """Return the headers of each row. A header is a Python object in every batch, so they are made row by row."""
         before = batch.headers if batch.headers is not None else [()] * len(batch)
         added = []
         for placed in (Placed(self._id, "header", "id"), *self._headers):
@@ -168,7 +168,7 @@ class EventRouter:
 
     def _parted(self, batch: Batch, outbox: _Outbox, routes: Sequence[str]) -> list[Batch]:
         """Return a batch for each route, partition and version, each with its rows in order."""
-        # If a sink reads an outbox, rows keep the partition that they were read from.
+        # If a sink reads an outbox topic, its rows keep the partition that they were read from.
         own = [None if batch.consumed is None else batch.partition] * len(batch)
         partitions = outbox.values(self._partition, Type.INT32) if self._partition else own
         none = [None] * len(batch)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Path = tuple[str, ...]
 Shape = tuple[tuple[str, Schema], ...]
-"""Holds the headers of one row that are put into fields, each with its schema."""
+"""Holds the headers of one row that become fields, each with its schema."""
 
 
 class HeaderToValue:
@@ -37,7 +37,9 @@ class HeaderToValue:
         self._moves = config.operation == "move"
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return runs of rows that have the same headers; a row without any of them, or a tombstone, stays."""
+        """Return the batch in runs of rows with the same headers; rows without any of these headers, and tombstones,
+        stay.
+        """
         if batch.headers is None:
             return [batch]
         nulls = frozenset(null_rows(batch.values))
@@ -55,7 +57,9 @@ class HeaderToValue:
         return made
 
     def _found(self, headers: Sequence[Header]) -> dict[str, Header]:
-        """Return the row's headers that become fields, in the order of the configuration; of several the last one."""
+        """Return the row's headers that become fields, in the order of the configuration; of several of one name the
+        last.
+        """
         by_name = {header.key: header for header in headers if header.key in self._paths}
         return {name: by_name[name] for name in self._paths if name in by_name}
 
@@ -91,7 +95,7 @@ class HeaderToValue:
 
 
 def _schema(header: Header) -> Schema:
-    """Return the header's schema; that of a value without one is derived of it."""
+    """Return the header's schema; it is derived from the value if the header has none."""
     if header.schema is not None:
         return header.schema
     import pyarrow as pa
@@ -102,9 +106,9 @@ def _schema(header: Header) -> Schema:
 def _with_field(
     array: pa.StructArray, schema: Schema, path: Path, field: Field, column: pa.Array
 ) -> tuple[pa.StructArray, Schema]:
-    """Return structs with a field set at a path; where the parent is null, or no struct has its name, they stay.
+    """Return structs with a field set at a path. They stay as they are if the parent is null, or if it is no struct.
 
-    A field that is there gets the header's value, and keeps its schema. As in Java the structs become required, but for
+    An existing field gets the header's value and keeps its schema. As in Java the structs become required, except for
     parents that may be null.
     """
     name, below = path[0], path[1:]

@@ -32,7 +32,7 @@ _NOT_IN_AVRO = re.compile(r"^[^A-Za-z_]|[^A-Za-z0-9_.]")
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """Holds what becomes of one topic's records."""
+    """Holds how the records of one topic change."""
 
     topic: str
     keys: FieldsTransform
@@ -40,7 +40,7 @@ class _Route:
 
 
 class _TableKeys:
-    """Rebuilds keys under another schema name, with a field that names the table where there is to be one."""
+    """Rebuilds keys with another schema name and, if wanted, with a field that names the table."""
 
     def __init__(self, schema_name: str, added: Mapping[str, str]) -> None:
         self._name = schema_name
@@ -65,7 +65,7 @@ class _TableKeys:
 
 
 class ByLogicalTableRouter:
-    """Gives the topics that match another name. Owned by one task thread."""
+    """Gives topics that match a pattern another name. Owned by one task thread."""
 
     def __init__(self, config: ByLogicalTableRouterConfig) -> None:
         self._topics = TopicPattern(config.topic_regex, config.topic_replacement)
@@ -76,7 +76,7 @@ class ByLogicalTableRouter:
         self._route = lru_cache(config.cache_size)(self._route_of)
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return the batch under its new topic, or as it is when its topic does not match."""
+        """Return the batch under its new topic; if its topic does not match, return it as it is."""
         route = self._route(batch.topic)
         if route is None:
             return [batch]
@@ -84,7 +84,7 @@ class ByLogicalTableRouter:
         return [replace(made, topic=route.topic, values=_renamed(batch.values, route.envelope_of))]
 
     def _route_of(self, topic: str) -> _Route | None:
-        # Debezium passes a record on whose new topic would be empty.
+        # If a record's new topic would be empty, Debezium passes the record on unchanged.
         routed = self._topics.replaced(topic)
         if not routed:
             return None
@@ -106,7 +106,7 @@ class ByLogicalTableRouter:
 
 
 def _renamed(column: Column, envelope_of: PerSchema[Schema]) -> Column:
-    """Return the column under its new schema; what is no change event stays."""
+    """Return the column with its new schema; a column that holds no change events stays as it is."""
     schema = column.schema
     if schema is None or not is_struct(schema) or not (schema.name or "").endswith(_ENVELOPE):
         return column

@@ -7,7 +7,7 @@ from connect.transforms.settings.config import NoConfig
 
 
 class OpenLineage:
-    """Passes every batch on unchanged. Validation says at the connector's openlineage keys that no lineage is sent."""
+    """Passes every batch on unchanged. Validation notes at the connector's openlineage keys that no lineage is sent."""
 
     def __init__(self, _: NoConfig) -> None:
         """Take no settings, as the transform has none."""

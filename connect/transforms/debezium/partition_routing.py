@@ -1,7 +1,7 @@
 """Sends change events to partitions by the hash of some of their fields.
 
-Source of the rules: Debezium 3's documentation of io.debezium.transforms.partitions.PartitionRouting, and Java's of
-hashCode.
+Source of the rules: Debezium 3's documentation of io.debezium.transforms.partitions.PartitionRouting, and Java's
+documentation of hashCode.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ from connect.transforms.structure.structs import is_struct
 _INT32: Final = 1 << 32
 _LARGEST: Final = (1 << 31) - 1
 _SKIPPED: Final = frozenset({"t", "m"})
-"""These events have no row: TRUNCATE, and messages of pg_logical_emit_message."""
+"""Events with these operations have no row: TRUNCATE, and messages of pg_logical_emit_message."""
 Path = tuple[str, ...]
 
 
 class PartitionRouting:
-    """Gives each change event the partition of its fields' hash. Owned by one task thread."""
+    """Gives each change event the partition to which the hash of its fields leads. Owned by one task thread."""
 
     def __init__(self, config: PartitionRoutingConfig) -> None:
         self._paths: Sequence[Path] = [tuple(map(str.strip, field.split("."))) for field in config.fields]
         self._count = config.count
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return a batch for each partition with its rows in order; tombstones and other records keep theirs."""
+        """Return a batch for each partition, with its rows in order; tombstones and other records keep their
+        partition.
+        """
         schema = batch.values.schema
         if schema is None or not is_struct(schema) or not (schema.name or "").endswith(".Envelope"):
             return [batch]

@@ -1,7 +1,8 @@
 """Changes the zone of times in change events (io.debezium.transforms.TimezoneConverter).
 
-Texts with a zone tell the same moment in the other one. Numbers, which Debezium makes of a database's local times as if
-those were in UTC, become the moment at which the other zone has that local time. Source of the rules: Debezium 3.
+A text with a zone names the same moment in the other zone afterwards. Debezium writes a database's local times as
+numbers, as if they were in UTC; such a number becomes the moment at which the other zone has this local time. Source of
+the rules: Debezium 3.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _ZONED, _ZONED_TIME = f"{_DEBEZIUMS}ZonedTimestamp", f"{_DEBEZIUMS}ZonedTime"
 _MOMENT = re.compile(r"(?P<local>[^.]*\d)(?:\.(?P<fraction>\d{1,9}))?(?P<zone>Z|[+-]\d\d:\d\d(?::\d\d)?)")
 _EPOCH: Final = dt.datetime.fromisoformat("1970-01-01")
 _CYCLE_S: Final = 146_097 * 86_400
-"""After so many seconds, which are 400 years, the calendar and the rules of zones repeat."""
+"""After so many seconds, which are 400 years, the calendar and the rules of zones repeat themselves."""
 _FIRST_S, _END_S = -62_135_596_800, 253_402_300_800
 """These are the first second of the year 1, and the first one behind the year 9999."""
 Convert = Callable[["pa.Array"], "pa.Array"]
@@ -64,7 +65,7 @@ class TimezoneConverter:
         self._is_excluding = bool(config.exclude)
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return the batch with other times under the same schema; what is no change event stays."""
+        """Return the batch with other times under the same schema; rows that are no change events stay as they are."""
         schema = batch.values.schema
         if schema is None or not is_struct(schema) or not (schema.name or "").endswith(".Envelope"):
             return [batch]
@@ -77,7 +78,7 @@ class TimezoneConverter:
         return [replace(batch, values=Column.from_arrow(events, schema))]
 
     def _choice(self, topic: str, table: str | None) -> _Choice | None:
-        """Return which fields of a table's events are converted, or None."""
+        """Return which fields of a table's events are converted; None: no field is."""
         if not self._rules:
             return _Choice(None)
         for prefix, name in (("topic", topic), ("source", table), ("", topic), ("", table)):
@@ -130,7 +131,9 @@ class TimezoneConverter:
         return pa.array(made, pa.int64()).cast(column.type)
 
     def _offset_s(self, local_s: int) -> int:
-        """Return how far the zone is before UTC at a local time; beyond Python's years as 400 years nearer."""
+        """Return how many seconds the zone is ahead of UTC at a local time. Beyond Python's years, a time 400 years
+        nearer counts.
+        """
         local_s = max(local_s, _FIRST_S)
         if local_s >= _END_S:
             local_s -= ((local_s - _END_S) // _CYCLE_S + 1) * _CYCLE_S
@@ -138,12 +141,12 @@ class TimezoneConverter:
         return 0 if offset is None else int(offset.total_seconds())
 
     def _moment(self, local: dt.datetime, offset: dt.timedelta) -> tuple[dt.datetime, dt.timedelta]:
-        # Debezium asks for the zone's offset at the local time that the text has, and not at its moment.
+        # Debezium asks for the zone's offset at the text's local time, not at the moment that the text names.
         other = self._zone.utcoffset(local) or dt.timedelta()
         return local - offset + other, other
 
     def _time(self, local: dt.datetime, offset: dt.timedelta) -> tuple[dt.datetime, dt.timedelta]:
-        # A time without a date has the offset of this day.
+        # A time without a date gets the offset that the zone has today.
         other = dt.datetime.now(dt.UTC).astimezone(self._zone).utcoffset() or dt.timedelta()
         return local - offset + other, other
 
@@ -158,7 +161,7 @@ def _tables(events: pa.StructArray, schema: Schema) -> list[str | None]:
 
 
 def _by_distinct(column: pa.Array, convert: Convert) -> pa.Array:
-    """Return the column with each of its values converted once."""
+    """Return the column with each distinct value converted once."""
     coded = column.dictionary_encode()
     return convert(coded.dictionary).take(coded.indices)
 
@@ -172,7 +175,9 @@ def _texts(
 
 
 def _text(text: str, convert: Callable[[dt.datetime, dt.timedelta], tuple[dt.datetime, dt.timedelta]]) -> str:
-    """Return a text of ISO 8601 in another zone; the fraction of its second stays, as finer than Python's."""
+    """Return an ISO 8601 text in another zone. The fraction of its second is kept as text, as it may be finer than
+    Python's.
+    """
     found = _MOMENT.fullmatch(text)
     if found is None:
         raise SchemaError(f"{text!r} is no time with a zone.")

@@ -1,4 +1,4 @@
-"""Reads what Cast turns into what from its `spec`. Pure."""
+"""Reads from the setting `spec` of Cast which fields become which types. Pure."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def java_types(types: Iterable[Type]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CastSpec:
-    """Holds the type to cast the whole key or value to, or the types by field."""
+    """Holds the type of the whole key or value after the cast, or the types of fields by name."""
 
     whole: Type | None
     fields: Mapping[str, Type] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, spec: Sequence[str]) -> CastSpec:
-        """Return the meaning of a spec that has no problems."""
+        """Return what a spec without problems says."""
         pairs = [names_of(entry) for entry in spec]
         if len(pairs[0]) == 1:
             return cls(_type(pairs[0][0]))
@@ -37,7 +37,7 @@ class CastSpec:
 
 
 def cast_problems(spec: Sequence[str]) -> Iterable[ConfigProblem]:
-    """Return what is wrong with a spec, in Kafka's words."""
+    """Yield what is wrong with a spec, in Kafka's words."""
     message = _problem(spec)
     return () if message is None else (ConfigProblem("spec", message),)
 

@@ -51,7 +51,7 @@ class CastConfig(Config):
 
     @property
     def casts(self) -> CastSpec:
-        """Return the types by field, or the one type that the whole key or value is cast to."""
+        """Return the types of fields by name, or the type that the whole key or value gets."""
         return CastSpec.parse(self.spec)
 
     @property
@@ -209,7 +209,7 @@ class RegexRouterConfig(Config):
 class ReplaceFieldConfig(Config):
     """Declares the settings of ReplaceField."""
 
-    # Kafka 4 took the former names away, and there they drop no field, which Kafka 3 dropped.
+    # Kafka 4 has removed the former names of these keys: there they drop no field, while Kafka 3 dropped them.
     exclude: ListOf = setting("exclude", (), doc="Fields to remove; wins over include.", former=("blacklist",))
     include: ListOf = setting("include", (), doc="Fields to keep; none given: all.", former=("whitelist",))
     renames: ListOf = setting("renames", (), doc="Fields to rename, as old:new.")

@@ -28,7 +28,7 @@ class ConfluentFilterConfig(Config):
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Return the problems that ConfigDef cannot see."""
-        from connect.transforms.confluent.json_path import JsonPath, JsonPathError  # of a library, for this alone
+        from connect.transforms.confluent.json_path import JsonPath, JsonPathError  # its library is for this alone
 
         try:
             JsonPath(self.condition)

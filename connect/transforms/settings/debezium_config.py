@@ -131,7 +131,9 @@ class PartitionRoutingConfig(Config):
 
 
 class ZoneRule(NamedTuple):
-    """Holds one rule of a list. `prefix`: topic, source or empty; `field` empty: all fields of time."""
+    """Holds one rule of a list. `prefix` is topic, source or empty; an empty `field` stands for all fields with
+    times.
+    """
 
     prefix: str
     name: str
@@ -175,7 +177,7 @@ class TimezoneConverterConfig(Config):
 
     @property
     def zone(self) -> dt.tzinfo:
-        """Return the zone. ValueError: there is none of this name."""
+        """Return the zone. ValueError: there is no zone of this name."""
         return _zone_of(self.timezone)
 
     @property
@@ -190,7 +192,7 @@ class TimezoneConverterConfig(Config):
 
 
 def _rules(texts: Sequence[str]) -> Sequence[ZoneRule]:
-    """Return the rules that a list holds; the prefix of one is that of those behind it that have none."""
+    """Return the rules of a list. A rule without a prefix gets the one of the last rule before it that has one."""
     made, last = [], ""
     for text in texts:
         parts = text.split(":")
@@ -201,7 +203,7 @@ def _rules(texts: Sequence[str]) -> Sequence[ZoneRule]:
 
 
 def _zone_of(name: str) -> dt.tzinfo:
-    """Return the zone of an IANA name, or of an offset such as +08:00. ValueError: there is none."""
+    """Return the zone of an IANA name, or of an offset such as +08:00. ValueError: there is no such zone."""
     if not _OFFSET.fullmatch(name):
         return named_zone(name)
     moment = dt.datetime.fromisoformat(f"1970-01-01T00:00:00{name}")

@@ -1,7 +1,7 @@
-"""Decides which Python functions a worker allows: those of the modules that its own file lists.
+"""Decides which Python functions a worker allows: those of modules that its own file lists.
 
-A function is code, and whoever may change a connector may name one: `os:system` would be a shell. Pure, but for the
-last import.
+A function is code, and everybody who may change a connector may name one: `os:system` would be a shell. Pure, except
+that a function that is allowed is imported.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ KEY: Final = "python.function.modules"
 
 
 def is_allowed(module: str, allowed: Sequence[str]) -> bool:
-    """Tell if a module is listed, or, where it is not one of Python's own, lies in a package that is listed."""
+    """Tell if a module is listed, or is in a listed package; modules of Python itself must be listed by their full
+    names.
+    """
     if _is_pythons(module):
         return module in allowed
     return any(module == name or module.startswith(f"{name}.") for name in allowed)
 
 
 def function_problem(function: str, allowed: Sequence[str]) -> str | None:
-    """Return why a worker that allows these modules does not run `module:name`; None: it does. Imports nothing."""
+    """Return why a worker that allows these modules does not run `module:name`; None if it does. Nothing is
+    imported.
+    """
     module, _, name = function.partition(":")
     if any(part.startswith("__") for part in name.split(".")):
         return "names with two underscores in front are Python's own"
@@ -32,10 +36,10 @@ def function_problem(function: str, allowed: Sequence[str]) -> str | None:
 
 
 def load_function(function: str, allowed: Sequence[str]) -> Callable[..., Any]:
-    """Return what `module:name` names, imported only where it is allowed.
+    """Return the function that `module:name` names; its module is only imported if it is allowed.
 
-    ValueError: it is not, or it is defined in a module that is not (`module:os.system`, `from os import system`), or it
-    is no function. ImportError, AttributeError: there is none.
+    ValueError: the module is not allowed, the function is defined in a module that is not (`module:os.system`, `from os
+    import system`), or the name is no function's. ImportError, AttributeError: there is no such name.
     """
     problem = function_problem(function, allowed)
     if problem:
@@ -54,14 +58,13 @@ def load_function(function: str, allowed: Sequence[str]) -> Callable[..., Any]:
 
 
 def _home(found: Any, module: str) -> str | None:
-    """Return the module that defines what was found in `module`.
-
-    None: a value, which is of the module that holds it.
+    """Return the module that defines what was found in `module`; None for a value that belongs to the module that holds
+    it.
     """
     if isinstance(found, ModuleType):
         return found.__name__
     if _is_pythons(module):
-        # Much of Python's own is written in another module than it is offered by, as os.system in posix.
+        # Many functions of Python itself are defined in another module than they are offered by, as os.system in posix.
         return None
     return getattr(found, "__module__", None) if hasattr(found, "__qualname__") else None
 

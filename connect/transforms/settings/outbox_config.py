@@ -1,6 +1,6 @@
-"""Declares the settings of Debezium's outbox EventRouter: the keys and defaults of version 3, and those of version 1.
+"""Declares the settings of Debezium's outbox EventRouter: keys and defaults of version 3, and former keys of version 1.
 
-No I/O.
+There is no I/O.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PLACEMENTS: Final = ("header", "envelope", "partition")
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Tells where a further column of the outbox goes, and under which name."""
+    """Tells where a further column of the outbox goes, and which name it gets there."""
 
     column: str
     place: str

@@ -8,7 +8,7 @@ from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Return why a date pattern is not valid, in Java's words; None when it is."""
+    """Return why a date pattern is not valid, in Java's words; None if it is valid."""
     try:
         split_pattern(pattern)
     except ValueError as error:
@@ -17,7 +17,7 @@ def pattern_problem(pattern: str) -> str | None:
 
 
 def regex_problem(key: str, regex: str) -> ConfigProblem | None:
-    """Return why a regular expression is not valid, in the words of Kafka's RegexValidator; None when it is."""
+    """Return why a regular expression is not valid, in the words of Kafka's RegexValidator; None if it is valid."""
     try:
         compile_pattern(regex)
     except JavaPatternError as error:

@@ -8,7 +8,7 @@ from connect.api.errors import ConfigProblem
 
 
 def rename_problems(key: str, pairs: Sequence[str]) -> Iterable[ConfigProblem]:
-    """Yield a problem for the first pair that is no pair."""
+    """Yield a problem for the first text that is no pair."""
     for pair in pairs:
         if len(names_of(pair)) != 2:
             yield ConfigProblem(key, rename_message(pairs, pair))
@@ -16,7 +16,9 @@ def rename_problems(key: str, pairs: Sequence[str]) -> Iterable[ConfigProblem]:
 
 
 def names_of(pair: str) -> list[str]:
-    """Return the names between colons; Java's split drops empty ones at the end, not at the start."""
+    """Return the names between the colons; as in Java's split, empty names at the end are dropped, but not at the
+    start.
+    """
     names = pair.split(":")
     while names and not names[-1]:
         names.pop()

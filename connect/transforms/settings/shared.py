@@ -1,4 +1,4 @@
-"""What the declarations of transforms share: settings that several have, and ConfigDef's validators of whole values."""
+"""Holds what several declarations of transforms need: common settings, and ConfigDef's validators of whole values."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def replace_null_setting() -> Any:
 def syntax_version_setting(*, ours: bool = False) -> Any:
     """Return the setting `field.syntax.version`.
 
-    `ours`: for transforms where Kafka 4.1 has none, so that REST clients do not see it.
+    `ours` is for transforms that lack it in Kafka 4.1: REST clients then do not see it.
     """
     doc = "V1: a field of the top level by its whole name. V2: a dotted path; names with dots stand in backticks."
     return setting("field.syntax.version", "V1", doc=doc, importance="high", internal=ours)
 
 
 def paths_problems(version: str, key: str, texts: Iterable[str]) -> Iterable[ConfigProblem]:
-    """Yield what is wrong with the dotted paths in one setting."""
+    """Yield what is wrong with the dotted paths of a setting."""
     for text in texts:
         yield from (ConfigProblem(key, problem.message) for problem in path_problems(text, version))
 

@@ -19,7 +19,7 @@ _UNITS: Final = MappingProxyType({
     "DAYS": timedelta(days=1), "WEEKS": timedelta(weeks=1), "MONTHS": _YEAR / 12, "YEARS": _YEAR,
     "DECADES": 10 * _YEAR,
 })  # fmt: skip
-"""Gives the lengths of Java's ChronoUnits, of months and years the mean one."""
+"""Holds the lengths of Java's ChronoUnits; for months and years they are means."""
 _MOST_YEARS: Final = 1000
 
 

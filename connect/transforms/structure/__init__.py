@@ -1,1 +1,1 @@
-"""Finds fields of structs by name and path, for transforms that change them."""
+"""Finds and rebuilds fields of structs, for transforms that change some of them."""

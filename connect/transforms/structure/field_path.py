@@ -1,4 +1,4 @@
-"""Parses field names and dotted paths (KIP-821): `a.b`, backticks around names that hold dots. Pure."""
+"""Parses names of fields and dotted paths as `a.b` (KIP-821); backticks quote names that have dots. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TICK, _DOT, _ESCAPE = "`", ".", "\\"
 
 
 def path_problems(text: str, version: str) -> Iterable[ConfigProblem]:
-    """Return what is wrong with a path."""
+    """Yield what is wrong with a path."""
     try:
         parse_path(text, version)
     except ConfigError as error:
@@ -19,7 +19,9 @@ def path_problems(text: str, version: str) -> Iterable[ConfigProblem]:
 
 
 def parse_path(text: str, version: str) -> tuple[str, ...]:
-    """Return the names on the way to a field; V1 takes the text as one name. ConfigError when a backtick stays open."""
+    """Return the names on the way to a field; V1 takes the whole text as one name. ConfigError: a backtick is not
+    closed.
+    """
     if version.upper() == "V1":
         return (text,)
     steps: list[str] = []
@@ -36,9 +38,9 @@ def parse_path(text: str, version: str) -> tuple[str, ...]:
 
 
 def _ticked(text: str, opened: int) -> tuple[str, int]:
-    """Return the name in backticks and the place after the dot that follows.
+    """Return a name in backticks and the place behind the dot that follows it.
 
-    It ends at a tick before a dot or the end.
+    The name ends at the first backtick that a dot or the text's end follows.
     """
     name = ""
     start = opened + 1

@@ -1,6 +1,6 @@
-"""The frame of transforms that rebuild a struct or map: which rows go where, which are rejected. No knowledge of one.
+"""Holds the frame of transforms that rebuild a struct or map: it finds their rows and rejects bad ones.
 
-Columns of structs in Arrow form stay columns; everything else goes row by row.
+It knows no transform by name. Columns of structs in Arrow form stay columns; everything else is rebuilt row by row.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class FieldsKernel(Protocol):
     """Rebuilds a struct or map in the way of one transform."""
 
     def schema_of(self, schema: Schema, /) -> Schema:
-        """Return the struct schema that comes out for one that goes in."""
+        """Return the schema of the rebuilt structs."""
 
     def columns(self, array: pa.StructArray, schema: Schema, made: Schema, batch: Batch, /) -> Sequence[pa.Array]:
-        """Return the columns of the new schema. RejectedRowsError names rows that cannot be made."""
+        """Return the columns of the new schema. RejectedRowsError names the rows that cannot be rebuilt."""
 
     def struct_row(
         self, row: Mapping[str, Any], schema: Schema, made: Schema, batch: Batch, i: int, /
     ) -> dict[str, Any]:
-        """Return row i in the new schema. ConnectError when it cannot be made."""
+        """Return row i in the new schema. ConnectError: it cannot be rebuilt."""
 
     def map_row(self, row: Mapping[Any, Any], batch: Batch, i: int, /) -> dict[Any, Any]:
         """Return row i, which has no schema, rebuilt."""
@@ -39,12 +39,12 @@ class FieldsKernel(Protocol):
 
 @runtime_checkable
 class MapsKernel(FieldsKernel, Protocol):
-    """A kernel that can also rebuild maps without a schema as columns, when all of them have the same keys."""
+    """A kernel that can also rebuild schemaless maps as columns, if all of them have the same keys."""
 
     def map_columns(self, array: pa.StructArray, batch: Batch, /) -> Mapping[str, pa.Array] | None:
         """Return the columns by key.
 
-        None: they cannot tell what `map_row` makes of each row, which must never refuse one.
+        None: columns cannot say what `map_row` makes of each row. `map_row` of such a kernel must never refuse a row.
         """
 
 
@@ -62,9 +62,10 @@ class FieldsTransform:
     def __init__(
         self, side: Side, purpose: str, kernel: FieldsKernel, *, nulls: bool = True, no_struct: str = ""
     ) -> None:
-        """Make a transform; `nulls`: a null key or value passes unchanged; else its row is rejected.
+        """Make a transform. With `nulls` a null key or value passes unchanged; without it the row of a null is
+        rejected.
 
-        `no_struct`: what to say of schemas that are none of structs, in place of the usual words.
+        `no_struct` is the error's text for schemas that are not of structs, in place of the usual text.
         """
         self._side = side
         self._purpose = purpose
@@ -103,9 +104,10 @@ class FieldsTransform:
         )
 
     def _maps(self, column: Column, batch: Batch) -> Column | None:
-        """Return the changed maps; None where they have to be changed row by row.
+        """Return the changed maps; None if they have to be changed row by row.
 
-        JSON without a schema has both forms, and keeps both; a row that is made later cannot be refused.
+        Maps that come from JSON have columns and texts, and the result keeps both forms. Its rows are made later, when
+        none can be refused any more.
         """
         import pyarrow as pa
 
@@ -136,7 +138,7 @@ class FieldsTransform:
         try:
             return kernel.whole_columns(array)
         except (SchemaError, RejectedRowsError):
-            return None  # it goes by the row, in words for values without a schema
+            return None  # it is done row by row, with error texts for schemaless values
 
     def _checked(self, row: Any, schema: Schema | None) -> Mapping[Any, Any]:
         if isinstance(row, Mapping) and (schema is None or schema.type is Type.STRUCT):
@@ -175,7 +177,7 @@ def each_column(schema: Schema, make: Callable[[Field], pa.Array]) -> list[pa.Ar
 
 
 def map_rows(column: Column, schema: Schema | None, change: Callable[[Any, int], Any]) -> Column:
-    """Return a column of the changed rows; nulls stay. RejectedRowsError names every row that could not be changed."""
+    """Return a column of the changed rows; nulls stay. RejectedRowsError names all rows that could not be changed."""
     rows: list[Any] = []
     rejected: dict[int, Exception] = {}
     for i, row in enumerate(column.rows()):

@@ -23,7 +23,7 @@ _CLASSES: tuple[tuple[tuple[type, ...], str], ...] = (
 
 
 def class_name(value: Any, schema: Schema | None) -> str:
-    """Return the Java class of a value; a number without a schema is a Long or a Double, as JSON gives them."""
+    """Return the Java class of a value. A number without a schema is a Long or a Double, as in Java's JSON."""
     if schema is not None and schema.type is Type.STRUCT and isinstance(value, Mapping):
         return "org.apache.kafka.connect.data.Struct"
     if isinstance(value, int | float) and not isinstance(value, bool):

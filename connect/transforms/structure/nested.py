@@ -1,6 +1,6 @@
-"""Dotted paths for transforms of fields: each is applied to the structs that hold the fields, at any depth.
+"""Applies transforms of fields to fields at dotted paths: each changes the structs that hold the fields, at any depth.
 
-Ours: Kafka 4.1 reads paths in ExtractField alone. With `field.syntax.version=V1` nothing of this is used.
+Kafka 4.1 reads paths in ExtractField alone, so this is our extension. With `field.syntax.version=V1` it is not used.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Path = tuple[str, ...]
 
 
 class Nested:
-    """Applies one transform per parent, the deepest first. Owned by one task thread."""
+    """Applies one transform for each parent, first to the deepest parents. Owned by one task thread."""
 
     def __init__(self, side: Side, parts: Mapping[Path, FieldsTransform]) -> None:
         self._side = side
         self._parts = sorted(parts.items(), key=lambda part: -len(part[0]))
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Return one batch; rows whose parent is missing or null are left alone below it."""
+        """Return one batch; nothing changes in rows whose parent is missing or null."""
         for path, transform in self._parts:
             if path:
                 batch = self._side.put(batch, self._below(self._side.of(batch), path, transform, batch))
@@ -74,7 +74,7 @@ class Nested:
         return Column.from_rows(put, None)
 
     def _on_present(self, column: Column, transform: FieldsTransform, batch: Batch) -> Column:
-        """Transform the rows that are not null: a parent that is null has no fields to change, which is no error."""
+        """Transform the rows that are not null: it is no error if a null parent lacks the fields."""
         schema = column.schema
         nulls = null_rows(column)
         made = None if schema is None else transform.schema_of(schema).as_optional(schema.optional)
@@ -99,7 +99,7 @@ class Nested:
 
 
 def by_parent(names: Iterable[str]) -> dict[Path, list[str]]:
-    """Return the last steps of dotted paths, by what comes before them."""
+    """Return the last steps of dotted paths, by the steps before them."""
     groups: dict[Path, list[str]] = {}
     for name in names:
         path = parse_path(name, "V2")
@@ -108,7 +108,7 @@ def by_parent(names: Iterable[str]) -> dict[Path, list[str]]:
 
 
 def nested(side: Side, names: Iterable[str], make: Callable[[list[str]], FieldsTransform]) -> Nested:
-    """Return a transform of the fields at these paths; `make` gives the one for plain names."""
+    """Return a transform of the fields at these paths; `make` makes the transform for plain names of fields."""
     return Nested(side, {parent: make(own) for parent, own in by_parent(names).items()})
 
 
@@ -126,7 +126,7 @@ def _under(column: Column, schema: Schema | None) -> Column:
 
 
 def _scattered(array: pa.Array, places: list[int], length: int) -> pa.Array:
-    """Return an array of this length with the given rows at their places, null elsewhere."""
+    """Return an array of this length with the given rows at their places, and nulls elsewhere."""
     import pyarrow as pa
 
     at: list[Any] = [None] * length

@@ -1,4 +1,6 @@
-"""Rows for a function that changes some of their fields, over columns of which the unchanged ones are kept. Pure."""
+"""Gives the rows of columns to a function that changes some of their fields, and keeps the columns of the others.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ class StructColumns:
 
     @classmethod
     def of(cls, column: Column) -> StructColumns | None:
-        """Return a batch's columns; None where there are no columns, or a row is null."""
+        """Return a batch's columns; None if it has no columns, or if a row is null."""
         schema = column.schema
         if schema is None or schema.type is not Type.STRUCT or not schema.fields or not column.is_arrow:
             return None
@@ -45,14 +47,14 @@ class StructColumns:
         return iter(struct_rows([field.name for field in self.schema.fields], self.values))
 
     def changed(self, rows: Sequence[Any], kept: Sequence[int], schema: Schema) -> Column:
-        """Return the rows that a function made of those at `kept`, by the schema it declares.
+        """Return a column of the rows that a function made of the rows at `kept`, under the schema that it declares.
 
-        SchemaError: one does not fit. A field whose values are the very objects that were given keeps its column.
+        A field whose values are still the same objects keeps its column. SchemaError: a row does not fit.
         """
         import pyarrow as pa
 
         if not set().union(*rows) <= schema.field_index.keys():
-            return Column.from_arrow(arrow_from_rows(rows, schema), schema)  # which names the field
+            return Column.from_arrow(arrow_from_rows(rows, schema), schema)  # its error names the field
         places = {field.name: i for i, field in enumerate(self.schema.fields) if field.schema.type not in _NESTED}
         picked = None if len(kept) == len(self.values[0]) else pa.array(kept, pa.int64())
         arrays = []
@@ -75,7 +77,7 @@ class StructColumns:
 
 
 def copied(row: Any) -> Any:
-    """Return a row that a function may change, also inside: the rows beside it may have to be tried again."""
+    """Return a copy of a row that a function may change at any depth, as the original may have to be tried again."""
     if not isinstance(row, dict):
         return deepcopy(row) if isinstance(row, list) else row
     return {name: deepcopy(value) if type(value) in _CONTAINERS else value for name, value in row.items()}

@@ -1,4 +1,4 @@
-"""Structs as schemas, as Arrow columns and as rows: building, reading, defaults. Every array here is a whole column."""
+"""Builds and reads structs: their schemas, Arrow columns and rows, and their defaults. All arrays are whole columns."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ T = TypeVar("T")
 
 
 def rebuilt(schema: Schema, fields: Iterable[Field]) -> Schema:
-    """Return a struct with other fields, required and without a default.
+    """Return a struct schema with other fields, required and without a default.
 
-    Name, version, doc and parameters stay the same.
+    Its name, version, doc and parameters stay the same.
     """
     return replace(schema, fields=unique(fields), optional=False, default=None)
 
 
 def unique(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Return the fields of one struct.
+    """Return the fields of one struct as a tuple.
 
-    SchemaError, in the words of Java's SchemaBuilder, for an empty or a repeated name.
+    SchemaError, in the words of Java's SchemaBuilder: a name is empty or comes twice.
     """
     found: dict[str, Field] = {}
     for field in fields:
@@ -48,7 +48,7 @@ def value_of(row: Mapping[str, Any], field: Field, *, default: bool) -> Any:
 
 
 def column_of(array: pa.StructArray, schema: Schema, field: Field, *, default: bool) -> pa.Array:
-    """Return a field's column, its nulls replaced by the schema's default when `default`."""
+    """Return a field's column; with `default`, nulls are replaced by the default of its schema."""
     column = array.field(schema.field_index[field.name])
     return with_default(column, field.schema) if default else column
 
@@ -68,7 +68,7 @@ def with_default(column: pa.Array, schema: Schema) -> pa.Array:
 
 
 def struct_array(columns: Sequence[pa.Array], schema: Schema, like: pa.Array) -> pa.StructArray:
-    """Return a struct of these columns, null where `like` is."""
+    """Return a struct array of these columns that is null where `like` is null."""
     import pyarrow as pa
 
     fields = [pa.field(f.name, c.type, f.schema.optional) for f, c in zip(schema.fields, columns, strict=True)]
@@ -84,7 +84,7 @@ def members(array: pa.StructArray) -> dict[str, pa.Array]:
 
 
 def plain_schema(column: pa.Array) -> Schema | None:
-    """Return the schema of a column of JSON's own values; None for any other.
+    """Return the schema of a column of JSON's scalar values; None for any other.
 
     These are whole numbers, fractions, booleans and texts.
     """
@@ -96,7 +96,7 @@ def plain_schema(column: pa.Array) -> Schema | None:
 
 
 def masked_by(column: pa.Array, parent: pa.Array) -> pa.Array:
-    """Return the column, null where the parent is."""
+    """Return the column with nulls where the parent is null."""
     if not parent.null_count:
         return column
     import pyarrow as pa
@@ -116,7 +116,7 @@ def constant(value: Any, schema: Schema, length: int) -> pa.Array:
 
 
 class PerSchema(Generic[T]):
-    """Keeps what was made from the last schema seen, as batches of one topic mostly share theirs.
+    """Keeps what was made of the last schema, as most batches of a topic have the same one.
 
     Owned by one task thread.
     """

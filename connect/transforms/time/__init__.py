@@ -1,1 +1,1 @@
-"""Transforms of moments."""
+"""Holds the transforms that read, convert and insert times."""

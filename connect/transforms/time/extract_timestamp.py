@@ -1,4 +1,4 @@
-"""Makes a field the record's time (ExtractTimestamp of kafka-connect-transform-common)."""
+"""Makes the value of a field the record's timestamp (ExtractTimestamp of kafka-connect-transform-common)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a moment in one form and gives it in another, by way of milliseconds since the epoch. Pure."""
+"""Converts moments from one form to another, by way of milliseconds since the epoch. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INT64 = 2**63
 
 
 class Form(StrEnum):
-    """Tells how a moment is held, as `target.type` spells it."""
+    """Names the forms of a moment, as `target.type` spells them."""
 
     STRING = "string"
     UNIX = "unix"
@@ -37,12 +37,12 @@ _LOGICAL = {s.DATE: Form.DATE, s.TIME: Form.TIME, s.TIMESTAMP: Form.TIMESTAMP}
 
 
 def target_schema(form: Form, *, optional: bool) -> Schema:
-    """Return the schema that moments in a form have."""
+    """Return the schema of moments in a form."""
     return _SCHEMAS[form].as_optional(optional)
 
 
 def form_of(schema: Schema) -> Form:
-    """Return the form that values of a schema have. SchemaError when they are no moments."""
+    """Return the form that values of a schema have. SchemaError: they are no moments."""
     if schema.name in _LOGICAL:
         return _LOGICAL[schema.name]
     if schema.type is Type.STRING:
@@ -53,22 +53,22 @@ def form_of(schema: Schema) -> Form:
 
 
 class Moments:
-    """Converts moments from any form to one; a schemaless date is a moment, as Java has one class for all.
+    """Converts moments from any form to one. A schemaless date is a moment, as Java has one class for all of them.
 
     Immutable.
     """
 
     def __init__(self, target: Form, pattern: str, precision: str, *, this_year: int) -> None:
-        """Take the target form; `pattern` may be empty when neither side is a text.
+        """Take the target form; `pattern` may be empty if neither form is a text.
 
-        `this_year` places years of two digits.
+        `this_year` tells the century of years of two digits.
         """
         self.target = target
         self.format = DateFormat(pattern, this_year) if pattern else None
         self.precision = precision
 
     def convert(self, value: Any, schema: Schema | None) -> Any:
-        """Return the moment in the target form. SchemaError when the value is no moment."""
+        """Return the moment in the target form. SchemaError: the value is no moment."""
         if value is None:
             return None
         source = form_of(schema) if schema is not None else _inferred(value)
@@ -97,14 +97,16 @@ class Moments:
         return _moment(ms)
 
     def unix_to_ms(self, value: int) -> int:
-        """Return milliseconds, rounded towards zero where the unit is finer than a millisecond."""
+        """Return milliseconds, rounded towards zero if the unit is finer than a millisecond."""
         if self.precision == "seconds":
             return _saturated(value * 1000)
         per_ms = _PER_MS.get(self.precision, 1)
         return value // per_ms if value >= 0 else -(-value // per_ms)
 
     def ms_to_unix(self, ms: int) -> int:
-        """Return a moment in the unit of `unix.precision`, at most the largest number there is."""
+        """Return a moment in the unit of `unix.precision`; a number beyond 64 bits becomes the largest or smallest
+        one.
+        """
         if self.precision == "seconds":
             return ms // 1000 if ms >= 0 else -(-ms // 1000)
         return _saturated(ms * _PER_MS.get(self.precision, 1))

@@ -1,6 +1,6 @@
-"""Converts a column of moments to another form with the results of `Moments.convert`.
+"""Converts a column of moments to another form. Each value becomes what `Moments.convert` makes of it.
 
-Numbers and dates go by Arrow's kernels; texts are read and written once per distinct value.
+Arrow's kernels convert numbers and dates; each distinct text is read or written once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MILLISECONDS = "milliseconds"
 _END_MS = 253_402_300_800_000
-"""The end of 9999, behind which years have five digits."""
+"""This is the end of the year 9999 in ms; later years have five digits."""
 
 
 def convert_column(column: pa.Array, schema: Schema, moments: Moments) -> pa.Array:
@@ -52,7 +52,7 @@ def _milliseconds(column: pa.Array, source: Form) -> pa.Array:
 
 
 def _texts(times: pa.Array, moments: Moments) -> pa.Array | None:
-    """Return the texts of moments; None where Arrow has no such pattern, or for moments before 1970 or after 9999."""
+    """Return the texts of moments; None if Arrow has no such pattern, or if a moment is before 1970 or after 9999."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

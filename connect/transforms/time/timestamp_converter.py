@@ -1,4 +1,4 @@
-"""Converts moments between the forms text, unix time, Date, Time and Timestamp (TimestampConverter)."""
+"""Converts moments between these forms: text, unix time, Date, Time and Timestamp (TimestampConverter)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class _OneField:
         column = column_of(array, schema, field, default=self._default)
         if field.name != self._name:
             return column
-        # What stands below a tombstone is no value: it may not be converted, nor refused.
+        # Arrow may hold any values below a tombstone; they are no values, so they are neither converted nor refused.
         return convert_column(masked_by(column, array), field.schema, self._moments)
 
 

@@ -1,6 +1,6 @@
 """Inserts the present time as fields (TimestampNowField of kafka-connect-transform-common).
 
-The rows of a batch that is held as columns get the same moment.
+If a batch is held as columns, all of its rows get the same moment.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class _NowFields:
         self._made = s.INT64 if self._is_unix else s.TIMESTAMP_SCHEMA
 
     def schema_of(self, schema: Schema) -> Schema:
-        """Return the schema with the fields; one of another type leaves its place for one at the end."""
+        """Return the schema with the fields. An existing field of another type is removed, and the new one comes at the
+        end.
+        """
         kept = [f for f in schema.fields if f.name not in self._names or self._fits(f.schema)]
         there = {field.name for field in kept}
         new = [Field(name, self._made) for name in dict.fromkeys(self._names) if name not in there]
