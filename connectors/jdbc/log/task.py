@@ -1,4 +1,4 @@
-"""Runs one task of mode=log: a thread reads and decodes the log while the task thread delivers the batches before."""
+"""Runs one task of mode=log: one thread reads and decodes the log, and the task thread delivers the earlier batches."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class JdbcLogTask:
         self._ctx.gauge("slot_retained_bytes", self._reading.log.retained_bytes)
         self._tell_unread(self._ctx)
         self._explain(self._ctx)
-        # Asked for before the batches: all that was read before the end was seen is among them.
+        # The time is read before the batch is taken, so that everything that was read until then is in a batch.
         end_s = self._reading.log.end.reached_s
         pause_s = self._paced_s - time.monotonic()
         if pause_s > 0 and not deadline.wait(pause_s):
@@ -108,7 +108,7 @@ class JdbcLogTask:
         assert self._reading is not None
         unread_bytes = self._reading.log.end.unread_bytes
         ctx.gauge("source_lag_bytes", unread_bytes)
-        # How many rows the unread log holds nobody knows before it is read; at its end all rows are here.
+        # The number of rows in the unread log is not known before it is read. At the log's end all rows are here.
         rows = self._reading.waiting_rows + self._progress.unstored_rows
         ctx.gauge("source_lag_rows", rows if unread_bytes == 0 else None)
 
@@ -174,7 +174,7 @@ class _Reading:
             self._thread.start()
         while True:
             try:
-                # In slices, because a queue knows nothing of the event that asks the task to stop.
+                # It waits for short times, as waiting at a queue does not end when the task is asked to stop.
                 item = self._ready.get(timeout=max(0.0, min(_SLICE_S, deadline.remaining_s)))
             except queue.Empty:
                 if deadline.expired:

@@ -1,6 +1,6 @@
-"""Finds where the values of rows of a binary log lie. Python looks at values of varying length, NumPy does the rest.
+"""Finds the places of values in the rows of a binary log. Python reads the lengths of values, NumPy does the rest.
 
-A row has a bit for each column, set for null, and then the other values, one after the other. Pure.
+A row begins with a bit for each column, which is set for null; then the values that are not null follow. Pure.
 Source: MariaDB's documentation of the binary log, "Rows_event".
 """
 
@@ -20,12 +20,12 @@ from connectors.jdbc.values.ragged import PADDING, Fields
 Places = npt.NDArray[np.int64]
 _NO_ROW = "The binary log holds a row that does not have the columns the log said."
 _MANY = 32
-"""From so many events on it costs less to read all of them side by side by NumPy."""
+"""With so many events or more it costs less to read all of them side by side by NumPy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """Says how long a column's values are: `fixed` bytes, or what the number in the `prefix` bytes before each says."""
+    """Tells how long a column's values are: `fixed` bytes, or a length that is in the `prefix` bytes before each."""
 
     fixed: int = 0
     prefix: int = 0
@@ -33,7 +33,11 @@ class Width:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Rows in which the same columns are null. `steps`: bytes up to each length, and of the length; `tail`: behind."""
+    """Describes rows in which the same columns are null; `present` are the indices of the other columns.
+
+    `steps` has two numbers for each value with a length: the bytes before the length, and the bytes of the length
+    itself. `tail` is the number of bytes behind the last one.
+    """
 
     number: int
     present: tuple[int, ...]
@@ -43,7 +47,7 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Where rows begin, the number of each one's shape, and where the lengths in them are."""
+    """Holds the places where rows begin, the number of each row's shape, and the places of the lengths in the rows."""
 
     starts: list[int] = field(default_factory=list)
     shapes: list[int] = field(default_factory=list)
@@ -175,7 +179,7 @@ class RowLayout:
         return fields
 
     def _fill(self, fields: Sequence[Fields], shape: _Shape, rows: Places, lengths: Places) -> None:
-        """Fill in the fields of the rows of one shape. `lengths`: where each row's lengths are."""
+        """Fill in the fields of the rows of one shape. `lengths` has the places of the lengths in each row."""
         at = fields[0].at[rows] + self._bits if fields else rows
         step = 0
         for column, values in zip(shape.present, fields, strict=True):

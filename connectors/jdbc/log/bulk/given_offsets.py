@@ -1,4 +1,4 @@
-"""Says which offsets of mode=log a person may give. Pure: the server is asked when the log is read."""
+"""Checks offsets of mode=log that a person gives. Pure: the server is asked only when the log is read."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from connectors.jdbc.log.shared.session import resumed
 
 
 def broken_members(prefix: str, read: Callable[[Mapping[str, Any]], object]) -> Callable[[Members, Members], Members]:
-    """Return a function that returns the wrong members of a partition and its offset. `read` reads an offset of
-    this log.
+    """Return a function that takes a partition and its offset, and returns the wrong members, each with the reason.
+
+    `read` reads an offset of this log, and raises an error for a wrong one.
     """
     own = partition_of(prefix)
 

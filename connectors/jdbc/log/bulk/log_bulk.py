@@ -1,11 +1,10 @@
-"""Reads tables in bulk under mode=log: each split is read in a snapshot of its own, and the log is followed behind
-them.
+"""Reads tables in bulk under mode=log: each split is read in a separate snapshot, and the log is followed after that.
 
 The server keeps its log from before the first split on. A split's offset tells the snapshots in which the split was
-read. The offset from which the connector goes on has them all, as fences (`snapshot_segments`): a change is left out if
-its row was read after the change. So the tables may be written to meanwhile, no snapshot lasts longer than one split,
-and a reader that dies can be replaced. Where the server can, all splits are read in one snapshot instead, for as long
-as a session holds it.
+read. The offset from which the connector goes on has all of them, as fences (`snapshot_segments`): a change is left out
+if its row was read after the change. So the tables may be written to meanwhile, no snapshot lasts longer than one
+split, and a reader that dies can be replaced. If the server can do so, all splits can be read in one snapshot instead,
+for as long as a session holds it.
 """
 
 from __future__ import annotations
@@ -43,9 +42,7 @@ SPLITS_AT_MOST: Final = 500
 them.
 """
 _SNAPSHOT: Final = "snapshot"
-"""The member of a split's bounds that names a shared snapshot; without it the split is read in a snapshot of its
-own.
-"""
+"""This member of a split's bounds names a shared snapshot; without it the split is read in a separate snapshot."""
 
 
 class Keyed(NamedTuple):
@@ -259,7 +256,7 @@ def _joined(table: str, parts: Sequence[tuple[Fence[Any], int | None]]) -> Fence
 
 
 class LogBulkReader:
-    """Reads splits of tables, each in a snapshot of its own or in the one that its bounds name. Owned by one thread."""
+    """Reads splits of tables, each in a separate snapshot or in the one that its bounds name. Owned by one thread."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
         """Connect to nothing."""

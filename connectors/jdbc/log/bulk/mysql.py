@@ -1,4 +1,4 @@
-"""Reads tables of MariaDB or MySQL in bulk under mode=log: each split in a snapshot of its own. Owned by one thread."""
+"""Reads tables of MariaDB or MySQL in bulk under mode=log, each split in a separate snapshot. Owned by one thread."""
 
 from __future__ import annotations
 

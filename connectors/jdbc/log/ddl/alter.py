@@ -13,7 +13,7 @@ from connectors.jdbc.log.ddl.tokens import Kind, NotUnderstoodError, Reader, Tok
 _NO_COLUMN: Final = frozenset({
     "index", "key", "unique", "primary", "constraint", "fulltext", "spatial", "foreign", "check", "partition",
 })  # fmt: skip
-"""ADD and DROP of these concern no column. The words are reserved, so that no column has such a name without quotes."""
+"""ADD or DROP with one of these words concerns no column. As they are reserved, a column of such a name is quoted."""
 _NO_COLUMN_IF: Final = {"period": "for", "system": "versioning", "vector": "index"}
 """These words may be names of columns, unless the word behind the colon follows."""
 _HARMLESS: Final = frozenset({
@@ -130,7 +130,7 @@ def _converted(reader: Reader) -> Iterator[Action]:
 
 
 def is_no_column(reader: Reader) -> bool:
-    """Tell if an index, a constraint or the like is next instead of a column."""
+    """Return True if the next token begins an index, a constraint or the like, and not a column."""
     word = reader.word()
     return word in _NO_COLUMN or (word in _NO_COLUMN_IF and bool(reader.word(_NO_COLUMN_IF[word], "key", ahead=1)))
 

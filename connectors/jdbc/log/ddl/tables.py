@@ -23,9 +23,9 @@ _STORED: Final[Mapping[str, frozenset[int]]] = {
     "uuid": frozenset({STRING}), "inet4": frozenset({STRING}), "inet6": frozenset({STRING}),
     "geometry": frozenset({_GEOMETRY, BLOB}),
 }  # fmt: skip
-"""The numbers by which the log may name a column's type, by the type's name."""
+"""Maps the name of a type to the numbers by which the log may tell the type."""
 _WIDE: Final = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
-"""Character sets in which ASCII has other bytes."""
+"""In these character sets ASCII letters have other bytes."""
 
 
 @dataclass(frozen=True, slots=True)

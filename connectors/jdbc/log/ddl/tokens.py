@@ -52,7 +52,7 @@ class Token(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Tell if the token may be the name of a table or column."""
+        """Return True if the token may be the name of a table or column."""
         return self.kind in {Kind.WORD, Kind.NAME}
 
 

@@ -28,13 +28,13 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
 P = TypeVar("P", int, tuple[int, int])
-"""This type is that of a place in the log."""
+"""Places in the log have this type."""
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk(Generic[P]):
-    """Holds rows of a table by their keys. The rows show nothing of the log from the place `high` on.
+    """Holds rows of a table by their keys. The rows are older than the log's changes from the place `high` on.
 
     `upto` is the last key that is to be read of the table. `records` makes the records of the rows that are left.
     """
@@ -82,7 +82,7 @@ class ChunkedReading(Generic[P]):
         """True if the topic of signals was read on, and no position that holds this was given since."""
 
     def watches(self, table: str) -> bool:
-        """Tell if `touched` has to be called for changes of a table."""
+        """Return True if `touched` has to be called for changes of this table."""
         return self._chunk is not None and self._chunk.table == table
 
     def touched(self, keys: Collection[Key]) -> None:

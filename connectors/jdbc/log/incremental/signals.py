@@ -60,7 +60,7 @@ def none_found(topic_offset: int | None) -> Found:
 
 
 def is_watermark(type_: str) -> bool:
-    """Tell if Debezium wrote a row into the signal table to mark its own place."""
+    """Return True for the types of rows that Debezium writes into the signal table to mark a place in the log."""
     return type_ in _WATERMARKS
 
 

@@ -42,17 +42,17 @@ class Collected:
     told: list[EventFacts] = field(default_factory=list)
     gtids: list[str | None] = field(default_factory=list)
     transactions: list[str] = field(default_factory=list)
-    """It has the name of each event's transaction."""
+    """Holds the name of each event's transaction."""
     files: list[str] = field(default_factory=list)
     hidden: list[Sequence[bool]] = field(default_factory=list)
-    """For each event: a value per segment of the table, True if the segment's snapshot holds the event's change."""
+    """Holds for each event a value per segment of the table: True if the segment's snapshot has the event's change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Holds the changed rows of one table; each array has a value per change.
 
-    `images` are the rows of all changes; `before` and `after` are places in it.
+    `images` are the rows of all changes; `before` and `after` are indices of these rows, or `NONE`.
     """
 
     rows: LoggedRows

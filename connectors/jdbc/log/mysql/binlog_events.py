@@ -37,7 +37,7 @@ _BEGIN = re.compile(r"(?i)\s*(BEGIN|START TRANSACTION|XA START)\b")
 _END = re.compile(r"(?i)\s*(COMMIT|ROLLBACK)\s*$")
 _WITHIN = re.compile(r"(?i)\s*(SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b")
 _ROW_BYTES = 128
-"""A row is taken to have this many bytes until the first rows were seen."""
+"""A row is assumed to have this many bytes until the first rows have come."""
 _MAPS = 1000
 """So many descriptions of tables are remembered. Each event of rows has its table's description shortly before it."""
 Shown = Callable[[Changes, Fence[SnapshotEnd], Mask], Changes]
@@ -98,7 +98,7 @@ class BinlogEvents:
         self._size_bytes = 0
 
     def has(self, rows: int) -> bool:
-        """Tell if about `rows` rows are collected, or as many bytes as a chunk may have."""
+        """Return True if about `rows` rows are collected, or as many bytes as a chunk may have."""
         return self._size_bytes > min(BYTES_AT_MOST, rows * self._row_bytes)
 
     def take(self, event: Event) -> None:
@@ -157,13 +157,13 @@ class BinlogEvents:
         elif _END.match(text):
             self._commit(event)
         elif not _WITHIN.match(text):
-            # Tables may have other columns behind this statement.
+            # After this statement tables may have other columns.
             self._stale = set(self._tables)
             self._history.follow(event)
             tell(text, binlog.query_schema(event), self._tables)
             self._tell_statement(event)
             if not self._has_end:
-                # CREATE TABLE … SELECT has its rows behind it, in the same transaction.
+                # The rows of CREATE TABLE … SELECT come after it, in the same transaction.
                 self._commit(event)
 
     def _tell_statement(self, event: Event) -> None:
@@ -190,7 +190,7 @@ class BinlogEvents:
         self._mapped[number] = (event.body, rows)
 
     def _logged_rows(self, name: TableName, mapped: binlog.TableMap, event: Event) -> LoggedRows | None:
-        """Return how rows of a table are read; None: it is gone, and nothing is known of it."""
+        """Return the reader of a table's rows; None: the table is gone, and its columns are not known."""
         if mapped.told is None:
             told = self._history.told(name, mapped, Place(self._file, event.end))
             if told is None:
@@ -226,7 +226,7 @@ class BinlogEvents:
         if all(hidden) or self._half_read.has_whole_event:
             return
         found = binlog.rows(event)
-        # A table that was altered in between is another one.
+        # Rows from before and after an ALTER are collected apart.
         place = self._collected.setdefault(id(rows), Collected(rows))
         place.contents.append(found.content)
         number = len(self._transactions)
@@ -355,7 +355,7 @@ class BinlogEvents:
         if not self._commits:
             reached = max(reached, self.position.reached)
         known = self.position.behind(self._commits).items()
-        # Statements are numbered on their own, apart from the rows of their transaction.
+        # Statements have their own numbers, which are not those of the rows in their transaction.
         ahead = {table: at for table, at in known if at > reached or table == STATEMENTS}
         gtids = self._executed.behind(self._base.gtids)
         for part in self._told_statements:

@@ -21,7 +21,7 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows
 
 _OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
-"""It has the codes of operations in events, in the order of `Operation`."""
+"""Holds the codes that operations have in events, in the order of `Operation`."""
 
 
 class BinlogRecords:

@@ -32,8 +32,8 @@ def tell_changes(
         for places in (told.before, told.after):
             keys = keys_of(told, places[places >= 0])
             if keys is None:
-                # The key has other columns by now, so that it is not known which rows the log changes: all may be newer
-                # there.
+                # The key has other columns by now, so that the changed rows are not known: each row of the chunk may
+                # have a newer one in the log, and all are dropped.
                 chunked.emptied(name.full)
             else:
                 chunked.touched(keys)

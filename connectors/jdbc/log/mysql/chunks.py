@@ -1,4 +1,4 @@
-"""Reads one chunk of a table of MariaDB or MySQL, in a transaction of its own. Owned by the reading thread."""
+"""Reads one chunk of a table of MariaDB or MySQL in a separate transaction. Owned by the reading thread."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MySqlChunks:
         table = self.plan(name)
         if not table.events.key:
             return None
-        # An earlier look at the table is of an earlier moment.
+        # A transaction that is open already would show the table as it was at an earlier moment.
         self.database.end_transaction()
         try:
             upto = progress.upto or next(iter(self._keys(table, self._last(table, progress.condition))), ())

@@ -57,7 +57,7 @@ class _Ahead:
     """The tables as the catalog had them before `end` was asked for."""
 
     def names(self, table: TableName, behind: Place) -> bool:
-        """Tell if a statement behind a place names the table."""
+        """Return True if a statement behind the place names the table."""
         return any(at.order > behind.order and table in named for at, named in self.named)
 
 
@@ -130,7 +130,7 @@ class MySqlHistory:
             self._used -= changed.keys()
 
     def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata | None:
-        """Return the columns that a log with names would have told at a place; None: the table is gone.
+        """Return the columns of a table at a place, as a log with column names tells them; None: the table is gone.
 
         ColumnsLostError: the columns are not known.
         """

@@ -81,10 +81,10 @@ class MySqlLog:
         options: ReadingOptions = PLAIN,
         teller: TellerOf = lambda _: SILENT,
     ) -> None:
-        """Connect to nothing. ConnectError: the stored offset is not of mode=log.
+        """Connect to nothing. ConnectError: mode=log did not write the stored offset.
 
-        `stored` returns the offset of a partition. `tables` makes the plans of tables, which decide what rows become.
-        `teller` makes what records statements.
+        `stored` returns the offset of a partition. `tables` makes the plans of tables, which decide how rows become
+        records. `teller` makes the object that makes records of statements.
         """
         self._tables_of, self._records = tables, BinlogRecords(session.config, options)
         self._teller_of = teller
@@ -107,8 +107,9 @@ class MySqlLog:
         self.end = LogEnd(self._ask_for_end, lambda here: log_bytes_after(self._database, here))
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
-        """Yield batches in order, bad rows before the batch that is behind them; None where there is nothing now, so
-        that the caller can look after other things.
+        """Yield batches in order, and bad rows before the batch that follows them.
+
+        None is yielded when there is nothing now, so that the caller can do other work.
         """
         while True:
             try:
@@ -123,7 +124,7 @@ class MySqlLog:
     def _batches(self) -> Iterator[Batch | BadRows | None]:
         database, config = self._database, self._config
         if self._begins:
-            # A break of the connection later goes on where this read is.
+            # If the connection breaks later, reading goes on at the place that this read has reached.
             self._begins, self.position = False, None
         self._session.look_at_tables()
         self._session.leave_unreadable_aside()
@@ -176,7 +177,7 @@ class MySqlLog:
         try:
             yield from self._log(events, chunked)
         finally:
-            # A break of the connection goes on behind what was given.
+            # If the connection breaks, reading goes on behind the batches that were given.
             self._progress = chunked.progress
 
     def _here(self) -> BinlogPosition:
@@ -197,7 +198,8 @@ class MySqlLog:
         return replace(self._session.heartbeat.nothing(), position=position)
 
     def _chooses(self, name: TableName) -> bool:
-        # The log holds every database's changes, and a filter names tables of one unless more are listed.
+        # The log has the changes of all databases. The table filter is for one database, unless tables of more are
+        # listed.
         if name in self._session.tables:
             return True
         pattern, schema = self._config.catalog_pattern, name.schema or ""
@@ -252,7 +254,7 @@ class MySqlLog:
                 events.take(event)
                 event = None if events.has(limit) else self._stream.next(0.0)
                 if event is None and waits_s and not events.has(limit):
-                    # Not woken by each of them.
+                    # The server sends events one by one, and the thread need not wake up for each.
                     self._session.stopping.wait(waits_s.pop())
                     begun_s = time.monotonic()
                     event = self._stream.next(0.0)
@@ -283,7 +285,7 @@ class MySqlLog:
         """Do nothing: the server does not wait for its readers."""
 
     def interrupt(self) -> None:
-        """Break off what runs; for any thread."""
+        """Break off a running statement. For any thread."""
         self._database.interrupt()
 
     def close(self) -> None:

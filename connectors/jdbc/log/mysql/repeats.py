@@ -1,4 +1,4 @@
-"""Tells which rows of MariaDB and MySQL come again where the first read of mode=log is broken off."""
+"""Tells which rows of MariaDB and MySQL come again if the first read of mode=log is broken off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connectors.jdbc.settings.table_choice import TableName
 
 
 def of_order(table: TableName, key: Sequence[str], order: RowOrder, page_rows: int) -> str | None:
-    """Return why rows of a table of MariaDB or MySQL come again; None: each row comes once.
+    """Return the warning that rows of a table of MariaDB or MySQL may come again; None: each row comes once.
 
     `page_rows` is max.batch.size.
     """

@@ -1,9 +1,9 @@
 """Puts the rows of a table of MariaDB or MySQL in order for its first read.
 
-By the order the read goes on behind its last row after a break, and a row of the log is found in what was read. So rows
-come in the order of their key where its values can be compared here or, for text, by the server, which knows
-collations. Where the key has other types, or where there is none, rows come in the order of a digest, which the server
-and we make alike.
+The order is needed to go on behind the last row after a break, and to find out if a row of the log was read already.
+Rows come in the order of their key if its values can be compared here, or, for text, by the server, which knows
+collations. If the key has other types, or if there is no key, rows come in the order of a digest of their values, which
+the server and this module make in the same way.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class RowOrder:
     """Describes the order in which a table's rows are read.
 
     Rows are ordered by the values of `columns`, or with `is_digest` by a digest of these. Without columns there is no
-    order in which a read could go on.
+    order, and a read that breaks off has to begin again.
     """
 
     columns: tuple[OrderColumn, ...] = ()
@@ -98,7 +98,7 @@ class RowOrder:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Return names that tell this order from other orders of the table; empty: there is no order."""
+        """Return texts that identify this order among other orders of the table; empty: there is no order."""
         told = tuple(" ".join((column.name, column.kind, column.collation)).strip() for column in self.columns)
         return (_DIGEST, *told) if self.is_digest and told else told
 
@@ -158,7 +158,7 @@ def texts(values: Sequence[Any] | pa.Array) -> list[str | None]:
 
 
 def _moments(numbers: pa.Array, unit: str, first: int, zero: str) -> list[str | None]:
-    # A moment before all years is a zero date.
+    # A zero date is a number before the first year.
     real = np.maximum(numbers.fill_null(0).to_numpy().astype(np.int64), first)
     written = real.astype(f"datetime64[{unit}]").astype(str)
     return [
@@ -192,7 +192,7 @@ def _literal(column: OrderColumn, text: str) -> sa.ColumnElement[Any]:
 
 
 def _digest(source: Source, columns: Sequence[OrderColumn]) -> sa.ColumnElement[str]:
-    # MySQL has no SHA1 any more from 9.6 on.
+    # SHA-2 is used, as MySQL has no SHA1 from 9.6 on.
     parts = [sa.func.ifnull(sa.func.sha2(_written(source.column(c.name), c), 256), "-") for c in columns]
     return sa.func.sha2(sa.func.concat_ws(",", *parts), 256)
 

@@ -1,8 +1,8 @@
-"""Knows which columns tables had at places of a binary log that does not tell them, counted by number. Pure.
+"""Knows which columns tables had at the places of a binary log that does not tell column names. Pure.
 
-Each statement that changes what is known of a chosen table makes a new number. A position of the log holds the number
-at that place, and the history, stored under a partition of its own, holds what was known from the oldest number on that
-a stored position may have.
+The history is numbered: each statement that changes what is known of a chosen table makes a new number. A position of
+the log holds the number at its place. The history is stored under a separate source partition, with everything from the
+oldest number on that a stored position may have.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from connectors.jdbc.settings.table_choice import TableName
 
 _MEMBER: Final = "schema_history"
 _OTHERS: Final = 1000
-"""At most so many tables that are not chosen are remembered: a chosen one may be made like one, or get its name."""
+"""So many tables that are not chosen are remembered at most. A chosen table may be made LIKE one of them, or one of
+them may be renamed to a chosen name.
+"""
 
 
 def history_partition(prefix: str) -> dict[str, object]:
@@ -52,7 +54,7 @@ class History(Protocol):
         """Take what a statement does."""
 
     def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata | None:
-        """Return the columns that a log with names would have told at a place; None: the table is gone."""
+        """Return the columns of a table at a place, as a log with column names tells them; None: the table is gone."""
 
 
 class NoHistory:
@@ -75,9 +77,9 @@ class SchemaHistory:
     def __init__(
         self, chosen: Callable[[TableName], bool], as_stored: Callable[[PastTable], Then] = lambda table: table
     ) -> None:
-        """Begin without tables; `chosen` says if what is known of a table is stored.
+        """Begin without tables. The history stores the tables for which `chosen` returns True.
 
-        `as_stored` returns a table that a statement made as the server has kept it.
+        `as_stored` takes a table as a statement defines it, and returns it as the server keeps it.
         """
         self._chosen = chosen
         self._as_stored = as_stored

@@ -35,8 +35,8 @@ class SegmentFilter:
     def shown(self, changes: Changes, fence: Fence[SnapshotEnd], hidden: Mask) -> Changes:
         """Return the changes that the first read has not seen.
 
-        `hidden` is a matrix by change and segment: True if the segment's snapshot holds the change. An update that
-        moves a row from one segment to another becomes a delete or an insert if only one of the two snapshots holds it.
+        `hidden` is a matrix by change and segment: True if the segment's snapshot has the change. An update that moves
+        a row from one segment to another becomes a delete or an insert if only one of the two snapshots has it.
         """
         if (hidden == hidden[:, :1]).all():
             return changes.take(~hidden[:, 0])

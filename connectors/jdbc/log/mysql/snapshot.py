@@ -77,7 +77,7 @@ def log_end(database: Database) -> tuple[str, int]:
     with database.errors.translated("asking for the end of the log", "Grant the user REPLICATION CLIENT."):
         connection = database.connection
         if database.is_mariadb:
-            # Outside of a snapshot these variables are of the newest commit, and the user needs no right to read them.
+            # Outside of a snapshot these variables tell the newest commit's place, and no right is needed to read them.
             rows = connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'binlog_snapshot_%%'").all()
             found = {str(row[0]).lower(): row[1] for row in rows}
             file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
@@ -194,7 +194,7 @@ def _by_key(pages: Pages, table: BinlogTable) -> Iterator[SnapshotPage]:
 
 
 def _by_digest(pages: Pages, place: int, after: Key) -> Iterator[SnapshotPage]:
-    """Yield pages that end with the last row of a digest, as rows of one digest cannot be told apart when they go on.
+    """Yield pages that end between two digests, as a read can go on behind all rows of a digest only.
 
     If all rows of a page have one digest, the page ends among them. These rows come again if the read breaks off there.
     """

@@ -84,7 +84,7 @@ class BinlogStream:
                     cursor.execute("SET @slave_gtid_strict_mode = 0")
                     cursor.execute("SET @slave_gtid_ignore_duplicates = 0")
             file, pos = ("", 4) if by_gtid else (position.file, position.pos)
-            # The connection is a replica with an id of its own: the server ends an older connection of the same id.
+            # The connection registers as a replica with a unique id, as the server ends an older one with the same id.
             server_id = random.randrange(1 << 30, 1 << 31)
             if by_gtid and not mariadb:
                 body = _from_set(GtidSet(position.gtids), server_id)
@@ -112,7 +112,7 @@ class BinlogStream:
             )
 
     def next(self, wait_s: float) -> Event | None:
-        """Return the next event; None when none came within `wait_s`."""
+        """Return the next event; None if none came within `wait_s` seconds."""
         within = next(self._transaction, None)
         if within is not None:
             return within
@@ -131,7 +131,7 @@ class BinlogStream:
 
     def _event(self, packet: bytes) -> Event:
         if packet[_KIND_AT] == _FORMAT:
-            # Its last bytes are the kind of checksum that the events behind it have, and its own checksum.
+            # This event ends with the kind of checksum that later events have, and with its own checksum.
             self._checksums = packet[-5] == 1
             return Event.of(packet[1:])
         return Event.of(packet[1:-4] if self._checksums else packet[1:])

@@ -1,4 +1,4 @@
-"""Plans tables of MariaDB and MySQL for mode=log: columns, keys and event formats; and makes rows of the log Arrow."""
+"""Plans tables of MariaDB and MySQL for mode=log: columns, keys and event formats. Turns rows of the log into Arrow."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from connectors.jdbc.values.ragged import Fields
 from connectors.jdbc.values.types import ColumnPlan, Projection, Raw, plan_column
 
 _TEXT_SIZE = 45
-"""The longest text of an IP address has so many characters."""
+"""A text of an IP address has so many characters at most."""
 _UNTOLD = ("", "", "", "")
 _INT64, _STRING = s.INT64.as_optional(), s.STRING.as_optional()
 
@@ -80,7 +80,7 @@ class BinlogTable:
         return self.told_by is not None and self.told_by.has_columns_of(mapped)
 
     def rows(self, mapped: TableMap) -> LoggedRows:
-        """Return how rows of the log that fit are read."""
+        """Return the reader for rows of the log with this description, which `fits`."""
         told = list(zip(mapped.kinds, mapped.metas, self.logged, self.format.columns, strict=True))
         decoders = [decoder(kind, meta, column, plan, reader(kind, meta, column)) for kind, meta, column, plan in told]
         return LoggedRows(self, RowLayout([width(kind, meta) for kind, meta, *_ in told]), tuple(decoders))
@@ -173,10 +173,9 @@ def _types(database: Database, name: TableName) -> dict[str, Sequence[Any]]:
 
 
 def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: JdbcSourceConfig) -> BinlogTable:
-    """Return a table with the columns that it had in the log, which may be others than it has now. `mapped.told` is
-    there.
+    """Return a table with the columns that it had in the log, which may be others than it has now.
 
-    SchemaError: a column of a type or character set that is not known.
+    `mapped.told` must not be None. SchemaError: a column's type or character set is not known.
     """
     told = mapped.told
     assert told is not None
@@ -184,7 +183,7 @@ def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: Jd
     present = {column.name: column.kind for column in now.logged}
     plans, logged = [], []
     for i, (name, kind, meta) in enumerate(zip(told.names, mapped.kinds, mapped.metas, strict=True)):
-        # The log has UUIDs and addresses as bytes without their type; all other types it tells as they were.
+        # In the log UUIDs and IP addresses are bytes, and their type is not told. All other types are told.
         type_name = told.kinds[i] if told.kinds else present.get(name, "")
         if kind == STRING and type_name in BINARY_SIZES:
             plans.append(plan_column(name, m.VARCHAR(_TEXT_SIZE), mapped.nullable[i], rules))

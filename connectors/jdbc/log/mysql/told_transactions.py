@@ -28,7 +28,7 @@ STATEMENTS: Final = "statements"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Holds records of a table, and the last change among them. `transactions` are those of the records by number.
+    """Holds records of a table, and the place of the last change among them. `transactions` has theirs by number.
 
     With `was_told` the records were delivered before: they are counted in their transactions, and not sent again.
     """

@@ -220,7 +220,7 @@ class ChangeEvents:
             yield TableEvents(table.name.full, made, Coordinate(), None, told, was_told=True)
 
     def _transactions_of(self, origin: Origin, begins: Mapping[int, int]) -> Mapping[int, Transaction]:
-        """Return the transactions of changes by number. `begins` tells where those begin that were not open before."""
+        """Return the transactions of changes by number. `begins` has the begins of those that were not open before."""
         if self._transactions is None:
             return {}
         numbers, first = np.unique(origin.final_lsn, return_index=True)

@@ -1,4 +1,4 @@
-"""Reads one chunk of a table of PostgreSQL, in a snapshot of its own. Owned by the reading thread."""
+"""Reads one chunk of a table of PostgreSQL in a separate snapshot. Owned by the reading thread."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ class NotPlainError(Exception):
 
 
 class SocketCopy:
-    """Reads the messages from the socket. libpq holds no part of the stream: it was idle before, and only closes at the
-    end.
+    """Reads the messages from the socket. libpq has read no part of the stream, as it was idle before; it only closes
+    the connection at the end.
     """
 
     def __init__(self, pgconn: Any) -> None:
@@ -174,7 +174,7 @@ class SocketCopy:
                 raise psycopg.OperationalError(f"the connection is lost: {error.strerror}") from None
 
     def close(self) -> None:
-        """Forget the socket, which libpq closes."""
+        """Close this side's copy of the socket; libpq closes the connection."""
         self._socket.close()
 
 

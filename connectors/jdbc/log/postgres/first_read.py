@@ -1,4 +1,4 @@
-"""Gives the pages of a first read the values of `snapshot` in the source block. Pure, but for what it takes."""
+"""Marks the rows of a first read with the values that `snapshot` has in the source block. Pure, but reads its input."""
 
 from __future__ import annotations
 

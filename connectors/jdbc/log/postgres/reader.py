@@ -61,9 +61,10 @@ class PostgresLog:
         tables: Callable[[Database, JdbcSourceConfig], LogTables] = LogTables,
         options: ReadingOptions = PLAIN,
     ) -> None:
-        """Connect to nothing. ConnectError: the stored offset is not of mode=log.
+        """Connect to nothing. ConnectError: mode=log did not write the stored offset.
 
-        `stored` returns the offset of a partition. `tables` makes the plans of tables, which decide what rows become.
+        `stored` returns the offset of a partition. `tables` makes the plans of tables, which decide how rows become
+        records.
         """
         self._session = session
         self._planning = tables
@@ -87,8 +88,9 @@ class PostgresLog:
         )
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
-        """Yield batches in order, bad rows before the batch that is behind them; None where there is nothing now, so
-        that the caller can look after other things.
+        """Yield batches in order, and bad rows before the batch that follows them.
+
+        None is yielded when there is nothing now, so that the caller can do other work.
         """
         config = self._config
         self._session.look_at_tables()
@@ -119,7 +121,7 @@ class PostgresLog:
         try:
             yield from self._log(events, chunked)
         finally:
-            # A break of the connection goes on behind what was given.
+            # If the connection breaks, reading goes on behind the batches that were given.
             self._progress = chunked.progress
 
     def _here(self) -> LogPosition:
@@ -129,7 +131,7 @@ class PostgresLog:
     def _place(self) -> str | None:
         """Find or make the slot, and set the position to go on from. Return the snapshot's name if the slot is new."""
         if self._begins:
-            # A break of the connection later goes on where this read is.
+            # If the connection breaks later, reading goes on at the place that this read has reached.
             self._begins, self.position = False, None
         config, position = self._config, self.position
         slot = pg_slot.look_at_slot(self._database, config.slot_name)
@@ -185,8 +187,8 @@ class PostgresLog:
                 batch, bad, planned[name] = events.of_snapshot(table, page.rows, self.position, xid, clock_us)
                 if bad is not None:
                     yield bad
-                # The new fence counts with the first rows only: until then the place in the position is one in the last
-                # fence's order.
+                # The new fence is used from the first rows on. Until then the place in the position belongs to the
+                # order of the last fence.
                 fences = {**self.position.fences, name: page.fence}
                 self.position = replace(self.position, snapshot=place, fences=fences)
                 if batch is not None:
@@ -260,8 +262,9 @@ class PostgresLog:
         self._stored_lsn = max([self._stored_lsn, *(lsn for lsn in lsns if isinstance(lsn, int))])
 
     def tend(self) -> None:
-        """Answer the server, and look at slot and publication from time to time; also called while nobody takes
-        batches. ConnectError: changes of a table are not published any more.
+        """Answer the server, and check slot and publication from time to time, also while nobody takes batches.
+
+        ConnectError: changes of a table are not published any more.
         """
         if self.position is None or self.position.snapshot is not None:
             return
@@ -289,7 +292,7 @@ class PostgresLog:
         self._session.tables = [table for table in self._session.tables if table not in gone]
 
     def interrupt(self) -> None:
-        """Break off what runs; for any thread."""
+        """Break off a running statement. For any thread."""
         self._snapshot.interrupt()
         self._database.interrupt()
 
@@ -314,7 +317,7 @@ def _gap(slot: pg_slot.Slot | None, position: LogPosition, name: str, end_lsn: i
             fix=fix,
         )
     if position.commit_lsn > end_lsn:
-        # From then on the server would send nothing before this LSN, whatever changes until then.
+        # The server would send nothing from before this LSN, so that changes made until then would be lost.
         return ConnectError(
             f"The stored offset {text_of_lsn(position.commit_lsn)} is ahead of the server's log, which ends at "
             f"{text_of_lsn(end_lsn)}: it is of another server, or this one was set back.",

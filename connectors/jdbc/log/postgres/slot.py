@@ -104,7 +104,7 @@ def may_replicate(database: Database) -> bool:
 
 
 def why_no_standby_has_the_slot(database: Database, config: JdbcSourceConfig) -> str | None:
-    """Return why the slot is made without slot.failover, as Debezium makes it; None: it is made as the key says."""
+    """Return why slot.failover has no effect, so that the slot is made as Debezium does; None: the key has effect."""
     if not config.slot_failover:
         return None
     if _version(database) < _SLOTS_OF_STANDBYS:
@@ -129,7 +129,7 @@ def has_publication(database: Database, name: str) -> bool:
 
 
 def problems(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> Iterator[ConfigProblem]:
-    """Yield what keeps the log from being read, each with its fix. Changes nothing."""
+    """Yield each problem that keeps the log from being read, with its fix. Changes nothing."""
     yield from _server_problems(database)
     found = _publication(database, config.publication_name)
     if found is None and config.publication_autocreate == "disabled":
@@ -238,7 +238,7 @@ def warn_of_what_is_not_published(database: Database, config: JdbcSourceConfig, 
 
 
 def _partial(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> list[tuple[str, TableName]]:
-    # Servers before version 15 have neither.
+    # Servers before version 15 have neither row filters nor column lists.
     statement = sa.text(
         "SELECT n.nspname, c.relname, to_jsonb(r) ->> 'prqual' IS NOT NULL, to_jsonb(r) ->> 'prattrs' IS NOT NULL "
         "FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel r ON r.prpubid = p.oid "
@@ -281,7 +281,7 @@ def _publication(database: Database, name: str) -> _Publication | None:
 
 
 def _lacking(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> list[TableName]:
-    # What is listed for a partitioned table is the root or its partitions, as the publication says.
+    # For a partitioned table the server lists the root or the partitions, as the publication was made.
     statement = sa.text(
         "SELECT n.nspname, c.relname FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel r "
         "ON r.prpubid = p.oid JOIN pg_catalog.pg_class c ON c.oid = r.prrelid JOIN pg_catalog.pg_namespace n "

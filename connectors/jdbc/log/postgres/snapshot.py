@@ -27,7 +27,8 @@ from connectors.jdbc.settings.table_choice import TableName
 
 _SIGNATURE = 19
 """COPY in binary form has this many bytes before its first row: signature, flags, no extension (manual, COPY)."""
-# A commit that is not waited for is visible before it is written, but not before it is in the log's memory.
+# The LSN is where the log in memory ends (insert), not where it is written: with synchronous_commit=off a commit is
+# visible before it is written, but not before it is in memory.
 _NOW = (
     "SELECT txid_current_snapshot()::text, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint, "
     "(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END)::text"
@@ -67,7 +68,7 @@ class SnapshotRows:
 
 
 class WrittenAnewError(RetriableError):
-    """Says that the table was written anew, so that only a later snapshot has its rows."""
+    """Says that the table was rewritten since the snapshot, so that only a later snapshot has its rows."""
 
 
 class TableSnapshot:
@@ -103,7 +104,7 @@ class TableSnapshot:
 
     def hold(self, name: TableName) -> None:
         """Keep a table's columns as they are until the transaction ends. RetriableError: the table is gone.
-        WrittenAnewError: the table was written anew since the snapshot, where it is empty.
+        WrittenAnewError: the table was rewritten since the snapshot, and is empty in it.
         """
         assert self._connection is not None
         table = sql.Identifier(*(part for part in name if part is not None))
@@ -184,7 +185,7 @@ class TableSnapshot:
             connection.close()
 
     def interrupt(self) -> None:
-        """Break off what runs; for any thread."""
+        """Break off a running statement. For any thread."""
         connection = self._connection
         if connection is not None and not connection.closed:
             connection.cancel()
@@ -225,7 +226,7 @@ class _Page:
     def _made(self, rows: Sequence[bytes], *, is_whole: bool) -> SnapshotRows:
         buffer = Buffer(b"".join(rows))
         sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-        # A digest behind the last rows is not looked at.
+        # The digest column is behind the table's columns, and is not read as one of them.
         cells, _ = buffer.copied(np.cumsum(sizes) - sizes + 2, self._columns)
         if self._keys:
             last = buffer.values([cells[place].take(np.array([len(rows) - 1])) for place in self._keys])

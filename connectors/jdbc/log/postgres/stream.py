@@ -71,7 +71,7 @@ class ReplicationStream:
 
     def start(self, slot: str, lsn_text: str, publication: str) -> None:
         """Ask for the log from an LSN on."""
-        # An earlier connection may have seen places that lie behind changes which come again.
+        # The changes from this LSN on come again, so the later places that an earlier connection saw do not count.
         self.server_end = self._seen = 0
         quoted = publication.replace('"', '""').replace("'", "''")
         command = (
@@ -101,7 +101,7 @@ class ReplicationStream:
                 elif slept or copy.backlog:
                     found = copy.more(0.0)
                 else:
-                    # Not woken by each of them.
+                    # The server sends messages one by one, and the thread need not wake up for each.
                     self._stopping.wait(collect_s)
                     found, slept = copy.more(0.0), True
                 if not found:
@@ -118,8 +118,9 @@ class ReplicationStream:
             self._answer_at_s = 0.0
 
     def confirm(self, lsn: int, every_s: float) -> None:
-        """Tell the server that it may drop all before `lsn`, if that is new or the last answer is `every_s` seconds
-        old.
+        """Tell the server that it may drop the log before `lsn`.
+
+        Nothing is sent if `lsn` was told before and the last answer is less than `every_s` seconds old.
         """
         now_s = time.monotonic()
         if lsn <= self._confirmed and now_s < self._answer_at_s:

@@ -59,8 +59,9 @@ class LogTable:
         )
 
     def old_rows(self, buffer: Buffer, cells: Sequence[Cells]) -> pa.StructArray:
-        """Return rows of which the log may hold only the identity's columns; others are null, or zero as in
-        Debezium.
+        """Return rows as they were before changes. The log may have only the columns of the replica identity.
+
+        The other columns are null, or, if they are NOT NULL, zero as in Debezium.
         """
         arrays = []
         for plan, found in zip(self.format.columns, buffer.values(cells), strict=True):

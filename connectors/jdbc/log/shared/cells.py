@@ -19,7 +19,7 @@ Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 BYTES_AT_MOST: Final = 32 << 20
-"""A chunk ends behind the row that makes it larger than this."""
+"""A chunk of rows ends with the row that makes it larger than this."""
 PADDING: Final = b"\0" * 8
 """A buffer ends with this, so that a number may be read at every place of its content."""
 
@@ -28,8 +28,10 @@ NULL, UNCHANGED, TEXT = ord("n"), ord("u"), ord("t")
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Holds one column: `kind` per row is n (null), u (a value that the log does not hold) or t (text); `start`
-    ascends.
+    """Holds the values of one column by their places in a buffer.
+
+    For each row, `kind` is n (null), u (the log does not hold the value) or t (text), `start` is the place of the value
+    and `size` its number of bytes. The places ascend.
     """
 
     kind: Bytes
@@ -75,7 +77,7 @@ class Buffer:
         for _ in range(columns):
             kind = self.bytes[at]
             holds = kind == TEXT
-            # Cells without a length read rubbish here, which the mask takes out.
+            # For cells without a length this reads other bytes, and the mask ignores the result.
             size = np.where(holds, self.numbers(">u4", at + 1).astype(np.int64), 0)
             start = at + np.where(holds, 5, 1)
             found.append(Cells(kind, start, size))
@@ -109,7 +111,7 @@ class Buffer:
         missing = np.empty((len(columns), rows), np.bool_)
         for number, cells in enumerate(columns):
             ends = cells.start + cells.size
-            # Arrow looks at none of them: a size that a server made up would read the memory behind the buffer.
+            # Arrow does not check the sizes: with a wrong size from the server it would read memory behind the buffer.
             if ends.max() > content_bytes:
                 raise ConnectError("The server sends a value that reaches beyond its row.")
             between[:, 2 * number] = cells.start

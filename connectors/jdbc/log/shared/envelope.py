@@ -121,8 +121,9 @@ class EventFormat:
 
 @dataclass(frozen=True, slots=True)
 class ProvisionalPlaces:
-    """Names the transaction of each change, from which `transactions.py` makes its place. `orders` is within a
-    transaction.
+    """Holds, for each change, the name and number of its transaction, and in `orders` its order in the transaction.
+
+    `transactions.py` makes the real places of events from these.
     """
 
     ids: pa.StringArray
@@ -132,12 +133,12 @@ class ProvisionalPlaces:
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """Holds changes of one table in order: `ops` per change, rows of `before` for the changes `old`, of `after` for
-    `new`.
+    """Holds changes of one table in order, with the operation of each change in `ops`.
 
-    `source` holds the members of the source block by name, each with a value per change or one for all. `full_before`
-    is True if updates show the whole row before them. `transactions` names those of the changes; None: events do not
-    tell their transactions.
+    `before` has a row for each change whose index is in `old`, and `after` for each change in `new`. `source` holds the
+    members of the source block by name, each with a value per change or one for all. `full_before` is True if updates
+    show the whole row before them. `transactions` names those of the changes; None: events do not tell their
+    transactions.
     """
 
     ops: npt.NDArray[np.uint8]
@@ -152,7 +153,7 @@ class ChangedRows:
 
 @dataclass(frozen=True, slots=True)
 class OtherKey:
-    """Holds the other key of a row whose key was changed, beside the one of its event."""
+    """Holds a second key for an event of a row whose key was changed: the old one (`is_old`) or the new one."""
 
     is_old: bool
     key: object
@@ -224,7 +225,8 @@ def _events(form: EventFormat, rows: ChangedRows, rules: EventRules) -> _Events:
     change, op, step = np.arange(count), rows.ops.copy(), np.zeros(count, np.int64)
     op[moved] = DELETE
     if moved.any() or deleted.any():
-        # The row of the old key goes, and one of the new key comes, so that compaction and sinks by key see both.
+        # A change of the key becomes a delete under the old key and a create under the new key, so that compaction and
+        # sinks that go by keys see both.
         gone = np.flatnonzero((moved | deleted) & (bool(form.record_key) or rules.keyless) & rules.tombstones)
         come = np.flatnonzero(moved)
         change = np.r_[change, gone, come]

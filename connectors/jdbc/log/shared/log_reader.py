@@ -11,11 +11,11 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 
 
 class LogReader(Protocol):
-    """Reads one server's log for one connector. Owned by the reading thread, but for the methods that say otherwise."""
+    """Reads one server's log for one connector. Owned by the reading thread, except for methods that say otherwise."""
 
     @property
     def end(self) -> LogEnd[Any]:
-        """Return when the end of the log was reached; for any thread."""
+        """Return the object that tells when the end of the log was reached. For any thread."""
 
     @property
     def retained_bytes(self) -> int:
@@ -27,13 +27,13 @@ class LogReader(Protocol):
         """
 
     def tend(self) -> None:
-        """Tell the server that the connector lives while nothing is read."""
+        """Tell the server that the connector is alive, while no batch is taken."""
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
         """Let the server forget its log before these positions, which are stored. For any thread."""
 
     def interrupt(self) -> None:
-        """Break off what is running; for any thread."""
+        """Break off a running statement. For any thread."""
 
     def close(self) -> None:
         """Close the connections to the server."""

@@ -29,7 +29,10 @@ COLLECT_S = 0.02
 
 
 class LogSession:
-    """Holds what one task has of its server. The reading thread owns it; another thread sets `stopping`."""
+    """Holds one task's settings, tables and connection to its server.
+
+    The reading thread owns it; another thread sets `stopping`.
+    """
 
     def __init__(self, config: JdbcTaskConfig, tables: Sequence[TableName], stopping: threading.Event) -> None:
         """Keep the settings and tables, and connect to nothing."""
@@ -51,7 +54,10 @@ class LogSession:
         self._paced_s = 0.0
 
     def beat(self, place: object, query: str) -> Batch | None:
-        """Return the heartbeat that is due at a place of the log. `query`: the statement that runs with each record."""
+        """Return the heartbeat that is due at a place of the log; None if none is due.
+
+        With each heartbeat record the statement `query` is run, unless it is empty.
+        """
         beat = self.heartbeat.due(place)
         if beat is not None and len(beat) and query:
             try:
@@ -59,12 +65,12 @@ class LogSession:
             except RetriableError:
                 raise
             except ConnectError as error:
-                # As in Debezium: the log is read on.
+                # As in Debezium, reading of the log goes on.
                 _log.warning("%s", error)
         return beat
 
     def look_at_tables(self) -> None:
-        """Leave out tables that are gone since the task was planned. ConnectError when none is left."""
+        """Leave out tables that are gone since the task was planned. ConnectError: no table is left."""
         present = frozenset(list_tables(self.database, self.config, self.tables))
         self.database.end_transaction()
         gone = [table.full for table in self.tables if table not in present]
@@ -79,7 +85,7 @@ class LogSession:
             self.tables = [table for table in self.tables if table in present]
 
     def leave_aside(self, why: Mapping[TableName, str]) -> None:
-        """Go on without these tables. ConnectError when no other one is there."""
+        """Go on without these tables, each given with the reason. ConnectError: no table is left."""
         for table, reason in why.items():
             _log.warning("Table %s is left aside; the others go on. %s", table.full, reason)
         self.left_aside = {**self.left_aside, **{table.full: reason for table, reason in why.items()}}
@@ -89,7 +95,7 @@ class LogSession:
             raise ConnectError(f"No table is left to follow. {reasons}", key="table.whitelist")
 
     def leave_unreadable_aside(self) -> None:
-        """Go on without the tables that the user may not read. ConnectError when no other one is there."""
+        """Go on without the tables that the user may not read. ConnectError: no table is left."""
         if aside := without_right(self.database, self.tables, self.config):
             self.leave_aside(aside)
 

@@ -22,7 +22,7 @@ own.
 
 
 class KeyRange(NamedTuple):
-    """A range of whole-number keys which are at least `begin` and less than `end`; None: no limit on that side."""
+    """Describes a range of whole-number keys: at least `begin` and less than `end`; None: no limit on that side."""
 
     begin: int | None = None
     end: int | None = None
@@ -33,8 +33,7 @@ EVERY_KEY = KeyRange()
 
 @dataclass(frozen=True, slots=True)
 class Segment(Generic[S]):
-    """Holds the rows behind the previous segment up to the key `upto` (None: all others), which were read in one
-    snapshot.
+    """Describes the rows behind the previous segment up to the key `upto` (None: all others), read in one snapshot.
 
     `seen` describes that snapshot. None: the log begins behind it, so that it holds no change of the log.
     """
@@ -45,7 +44,7 @@ class Segment(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Fence(Generic[S]):
-    """The segments that one table has. `by`: the names of the columns that give its rows their order."""
+    """Holds the segments of one table. `by` names the columns that give the table's rows their order."""
 
     by: tuple[str, ...] = ()
     segments: tuple[Segment[S], ...] = (Segment(),)
@@ -66,7 +65,7 @@ class Fence(Generic[S]):
         return cls(parts[0][0].by, tuple(kept))
 
     def goes_on(self, by: tuple[str, ...], last: Key, seen: S | None) -> Fence[S]:
-        """Return the fence where the rows behind `last` (empty: all rows) are read in a new snapshot.
+        """Return the fence for reading the rows behind `last` (empty: all rows) in a new snapshot.
 
         `by` names the columns of the order, and `seen` describes the snapshot.
         """
@@ -87,7 +86,7 @@ class Fence(Generic[S]):
         return self.goes_on(by, last, seen)
 
     def begun_again(self, by: tuple[str, ...]) -> Fence[S]:
-        """Return the fence where all rows are read again, because the table has another order than before.
+        """Return the fence for reading all rows again, because the table has another order than before.
 
         All changes since the first snapshot are sent again, as rows that were read before may be gone by now.
         """
