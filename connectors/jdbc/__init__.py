@@ -1,1 +1,1 @@
-"""Read tables and queries of any SQL database into topics: the JDBC source."""
+"""Holds the JDBC source and sink, and Debezium's sources for PostgreSQL, MySQL and MariaDB."""

@@ -1,4 +1,4 @@
-"""Declares the JDBC source and sink. Cheap: names the code that needs a driver, imports none of it."""
+"""Declares the JDBC source and sink, and Debezium's sources. Code that needs a driver is named and not imported."""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ from connectors.jdbc.connection.pages import Page, PageRules
 from connectors.jdbc.values.unconvertible_rows import BadCell, BadRow, bad_row
 
 Columns = Sequence[pa.Array]
-"""One array per selected column, in the types a driver would give: text, numbers, dates, timestamps in microseconds."""
+"""Holds one array per selected column, of a type that a driver would give: text, numbers, dates, timestamps in
+microseconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,10 @@ class ArrowRow(Sequence[Any]):
 
 
 class ArrowPages:
-    """Cuts a stream of columns into pages of at most `rules.rows` rows, one row ahead. Owned by the reading thread."""
+    """Cuts a stream of columns into pages of at most `rules.rows` rows, and reads one row ahead of each page.
+
+    Owned by the reading thread.
+    """
 
     def __init__(
         self,
@@ -75,7 +80,7 @@ class ArrowPages:
         return values, {row: bad_row(form.named(columns), row, cell) for row, cell in sorted(cells.items())}
 
     def close(self) -> None:
-        """Give the stream back."""
+        """Close the stream."""
         self._columns, self._left = (), 0
         self._close()
 

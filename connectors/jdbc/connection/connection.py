@@ -1,4 +1,4 @@
-"""Keeps one connection to the database: opens it, reads pages, asks the catalog. Every driver error is translated."""
+"""Keeps one connection to the database: opens it, reads pages and the catalog, and translates every driver error."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::text, pg_catalog.pg_is_in_
 
 
 class Database:
-    """Holds a connection and the reader of its rows that suits the database. Owned by one thread, but for
-    `interrupt`.
+    """Holds a connection, and the reader of rows for its kind of database.
+
+    Owned by one thread; `interrupt` is for any thread.
     """
 
     def __init__(self, config: JdbcSourceConfig, *, waits: bool = False, connect_timeout_s: int | None = None) -> None:
-        """Builds the engine without connecting; `waits`: a refused user is let in later. ConfigError: no usable URL.
+        """Make the engine, and connect to nothing. ConfigError: the URL cannot be used.
 
-        `connect_timeout_s`: how long a server may take to answer, unless the URL says so; None: the driver's own.
+        With `waits` a user whom the server refuses is tried again, as it may be let in later. A server may take
+        `connect_timeout_s` seconds to answer, unless the URL has a limit; None means the driver's default.
         """
         url = url_of(config, connect_timeout_s=connect_timeout_s)
         self.dialect = dialect_of(config.connection_url)
         connecting = self.dialect.connecting
         self.schema_of_connection = connecting.schema_of(url)
-        # Statements that prepare each session.
+        # Each session begins with these statements.
         self.session = (
             *self.dialect.sessions.closed(config.allowed),
             *self.dialect.sessions.reading(config.statement_timeout_ms),
@@ -48,7 +50,7 @@ class Database:
 
     @property
     def wanted_as_text(self) -> frozenset[Raw]:
-        """Return columns that statements turn into text, because the reader has no lossless form of them."""
+        """Return the kinds of columns that statements have to convert to text, as the reader would lose something."""
         return self._reader.wanted_as_text
 
     @property
@@ -64,20 +66,20 @@ class Database:
 
     @property
     def is_mariadb(self) -> bool:
-        """Return True if the server says it is MariaDB, under either name in the URL."""
+        """Return True if the server says that it is MariaDB, whether the URL names MariaDB or MySQL."""
         return bool(getattr(self.connection.dialect, "is_mariadb", False))
 
     @property
     def driver_arguments(self) -> dict[str, Any]:
-        """Return the arguments of the driver, for connections of another kind. They hold the password."""
+        """Return the driver's arguments, for connections that SQLAlchemy does not make. They hold the password."""
         return self._link.driver_arguments
 
     def inspector(self) -> sa.Inspector:
-        """Return the catalog, read anew."""
+        """Return a new inspector, which has cached nothing of the catalog."""
         return sa.inspect(self.connection)
 
     def scalar(self, statement: sa.Select[Any] | sa.TextClause, doing: str) -> Any:
-        """Return the first value of a statement's first row, None without a row."""
+        """Return the first value of a statement's first row; None if there is no row."""
         connection = self.connection
         with self.errors.translated(doing):
             return connection.execute(statement).scalar()
@@ -87,7 +89,7 @@ class Database:
         return self.look_at(statement, doing, self.dialect.connecting.description)
 
     def describe_to_read(self, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]]:
-        """Return the same as `describe`, asked in the session in which `pages` reads, where that can tell.
+        """Return the same as `describe`, from the session in which `pages` will read, if that can describe statements.
 
         The session that describes a table blocks any ALTER TABLE until it ends. A second session that reads would wait
         behind that ALTER TABLE, and so for the first one: a deadlock that no server sees.
@@ -96,7 +98,7 @@ class Database:
         return self.describe(statement, doing) if found is None else found
 
     def look_at(self, statement: sa.Select[Any], doing: str, look: Callable[[Any], T]) -> T:
-        """Return what `look` sees in the driver's cursor behind a statement; nothing is fetched."""
+        """Run a statement and return what `look` returns for the driver's cursor; no row is fetched."""
         connection = self.connection
         with self.errors.translated(doing), connection.execute(statement) as result:
             return look(result.cursor)
@@ -120,7 +122,7 @@ class Database:
             connection.exec_driver_sql(statement)
 
     def commit(self, statement: str, doing: str) -> None:
-        """Run a statement, which may write, in a transaction of its own."""
+        """Run a statement, which may write, in a separate transaction, and commit it."""
         self.end_transaction()
         connection = self.connection
         try:
@@ -145,8 +147,10 @@ class Database:
             self.end_transaction()
 
     def pin(self, doing: str) -> tuple[str, bool]:
-        """Begin a transaction of one snapshot on PostgreSQL, in which `pages` will read. Return the snapshot as
-        pg_current_snapshot writes it, and True if the server is a standby. No transaction may be open.
+        """Begin a transaction on PostgreSQL that sees one snapshot, in which `pages` will read.
+
+        Return the snapshot as pg_current_snapshot writes it, and True if the server is a standby. No transaction may be
+        open.
         """
         connection = self.connection
         with self.errors.translated(doing):
@@ -157,7 +161,7 @@ class Database:
         return str(snapshot), bool(is_standby)
 
     def pages(self, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
-        """Read a statement as Arrow where there is a driver for it, else with a streaming cursor."""
+        """Return the pages of rows of a statement, read as Arrow if a driver can do so, else by a streaming cursor."""
         return self._reader.pages(self._opened(), statement, rules, doing)
 
     def end_transaction(self) -> None:
@@ -165,7 +169,7 @@ class Database:
         self._reader.end_transaction(self._link)
 
     def interrupt(self) -> None:
-        """Break off a running statement; for any thread."""
+        """Break off a running statement. For any thread."""
         connection = self._link.current
         # The reading thread may close the connection at this very moment.
         with suppress(sa.exc.SQLAlchemyError, *self._link.driver_errors):
@@ -173,6 +177,6 @@ class Database:
                 self._reader.interrupt(self._link, connection)
 
     def close(self) -> None:
-        """Close the connection; what is already gone does not matter."""
+        """Close the connection; errors of a connection that is already closed are ignored."""
         self._reader.close(self._link)
         self._link.close()

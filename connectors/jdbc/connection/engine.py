@@ -1,4 +1,6 @@
-"""Connects by a configuration: takes its URL, makes an engine that prepares each session, hides secrets in errors."""
+"""Makes SQLAlchemy's engine for a configuration: from its URL, with statements for each session, without secrets in
+error messages.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from connectors.jdbc.settings.drivers import files_of, is_file, sockets_of
 from connectors.jdbc.settings.url import parse
 
 CONNECT_S = 4
-"""A server may take this many seconds to answer somebody who waits; a whole number, as drivers require."""
+"""A server may take this many seconds to answer while a person waits; a whole number, as drivers require."""
 REACH_S = 5.0
 """A database is tried for this many seconds before a person is told that it cannot be reached. Tasks try without
 end.
@@ -29,17 +31,18 @@ end.
 def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, creates_file: bool = False) -> sa.URL:
     """Return the URL to connect to.
 
-    ConfigError: no usable URL, or one that names a file that the worker does not allow. `connect_timeout_s`: how long a
-    server may take to answer, unless the URL says so; None: the driver's own. `creates_file`: whether a SQLite file
-    that is missing is made.
+    A server may take `connect_timeout_s` seconds to answer, unless the URL has a limit; None means the driver's
+    default. With `creates_file` a missing SQLite file is made. ConfigError: the URL cannot be used, or it names a file
+    that the worker does not allow.
     """
     try:
         parts = parse(config.connection_url, config.driver_properties)
         files = dict(files_of(parts))
     except ValueError as error:
-        # The worker alone knows this driver: dialects tell the forms of the drivers that they know, by parameter.
+        # The check of a configuration finds this earlier, except for drivers that the worker's file alone names: the
+        # forms of their parameters are not known.
         raise ConfigError(f"connection.url: {error}", key="connection.url") from None
-    # As they are now: a link may lead elsewhere than when the configuration was checked.
+    # The files are looked at again, as a link may lead elsewhere than when the configuration was checked.
     real = {parameter: str(config.allowed.require("connection.url", path)) for parameter, path in files.items()}
     for _, socket in sockets_of(parts):
         config.allowed.require("connection.url", socket)
@@ -55,7 +58,7 @@ def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, crea
 
 
 def _with_login(url: sa.URL, config: ConnectionKeys) -> sa.URL:
-    """Return the URL with the user and the password that keys of their own name."""
+    """Return the URL with the user and the password of connection.user and connection.password."""
     if config.connection_user is not None:
         url = url.set(username=config.connection_user)
     if config.connection_password is not None:
@@ -66,9 +69,10 @@ def _with_login(url: sa.URL, config: ConnectionKeys) -> sa.URL:
 def engine_of(
     dialect: Dialect, url: sa.URL, session: tuple[str, ...], secured: dict[str, Any], *, isolation: str | None = None
 ) -> sa.Engine:
-    """Return an engine whose sessions begin with these statements. ConfigError: its driver is not there.
+    """Return an engine whose sessions begin with the statements in `session`. ConfigError: its driver is not installed.
 
-    `secured`: the driver's arguments of TLS. `isolation`: SQLAlchemy's name of a level; None: the server's own.
+    `secured` are the driver's TLS arguments. `isolation` is SQLAlchemy's name of an isolation level; None means the
+    server's default.
     """
     connecting = dialect.connecting
     options: dict[str, Any] = {"connect_args": {**secured, **connecting.arguments}, **connecting.engine_options(url)}
@@ -154,7 +158,7 @@ def reach(database: Connectable, config: ConnectionKeys, deadline: Deadline) -> 
         except (RetriableError, ConnectError) as error:
             backoff_s = config.connection_backoff_ms / 1000
             last = attempt == config.connection_attempts or not isinstance(error, RetriableError)
-            # A person waits, so there is no wait that no further try can follow.
+            # A person waits, so there is no wait after which no time is left for another try.
             if last or backoff_s >= deadline.remaining_s or not deadline.wait(backoff_s):
                 raise ConfigError(
                     f"{error.message} Check that the database runs and is reachable from the worker, and "

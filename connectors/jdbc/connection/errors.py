@@ -1,4 +1,4 @@
-"""Makes driver and SQLAlchemy errors ours, in this one place. No message holds SQL parameters or a secret."""
+"""Translates the errors of drivers and of SQLAlchemy to ours. No message has SQL parameters or a secret."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ import sqlalchemy.exc as sa
 from connect.api.errors import ConnectError, RetriableError
 from connect.lib.secrets import hidden_in, masked
 
-# SQLSTATE classes that pass: connection, rollback, resources, object in use, operator intervention, system error.
+# Errors of these SQLSTATE classes may pass by themselves: connection, rollback, resources, object in use, operator
+# intervention, system error.
 _PASSING_STATES = ("08", "40", "53", "55", "57", "58")
-# MySQL and MariaDB: too many connections (of all, of a user), shutdown, timeouts of locks and statements, deadlock, a
-# table altered since the snapshot, cannot connect, gone.
+# These errors of MySQL and MariaDB may pass: too many connections (of all users, of one user), shutdown, time-outs of
+# locks and statements, deadlock, a table altered since the snapshot, a server that cannot be reached or is gone.
 _PASSING_NUMBERS = {
     1040, 1053, 1077, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1226, 1412, 1927, 1969, 2002, 2003, 2006, 2013,
     2055, 3024,
 }  # fmt: skip
 _PASSING_SQLITE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_INTERRUPT", "SQLITE_FULL")
-# DuckDB: a file that another process has open, and one that is open here with other settings.
+# Errors of drivers without codes. DuckDB's: a file is open in another process, or in this one with other settings.
 _PASSING_NAMES = {"OperationalError", "InterfaceError", "IOException", "ConnectionException"}
 _UNREADABLE = (struct.error, ValueError, TypeError, LookupError, AttributeError, AssertionError)
 """The errors that drivers and SQLAlchemy raise if a server's answer does not follow the protocol."""
@@ -79,19 +80,19 @@ class ErrorTranslator:
 
 
 def passes(error: BaseException) -> bool:
-    """Tell if the same call may succeed later although no person changes anything."""
+    """Return True if the same call may succeed later although no person changes anything."""
     if isinstance(error, sqlite3.Error):
         return (getattr(error, "sqlite_errorname", None) or "").startswith(_PASSING_SQLITE)
     state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     if number in _PASSING_NUMBERS:
-        # MariaDB has one state for all of its own numbers, HY000.
+        # The number counts before the state, as MariaDB has the state HY000 for all of its own numbers.
         return True
     if isinstance(state, str) and state:
         return state.startswith(_PASSING_STATES)
     if number > 0:
         return False
-    # Without a code: a driver that could not reach the server or lost it.
+    # Drivers raise these without a code if they could not reach the server or lost it.
     return type(error).__name__ in _PASSING_NAMES
 
 

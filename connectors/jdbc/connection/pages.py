@@ -14,12 +14,12 @@ from connectors.jdbc.values.columns import RowFormat
 from connectors.jdbc.values.unconvertible_rows import BadCells, BadRow, bad_row
 
 FETCH_ROWS = 1024
-"""Rows turned into Arrow at a time: what one fetch makes in Python fits the processor's cache and is freed at once."""
+"""So many rows are turned into Arrow at a time, so that their Python objects fit into the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRules:
-    """Says how many rows a page has, and their form. `keep` are columns that are also wanted as the driver gives them.
+    """Holds the most rows that a page may have, and their form. The driver's own values are kept for columns in `keep`.
 
     With `sets_bad_aside` rows that no record can hold are apart in the page; otherwise the first one is a SchemaError.
     """
@@ -35,8 +35,8 @@ class Page:
     """Holds the rows of one page of a result, in order.
 
     `last` is the last row and `following` the one after the page, as the driver gives them; `following` None: the
-    result ends here. `kept` has the values of the columns of `PageRules.keep`. `values` lacks the rows of `bad`, which
-    has them by their numbers in the page; all else is of them, too.
+    result ends here. `kept` has the driver's values of the columns in `PageRules.keep`. `bad` has the rows that no
+    record can hold, by their numbers in the page; `values` lacks these rows, and `last`, `following` and `kept` do not.
     """
 
     values: pa.StructArray

@@ -26,8 +26,8 @@ class ReopenedConnection:
         *,
         waits: bool,
     ) -> None:
-        """Connect to nothing. `secured` are the driver's arguments of TLS. With `waits` a refused user is tried again,
-        as it may be let in later.
+        """Connect to nothing. `secured` are the driver's TLS arguments. With `waits` a user whom the server refuses is
+        tried again, as it may be let in later.
         """
         self.engine = engine
         self.driver_errors = (driver_error_of(engine), *readers_errors)
@@ -39,7 +39,7 @@ class ReopenedConnection:
 
     @property
     def is_open(self) -> bool:
-        """Tell if there is a connection that works as far as is known."""
+        """Return True if there is a connection that works as far as is known."""
         return self.current is not None and not (self.current.invalidated or self.current.closed)
 
     @property
@@ -55,7 +55,7 @@ class ReopenedConnection:
 
     @property
     def driver_arguments(self) -> dict[str, Any]:
-        """Return the arguments of the driver, for connections of another kind. They hold the password."""
+        """Return the driver's arguments, for connections that SQLAlchemy does not make. They hold the password."""
         given = {**self.engine.dialect.create_connect_args(self.engine.url)[1], **self._secured}
         return {name: value for name, value in given.items() if isinstance(value, str | int) or name == "ssl"}
 
@@ -78,7 +78,7 @@ class ReopenedConnection:
                 self.current.rollback()
 
     def close(self) -> None:
-        """Close the connection; what is already gone does not matter."""
+        """Close the connection; errors of a connection that is already closed are ignored."""
         connection, self.current = self.current, None
         if connection is not None:
             with suppress(sa.exc.SQLAlchemyError, *self.driver_errors):

@@ -1,6 +1,6 @@
-"""Reads text of PostgreSQL databases in SQL_ASCII: the server neither checks nor converts it, whatever its encoding.
+"""Reads text of PostgreSQL databases with the encoding SQL_ASCII, where the server neither checks nor converts text.
 
-Text in UTF-8 is taken as text. A row with other bytes is a bad row, and the rows beside it are read.
+Text that is UTF-8 is taken as text. A row with other bytes is a bad row, and the other rows are read.
 """
 
 from __future__ import annotations
@@ -20,18 +20,22 @@ from connectors.jdbc.values.unconvertible_rows import BadCells
 
 STORED_ENCODING: Final = "SELECT current_setting('server_encoding')"
 AS_STORED: Final = "SET client_encoding TO 'SQL_ASCII'"
-"""From then on the server sends text of such a database as it is, where it would fail what reads other than UTF-8."""
+"""After this statement the server sends text of such a database unchanged. Else it would fail at text that is not
+UTF-8.
+"""
 UNCHECKED: Final = "SQL_ASCII"
 
 
 def is_unchecked(connection: psycopg.Connection[Any]) -> bool:
-    """Return True if the connection's database is in SQL_ASCII."""
+    """Return True if the connection's database has the encoding SQL_ASCII."""
     return connection.info.parameter_status("server_encoding") == UNCHECKED
 
 
 @contextmanager
 def as_stored(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Text of such a database comes as it is while a statement is read, whose text is made before."""
+    """Have the server send text of such a database unchanged inside the block, in which the rows of a statement are
+    read. The text of the statement itself is made before, in UTF-8.
+    """
     if not is_unchecked(connection):
         yield
         return
@@ -41,9 +45,9 @@ def as_stored(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def checked(chunks: Iterator[Columns], form: RowFormat, bad: BadCells | None) -> Iterator[Columns]:
-    """Yield a reader's chunks with text where it came as bytes.
+    """Yield a reader's chunks, in which text that came as bytes is made text.
 
-    `bad`: as `RowFormat.guarded`'s, of the chunk given last.
+    `bad` takes the cells that are not UTF-8 in the chunk that was yielded last, see `RowFormat.guarded`.
     """
     for columns in chunks:
         if bad is not None:

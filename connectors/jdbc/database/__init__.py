@@ -1,1 +1,3 @@
-"""Asks a database about itself: its catalog, load, replicas, plans of queries."""
+"""Asks a database about itself: its catalog, its open sessions and its plans of queries; builds the statements that
+read.
+"""

@@ -22,7 +22,7 @@ _LISTED_TYPES = _TABLES | {"VIEW", "LOCAL TEMPORARY"}
 
 
 def unlisted_types(database: Database, config: JdbcSourceConfig) -> list[str]:
-    """Return values of table.types that nothing can be listed for, although the database may have such tables."""
+    """Return the values of table.types for which no table can be listed, although the database may have such tables."""
     catalog = database.dialect.catalog
     known = _LISTED_TYPES | catalog.further_types
     if known & {kind.upper() for kind in config.table_types}:
@@ -84,7 +84,8 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
     """Return the shape of a table. NoTableError: the table does not exist."""
     rules = type_rules(database, config)
     inspector, catalog = database.inspector(), database.dialect.catalog
-    # Such columns are read as bytes or as the database's own text, and such an index orders nothing that is read.
+    # Columns of types that SQLAlchemy does not know are read as bytes or as the database's text, and indexes that it
+    # cannot reflect do not order rows here. So its warnings are ignored.
     warnings.filterwarnings("ignore", "Did not recognize type|Skipped unsupported reflection", sa.exc.SAWarning)
     fix = "Create it, or take it out of the table filter."
     with database.errors.translated(f"reading the columns of table {table.full}", fix):
@@ -117,7 +118,7 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
 
 
 def type_rules(database: Database, config: JdbcSourceConfig) -> TypeRules:
-    """Return what this database and configuration say about types."""
+    """Return the rules for column types that follow from this database and configuration."""
     return TypeRules(
         database.dialect.types,
         config.numeric,
@@ -137,7 +138,7 @@ def _auto_increment(columns: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _unique(indexes: Sequence[Mapping[str, Any]], not_null: frozenset[str]) -> tuple[str, ...]:
-    # An index of the first characters of a text names no row.
+    # A unique index on the first characters of a text does not identify rows by the whole text.
     whole = (i for i in indexes if i.get("unique") and not i.get("dialect_options", {}).get("mysql_length"))
     found = sorted((str(index["name"]), tuple(index["column_names"])) for index in whole)
     return next((columns for _, columns in found if set(columns) <= not_null), ())

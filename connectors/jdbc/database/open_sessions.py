@@ -1,6 +1,4 @@
-"""Tells whose transactions are open, for people who wait for them, but never their statements, which may hold
-secrets.
-"""
+"""Tells a waiting person whose transactions are open. Their statements are not told, as they may hold secrets."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class BoundValue:
 
     @classmethod
     def at(cls, value: sa.ColumnElement[Any]) -> BoundValue:
-        """Return the edge of a value with one form."""
+        """Return the bound for a value that has one form only."""
         return cls(value, value)
 
 
@@ -67,7 +67,7 @@ def query_source(query: str, columns: Sequence[ColumnPlan], suffix: str = "") ->
 def wrapped(query: str, names: Sequence[str]) -> sa.Subquery:
     """Return `(query) AS x`. A colon in the query is text, never a parameter."""
     last = query.strip().rstrip(";").rpartition("\n")[2]
-    # The end of a line ends a comment.
+    # A line feed is added, as the query may end with a comment.
     end = "\n" if "--" in last or "#" in last else ""
     text = sa.text(query.strip().rstrip(";").replace(":", "\\:") + end)
     return text.columns(*(sa.column(quoted_name(n, True)) for n in names)).subquery("x")

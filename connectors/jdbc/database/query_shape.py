@@ -1,4 +1,4 @@
-"""Finds the columns of the user's query, whose types no catalog has."""
+"""Finds the columns of the user's query, and their types, which no catalog has."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TYPES: dict[str, t.TypeEngine[Any]] = {
 
 
 def inferred(sample: Sequence[Any]) -> t.TypeEngine[Any]:
-    """Return the type of an expression from its first values; text when they are all null."""
+    """Return the type of an expression, inferred from its first values; NullType or text if they do not tell it."""
     found = {kind.__name__ for kind in kinds(sample)}
     if found == {"int", "float"}:
         return t.Double()

@@ -1,5 +1,6 @@
-"""Tells what the mode of a table cannot see, for the log at the start. Pure: it takes the table's shape and the
-settings.
+"""Tells which changes of a table the mode cannot see; the task logs them at its start.
+
+Pure: it takes the table's shape and the settings.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def blind_spots(
     least_id: int | None = None,
     passed_ids: tuple[int, int] | None = None,
 ) -> Iterator[BlindSpot]:
-    """Yield what is not seen of a table or query.
+    """Yield the kinds of changes of a table or query that are not seen.
 
     `cursor` names the columns that order its rows; an empty name stands for an expression. `server_offset_s` is how far
     the server's own wall clock is ahead of UTC now; None: it was not asked. `reads_all` is True if EXPLAIN says that a

@@ -25,7 +25,7 @@ def incrementing_name(table: TableName | None, shape: TableShape, config: JdbcSo
 
 
 def has_index(shape: TableShape, names: tuple[str, ...]) -> bool:
-    """Tell if rows can be read in the order of these columns without sorting the table."""
+    """Return True if an index gives rows in the order of these columns, so that the table need not be sorted."""
     if names[:1] == (shape.row_id,) or (shape.row_id is not None and names[:1] == (shape.auto_increment,)):
         return True
     return any(

@@ -1,4 +1,4 @@
-"""Plans the first full read of a table in splits: where that read ends, and what is stored of it.
+"""Plans the first full read of a table in splits: the mark where the read ends, and the offset that is stored for it.
 
 The first read has the rows before a mark, a place before which no row can appear any more. Following the table begins
 at the mark. So the two have no row in common and miss none, whenever each range is read.
@@ -108,7 +108,7 @@ class SafeMark:
     def _of_timestamps(self, database: Database) -> Offset | None:
         assert self._builder.settled_time is not None
         settled_us = self._builder.settled_time.observe(database).settled_us - self._config.delay_ms * 1000
-        # Whole seconds: a coarse column may hold later rows under the second's beginning.
+        # The mark is a whole second, as a column of whole seconds may get more rows under the second's beginning.
         at_us = settled_us // _SECOND_US * _SECOND_US
         if any(c.raw is Raw.WALL_CLOCK for c in self._builder.timestamp_columns()):
             at_us = unrepeated_us(at_us, zone(self._config.db_timezone)) // _SECOND_US * _SECOND_US

@@ -24,7 +24,10 @@ MakePlan = Callable[[Database, StoredOffset], ReadingPlan]
 
 
 class ScheduledRead(Protocol):
-    """Defines the interface of what a task reads in turn with others. Owned by the reading thread."""
+    """Defines the interface of a table or a part of it that a task reads in turn with others.
+
+    Owned by the reading thread.
+    """
 
     label: str
 
@@ -133,7 +136,8 @@ class FollowedTable:
         self._take_place(self._last_read)
         self._last_read = None
         if self._begins is not None:
-            # The beginning is stored: at the next start it would be a later one, and rows until then would be left out.
+            # The place where reading begins ("now") is stored first. At the next start "now" would be later, and rows
+            # from before it would be left out.
             begins, self._begins = self._begins, None
             return begins
         try:

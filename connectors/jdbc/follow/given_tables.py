@@ -1,4 +1,4 @@
-"""Finds offsets for tables that the connector does not read, as where a person misspelt a name."""
+"""Finds offsets of tables that the connector does not read, for example because a person misspelt a name."""
 
 from __future__ import annotations
 

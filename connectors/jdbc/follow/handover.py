@@ -1,7 +1,8 @@
-"""Shares a table's first read out among tasks, and hand it over to following the table.
+"""Shares out a table's first read among tasks, and then goes over to following the table.
 
 The task that owns the table begins the first read: it stores the mark and the ranges as the table's offset. Each task
-that sees this offset reads its part of the ranges, and stores how far each range is under a partition of the range.
+that sees this offset reads its part of the ranges, and stores the progress of each range under the range's own source
+partition.
 When all ranges are stored as finished, the owner stores the mark, an offset as Confluent's connector has it, and
 follows the table from there. Owned by the reading thread.
 """
@@ -131,7 +132,7 @@ class PartReader:
             return
 
     def _plan(self, first: FirstRead, number: int, known: Offset | None) -> ReadingPlan:
-        # Inside, as a plan asks the database, too.
+        # The plan is made inside `asked`, as it needs the connection, too.
         def plan(database: Database) -> ReadingPlan:
             table, config = self._part.table, self._context.config
             split = first.split(table, number)

@@ -1,9 +1,9 @@
-"""Loses no row: rows whose transactions commit late are read although later rows were delivered before them.
+"""Keeps rows from being missed whose transactions commit late, after rows with larger ids or timestamps were delivered.
 
 There are two ways. `SnapshotPasses` (tables of PostgreSQL) delivers every row as soon as it can be seen, and remembers
-by transactions which rows it has delivered. `held_back` and `HeldIds` (everything else) deliver a row only when
-everything has ended that was begun before it. In both, the stored timestamp and id are a mark before which no row can
-appear any more.
+by transactions which rows it has delivered. `held_back` and `HeldIds` (everything else) deliver a row only when all
+transactions have ended that were begun before it. In both ways the stored timestamp and id are a mark before which no
+row can appear any more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from connectors.jdbc.settled.settled_time import Observation, SettledTime
 from connectors.jdbc.settled.snapshots import Snapshot
 
 _log = logging.getLogger(__name__)
-# Oracle has no false, and SQLAlchemy writes 0 for it, which is no condition there.
+# sa.false() is not used: Oracle has no FALSE, and SQLAlchemy writes 0 for it, which is no condition in Oracle.
 NOTHING: Final[sa.ColumnElement[bool]] = sa.literal_column("1") == sa.literal_column("0")
 
 
@@ -59,8 +59,8 @@ class Marks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TimestampMarks:
-    """Tells the mark of timestamps, which are no older than the transactions that write them, but for digits cut
-    off.
+    """Tells the mark of timestamps. A timestamp is not earlier than the begin of the transaction that writes it, except
+    by the digits that the column cuts off.
     """
 
     at: Callable[[int], Offset]
@@ -87,14 +87,14 @@ class TimestampMarks:
 
 
 class IdMarks:
-    """Tells the mark of ids, of which each that is taken after another one was seen is larger than that one."""
+    """Tells the mark of ids. An id that is taken after another id could be seen is larger than that one."""
 
     def __init__(self) -> None:
         self._pending: tuple[int, Offset] | None = None
         self._head: Offset | None = None
 
     def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
-        """Return the largest id that had been delivered before everything began that is open now."""
+        """Return the largest id that was delivered before the beginning of each transaction that is open now."""
         if self._pending is None and self._head is not None:
             self._pending = (seen.now_us, self._head)
         self._head = head
@@ -169,14 +169,14 @@ class SnapshotPasses:
         return conditions if self._ended is None else [*conditions, snapshots.ended_after(self._ended, self._xmin)]
 
     def _meet(self, database: Database) -> bool:
-        """Tell if transactions have the same numbers on this server as when rows were read last."""
+        """Return True if transactions have the same numbers on this server as when rows were read last."""
         before, self._server = self._server, self._lineages.now(database)
         if before is None or before.process == self._server.process:
             return True
         first = self._lineages.first_number(database)
         if first is not None:
-            # The crash may have lost a transaction that was rolled back just before, and another one then gets its
-            # number.
+            # A crash may have lost the number of a transaction that was rolled back just before. Another transaction
+            # then gets this number.
             self._ended, self._running = (one and one.below(first) for one in (self._ended, self._running))
         return self._server.counts_on(before)
 

@@ -41,7 +41,7 @@ class Mode(Protocol):
 
     order: tuple[sa.ColumnElement[Any], ...]
     keep: tuple[int, ...]
-    """The places of the columns whose values `delivered` needs."""
+    """`delivered` needs the values of the columns at these places."""
 
     def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:
         """Return the place to go on from."""
@@ -50,7 +50,7 @@ class Mode(Protocol):
         """Move the place behind this page, and give the offset to store with it."""
 
     def finished(self) -> Offset | None:
-        """Return the offset to store when a pass ended without further rows, if that means something by itself."""
+        """Return the offset to store when a pass ended without further rows; None if nothing new has to be stored."""
 
 
 class Bulk:
@@ -89,7 +89,7 @@ class Bulk:
         return bool(self._key.places)
 
     def restart(self) -> None:
-        """Begin again at the table's first row, where no key tells how far a broken pass came."""
+        """Begin again at the table's first row if no key tells how far a broken pass came."""
         if not self.can_go_on:
             self._rows = 0
 
@@ -170,8 +170,8 @@ class Timestamps:
 class Timestamp:
     """Reads rows whose timestamp is later than any before.
 
-    The stored timestamp moves only when no further row shares it. Where the table has a key, the offset also says how
-    far the rows of an unfinished timestamp went, so that a restart repeats none of them.
+    The stored timestamp moves only when no further row has the same one. If the table has a key, the offset also holds
+    the last key among rows of an unfinished timestamp, so that a restart repeats none of them.
     """
 
     def __init__(

@@ -70,11 +70,10 @@ def integer_key(builder: PlanBuilder, config: JdbcSourceConfig) -> Ordering | No
 
 
 def before_mark(builder: PlanBuilder, config: JdbcSourceConfig, mark: Offset) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions for the rows that following leaves to a bulk read: all before the mark, or from where the
-    configuration begins.
+    """Return the conditions for the rows that a bulk read has to read, as following begins at the mark.
 
-    If the configuration names no beginning, rows are included that following would take for older than any: negative
-    ids, and times before 1970.
+    These are all rows before the mark, from the beginning on that the configuration names. If it names none, they
+    include rows that following would never read: negative ids, and times before 1970.
     """
     given = config.originals
     if config.mode == "incrementing":
@@ -149,7 +148,7 @@ def _mode(builder: PlanBuilder, config: JdbcSourceConfig, mark: Offset, stored: 
         )
         return UnnamedRows(by_id, mark, stored)
     column, times = builder.timestamp()
-    # The value is text, as a number would be taken for a key that can be cut into ranges.
+    # The value is stored as text, as a number would count as a key that can be cut into ranges.
     by_time = FollowedValue(
         (column,), times.places, lambda row: str(times.one(row)), lambda last: _form(builder, config).edge(int(last))
     )
@@ -236,7 +235,7 @@ class UnnamedRows:
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """Gives the same conditions for every pass. Implements Guard."""
+    """Gives the same conditions for every pass. Implements LateCommitGuard."""
 
     conditions: Sequence[sa.ColumnElement[bool]]
 

@@ -1,4 +1,4 @@
-"""Turns a configuration and a table's shape into a reading plan: the only place that knows all the parts."""
+"""Turns a configuration and a table's shape into a reading plan. No other module knows all parts of a plan."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _described(database: Database, table: TableName, statement: sa.Select[Any]) 
     except RetriableError:
         raise
     except ConnectError:
-        # The error is dropped here: the catalog, or reading, says better what is wrong.
+        # The error is ignored here, as the catalog, or reading, gives a better message.
         database.end_transaction()
         return None
 
@@ -157,7 +157,7 @@ class PlanBuilder:
         )
 
     def _scans(self, mode: Mode) -> bool | None:
-        """Tell if a pass reads the whole table; None: that is not known, or the mode is meant to."""
+        """Return True if each pass reads the whole table; None: it is not known, or the mode is made to do so."""
         if self._config.mode == "bulk":
             return None
         names = [c.name for c in self.timestamp_columns()] if "timestamp" in self._config.mode else self._order
@@ -311,8 +311,9 @@ class PlanBuilder:
         return Ordering((self.source.column(column.name),), (self.shape.columns.index(column),))
 
     def timestamp(self) -> tuple[sa.ColumnElement[object], Timestamps]:
-        """Return the expression of a row's timestamp, and what reads it from a page. ConnectError: a column is
-        missing.
+        """Return the expression of a row's timestamp, and the object that reads the timestamps from a page.
+
+        ConnectError: a column is missing.
         """
         columns = self.timestamp_columns()
         expressions = [self.source.column(c.name) for c in columns]

@@ -124,12 +124,12 @@ class Described:
 class ReadingPlan:
     """Holds everything that does not change while a table is read.
 
-    With `paged` each page is a statement of its own, so that no lock is held between polls (SQLite); it needs an index
-    on the order. `row_id` is SQLite's hidden key, read beside the row's columns. `key` names the columns of the record
-    key, and `names_row` those that tell a person which row it is. `blind_spots` tell what is not seen. `begins` returns
-    the offset of a beginning that changes with time, as "now" does. `described` are the columns that the plan was made
-    of; None: they are not watched. With `counts_unread` an index lets the rows behind a place be counted without
-    reading the table.
+    With `paged` each page is read by a separate statement, so that no lock is held between polls (SQLite); it needs an
+    index on the order. `row_id` is SQLite's hidden key, read beside the row's columns. `key` names the columns of the
+    record key, and `names_row` those that tell a person which row it is. `blind_spots` tell which changes are not seen.
+    `begins` is the offset of a beginning that depends on the present time ("now"); None: reading begins elsewhere.
+    `described` are the columns for which the plan was made; None: they are not watched. With `counts_unread` an index
+    allows rows behind a place to be counted without reading the table.
     """
 
     label: str
@@ -210,8 +210,8 @@ class TableReader:
         current = self._pass = self._pass or self._begin()
         if current.pages is None:
             current.database = current.database or self._connections.take()
-            # The reading session asks, before it reads. Another session would wait behind whoever wants to alter the
-            # table, who waits for this session.
+            # The session that reads asks for the columns, and before it reads. Another session would wait behind an
+            # ALTER TABLE, which waits for this session.
             if self.unread.is_due and not self.unread.ask(current.database, self._statement(current)):
                 self.abandon()
                 return self._next_page()

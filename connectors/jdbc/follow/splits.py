@@ -42,7 +42,7 @@ class TableSplit:
     end: int | None
     size: TableSize = _UNKNOWN
     place: int = 0
-    """The number that the split has in its table."""
+    """The split has this number among the splits of its table."""
 
     @classmethod
     def of(cls, split: Split) -> TableSplit:
@@ -58,7 +58,7 @@ class TableSplit:
             "schema": self.table.schema, "table": self.table.name, "mark": dict(self.mark),
             "from": self.begin, "to": self.end,
         }  # fmt: skip
-        # No two tables get the same id: an escaped character is never NUL, for which "-00" would stand.
+        # Two tables never get the same id: no name has NUL, the only character that would be escaped as "-00".
         name = "".join(c if c.isascii() and (c.isalnum() or c in "._") else f"-{ord(c):02x}" for c in self.table.full)
         return Split(f"{name}-{self.place:06d}", bounds, self.size.rows, self.size.size_bytes)
 
@@ -114,7 +114,7 @@ def cut(table: TableName, mark: Offset, keys: range | None, size: TableSize, wan
 
 
 def len_of(keys: range) -> int:
-    """Return the number of keys, as len() of a range fails above 63 bits."""
+    """Return the number of keys. It is used instead of len(), which fails for ranges above 63 bits."""
     return keys.stop - keys.start
 
 

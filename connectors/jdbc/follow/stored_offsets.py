@@ -16,7 +16,7 @@ from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.offsets import Offset
 
 _log = logging.getLogger(__name__)
-# The years 2 to 9998: a day more or less, by which zones may differ, still is a valid date.
+# These are the years 2 to 9998, so that a day more or less, by which zones may differ, is still a valid date.
 _LEAST_MS: Final = -62_104_060_800_000
 _MOST_MS: Final = 253_370_764_799_999
 _SNAPSHOT: Final = re.compile(r"(\d{1,18}):(\d{1,18}):(?:\d{1,18}(?:,\d{1,18})*)?")
@@ -52,8 +52,9 @@ class StoredOffsets:
 
 
 def unusable(partition: Offset, offset: Offset) -> dict[str, str]:
-    """Return the members of a given offset that would be taken as absent, each with an end of a sentence that says
-    why.
+    """Return the members of an offset that cannot be used and would count as absent, each with the reason.
+
+    The reason is the end of a sentence about the member.
     """
     if not any(isinstance(partition.get(name), str) for name in ("table", "query")):
         return {PARTITION: 'names neither a "table" nor a "query"'}

@@ -20,7 +20,7 @@ MOST_ROWS: Final = 1_000_000
 ASK_S: Final = 10.0
 """A table is counted at most once in this many seconds."""
 _SHARE: Final = 100
-"""A count that took one second is repeated after this many seconds at the soonest, so that it delays reading little."""
+"""A count is repeated after this many times the time that it took, at the soonest, so that it delays reading little."""
 
 
 class UnreadRows:
@@ -72,6 +72,6 @@ class UnreadRows:
 
 def counted(rest: sa.Select[Any]) -> sa.Select[Any]:
     """Return the statement that counts, up to the limit, the rows that another statement would read."""
-    # The order stays, as it is what makes the database go by the index from the place on.
+    # The order is kept, as it makes the database use the index from the place on.
     some = rest.with_only_columns(sa.literal_column("1").label("one")).limit(MOST_ROWS).subquery("unread")
     return sa.select(sa.func.count()).select_from(some)

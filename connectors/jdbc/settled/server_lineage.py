@@ -39,7 +39,7 @@ class Lineage:
         return cls(*text.split(" ", 1))
 
     def counts_on(self, earlier: Lineage) -> bool:
-        """Tell if transactions have the numbers on this server that they had on the earlier one.
+        """Return True if transactions have the same numbers on this server as on the earlier one.
 
         If a server does not tell its history, it is believed as long as its numbers go on behind the known ones.
         """
@@ -75,7 +75,8 @@ class Lineages:
         return None if rows is None else rows[0]
 
 
-# A server starts with a checkpoint behind it, at its stop or at the end of its recovery.
+# A server writes a checkpoint when it stops and when its recovery ends. So the last checkpoint is from its start or
+# later.
 _NEXT: Final = """
 SELECT CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN next_xid END FROM pg_catalog.pg_control_checkpoint()
 """

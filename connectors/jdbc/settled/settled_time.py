@@ -20,7 +20,9 @@ _log = logging.getLogger(__name__)
 DOING = "asking for open transactions"
 _WARN_AFTER_US = 60_000_000
 REPLICA_US = 60_000_000
-"""A replica does not see what is open on its primary, and gets it late: its settled time is that much further back."""
+"""A replica's settled time is so much earlier, in microseconds: it does not see the transactions that are open on its
+primary, and gets their rows late.
+"""
 UNKNOWN_SETTLE_MS = 10_000
 
 

@@ -43,13 +43,15 @@ class Snapshot:
         return cls(int(lower), int(upper), tuple(int(x) for x in rest.split(",") if x))
 
     def below(self, first: int) -> Snapshot:
-        """Return a snapshot that says nothing of `first` and later transactions."""
+        """Return the snapshot without `first` and later transactions: these count as not ended."""
         if self.upper <= first:
             return self
         return Snapshot(min(self.lower, first), first, tuple(x for x in self.open if x < first))
 
     def precedes(self, later: Snapshot) -> bool:
-        """Tell if a snapshot may be compared with this one: same server, and not too many transactions between."""
+        """Return True if a later snapshot may be compared with this one: its numbers are not smaller and not too far
+        ahead.
+        """
         return self.upper <= later.upper and later.upper - self.lower < _LONG_AGO
 
 
@@ -79,7 +81,8 @@ def _pinned(database: Database, before: Snapshot) -> Pinned:
     shown = Snapshot.parse(text)
     asked = (set(before.open) | set(range(before.upper, shown.upper))) - set(shown.open)
     states = _states(database, [*sorted(asked), *shown.open])
-    # The snapshots of a standby list nothing: there each that is asked for might be a subtransaction of an open one.
+    # The snapshot of a standby lists no open transactions. So each transaction whose state is asked for there may be a
+    # subtransaction of an open one.
     may_hide = is_standby or any(states[x] != _IN_PROGRESS for x in shown.open)
     open_ = {x for x in asked if states[x] == _IN_PROGRESS}
     unsure = {x for x in asked - open_ if may_hide and states[x] == "committed"}
@@ -139,13 +142,14 @@ def _age(xid: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
 
 
 def _age_of(transaction: int) -> sa.ColumnElement[int]:
-    # Numbers below 3 are not transactions to PostgreSQL; the next one makes the comparison no less true.
+    # In PostgreSQL no normal transaction has a number below 3. Taking 3 instead does not change the comparison.
     number = max(transaction % _EPOCH, 3)
     return _age(sa.literal_column(f"'{number}'::xid"))
 
 
 def _is_visible(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    # A row holds the lower 32 bits of its transaction's number; the number nearest to the snapshot's end is meant.
+    # A row has only the lower 32 bits of its transaction's number. Of all numbers with these bits, the one nearest to
+    # the snapshot's end is right.
     name = sa.cast(xmin, sa.Text)
     distance = sa.cast(name, sa.BigInteger) - sa.literal_column(str(snapshot.upper % _EPOCH - _EPOCH - _EPOCH // 2))
     least: sa.ColumnElement[Any] = sa.literal_column(str(snapshot.upper - _EPOCH // 2))

@@ -28,17 +28,16 @@ from connectors.jdbc.source.check import unmatched
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
 PAGE_ROWS = 20_000
-"""A page of a bulk read has this many rows, to be fast: batch.max.rows, 1000 by default, suits rows that are
-followed.
+"""A page of a bulk read has this many rows, to be fast. batch.max.rows is not used: its default of 1000 is meant for
+following a table.
 """
 _LOOK_S = 0.25
 
 
 def safe(config: JdbcSourceConfig) -> JdbcSourceConfig:
-    """Return the configuration with which a bulk read looks for its mark, so that no open transaction adds rows before
-    it.
+    """Return the configuration by which a bulk read looks for its mark: no open transaction may add rows before it.
 
-    ConnectError: the configuration follows nothing, so that there is no place to go on from.
+    ConnectError: the configuration does not follow a table, so that no place to go on from exists.
     """
     if config.query_text:
         raise ConnectError("A query cannot be read in bulk.", key="query", fix="Name a table, or a view of the query.")
@@ -240,8 +239,8 @@ class JdbcBulkReader:
         if base is None:
             base = TableBase.of(assembled(database, wanted.table, self._config), wanted)
             if base.plan.described is not None:
-                # Asking the catalog for each split costs as much as a tenth of its rows. Reading looks whether the
-                # columns are still these.
+                # The catalog is not asked for each split, which would cost a tenth of reading its rows. Reading checks
+                # that the columns are still the same.
                 self._bases[wanted.table] = base
         plan = split_plan(base, self._config, wanted, after)
         rows = self._config.paced(max(PAGE_ROWS, self._config.batch_max_rows))

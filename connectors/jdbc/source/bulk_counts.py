@@ -1,4 +1,4 @@
-"""Counts the rows that a bulk read of a table should have, by conditions on the whole table instead of its ranges."""
+"""Counts the rows that a bulk read of a table should have: before the mark in the whole table, not range by range."""
 
 from __future__ import annotations
 

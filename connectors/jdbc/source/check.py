@@ -1,4 +1,4 @@
-"""Checks a configuration against the database: if it is reached, tables, rights, cursor columns."""
+"""Checks a configuration against the database: that it can be reached, and its tables, rights and cursor columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from connectors.jdbc.values.types import ColumnPlan, Raw
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
 _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
 _LIKELY = 3
-"""If at most so many names have no table, the likely one is looked for. Each takes 0.2 s among 100,000 tables."""
+"""For so many names without a table the likely table is looked for. Each takes 0.2 s among 100,000 tables."""
 
 
 def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:
@@ -87,7 +87,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
         try:
             shape = shapes[table] = _readable(database, table, config)
         except ConnectError as error:
-            # PostgreSQL answers nothing more in a transaction in which a statement failed.
+            # In PostgreSQL a transaction in which a statement failed runs no further statement.
             database.end_transaction()
             grants = " ".join(right.statement for right in rights.missing(database, config, [table]) if right.table)
             refused[table] = f"{error.message} {grants or error.fix or 'Grant SELECT on it.'}"

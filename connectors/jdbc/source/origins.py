@@ -1,4 +1,4 @@
-"""Tells the types of tables' columns by the database's own catalog, and how much of their values the rows keep."""
+"""Tells the types of columns as the database's catalog names them, and how much of their values the rows keep."""
 
 from __future__ import annotations
 

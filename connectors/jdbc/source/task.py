@@ -1,4 +1,4 @@
-"""Runs one JDBC task: a thread reads its tables in turn, one page per poll, before the page is asked for.
+"""Runs one JDBC task: a thread reads the tables in turn, and has one page ready before `poll` asks for it.
 
 Only the reading thread touches the database, so that `poll` keeps its deadline however long a statement takes, and the
 next page is read while the last one is being produced.
@@ -35,7 +35,9 @@ _log = logging.getLogger(__name__)
 MAX_OPEN_PASSES = 4
 """At most this many tables have an open statement at a time; each holds a connection."""
 LEAVE_S = 2.0
-"""If no page of a pass is wanted for this time, it holds no transaction: tables can be altered, old rows cleaned up."""
+"""If no page is wanted for this many seconds, passes end their transactions, so that tables can be altered and old rows
+cleaned up.
+"""
 _SLICE_S = 0.05
 _CLOSE_S = 5.0
 
@@ -207,7 +209,7 @@ class JdbcSourceTask:
     def _is_ready(self, deadline: Deadline) -> bool:
         assert self._ahead is not None
         while not self._ahead.done() and not deadline.expired:
-            # In slices, because a future knows nothing of the event that asks the task to stop.
+            # It waits for short times, as waiting for a future does not end when the task is asked to stop.
             wait([self._ahead], timeout=min(_SLICE_S, deadline.remaining_s))
         return self._ahead.done()
 
@@ -258,7 +260,7 @@ class JdbcSourceTask:
         # Rows younger than timestamp.delay.interval.ms were left for later passes.
         delay_s = self._config.delay_ms / 1000 if "timestamp" in self._config.mode else 0.0
         self._progress.read(reader.label, None if reader.complete_s is None else reader.complete_s - delay_s)
-        # The time is taken now, as no page is read ahead that was not given.
+        # These numbers are read at this place, where no page has been read that was not given yet.
         self._unread_rows = [reader.unread_rows for reader in self._readers]
         self._tell_progress()
 
@@ -268,7 +270,7 @@ class JdbcSourceTask:
         self._ctx.caught_up(self._progress.caught_up_s, behind=self._progress.is_behind or is_left_aside)
         known = [rows for rows in self._unread_rows if rows is not None]
         lag_rows = sum(known) + self._progress.unstored_rows
-        # If a table tells no number, these are at least so many; but then nobody can say that there are none.
+        # If the number of a table is not known, the sum of the others is a lower bound; but 0 cannot be told then.
         is_known = lag_rows or (len(known) == len(self._readers) and not is_left_aside)
         self._ctx.gauge("source_lag_rows", lag_rows if is_known else None)
 

@@ -50,8 +50,8 @@ class RowFormat:
     def build(self, values: Sequence[Sequence[Any]], bad: BadCells | None = None) -> pa.StructArray:
         """Return a struct per row from the driver's values by column, in the order of `columns`.
 
-        Values of further columns, which only order the rows, are left out; no values at all are no rows. `bad`: rows
-        that no record can hold are noted there and left out; None: the first one is a SchemaError.
+        Values of further columns, which only order the rows, are left out. Without any values there are no rows. Rows
+        that no record can hold are noted in `bad` and left out; if `bad` is None, the first one is a SchemaError.
         """
         values = values[: len(self.columns)] or [()] * len(self.columns)
         return self._of_values(values, bad)
@@ -94,9 +94,10 @@ class RowFormat:
     def guarded(
         self, plan: ColumnPlan, values: V, make: Callable[[ColumnPlan, V], pa.Array], bad: BadCells | None = None
     ) -> pa.Array:
-        """Return a column of a reader; what Arrow refuses becomes a SchemaError that names it.
+        """Return a column of a reader, which `make` makes. Values that Arrow refuses become a SchemaError.
 
-        Such rows are noted in `bad`, and their values are null; None: the first one is the SchemaError.
+        The rows of such values are noted in `bad`, and the values are null; if `bad` is None, the first one raises the
+        SchemaError.
         """
         if bad is not None:
             return without_misfits(values, plan.name, partial(self.guarded, plan, make=make), bad)
@@ -161,7 +162,7 @@ class TimeRules:
 
 
 def _first_misfit(plan: ColumnPlan, values: Sequence[Any], times: TimeRules) -> Any:
-    # Only reached when the whole column failed: the search costs a call per row once.
+    # The search converts row by row. It runs only after the whole column failed.
     for value in values:
         try:
             _build(plan, (value,), times)
@@ -242,7 +243,7 @@ def _of_arrow(plan: ColumnPlan, array: pa.Array, times: TimeRules) -> pa.Array:
 
 
 def _integers(values: Sequence[Any], target: pa.DataType) -> pa.Array:
-    # Given a type, Arrow cuts fractions off without a word; a cast does not.
+    # No type is given to pa.array, which would cut off fractions silently; a cast does not.
     array = pa.array(values)
     if array.type == target:
         return array
@@ -252,7 +253,7 @@ def _integers(values: Sequence[Any], target: pa.DataType) -> pa.Array:
 
 
 def _text(values: Sequence[Any]) -> pa.Array:
-    # Given a type, Arrow takes bytes for text.
+    # No type is given to pa.array, which would take bytes for text.
     array = pa.array(values)
     if not (pa.types.is_string(array.type) or pa.types.is_null(array.type)):
         raise Misfit("the column mixes text with something else")
@@ -306,14 +307,14 @@ def _unscaled(values: Sequence[Any], found: set[type], target: pa.DataType) -> p
 
 
 def decimals_of_integers(numbers: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return 64-bit integers as decimals. The cast needs room for digits and scale before it checks that none is
-    used.
+    """Return 64-bit integers as decimals. They are cast to a wide type first, as Arrow's cast of integers wants room
+    for any 64-bit number.
     """
     return numbers.cast(pa.decimal256(_WIDEST, target.scale)).cast(target)
 
 
 def decimals_of_floats(floats: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return floats as the decimals that they were written as. Misfit: a float has more digits than the type."""
+    """Return floats as decimals, each with the digits that give the float again. Misfit: the type has fewer digits."""
     decimals = floats.cast(target)
     differs = pc.not_equal(decimals.cast(pa.float64()), floats)
     for i in pc.indices_nonzero(pc.fill_null(differs, False)).to_pylist():

@@ -102,9 +102,10 @@ def instants(values: Sequence[Any] | pa.Array, zone: ZoneInfo) -> pa.Array:
 
 
 def from_wall_clock(walls: pa.Array, zone: ZoneInfo) -> pa.Array:
-    """Return instants of naive timestamps(us): the second time of an autumn hour, forward over a spring gap, as Java.
+    """Return the instants of naive timestamps (us) in a zone, as Java does.
 
-    Misfit after the year 9999, where zones have no rules, UTC apart.
+    In an autumn hour that comes twice it is the second time; in a spring gap it moves forward. Misfit: a timestamp is
+    after the year 9999, where zones except UTC have no rules.
     """
     numbers = walls.cast(pa.int64())
     if fixed_us(zone) is None and _is_after_9999(numbers):
@@ -125,7 +126,7 @@ def timestamps(array: pa.Array, granularity: str, zone: ZoneInfo, *, cuts: bool 
     unit, _, form = granularity.partition("_")
     if granularity == "connect_logical":
         return _millis(array, cuts=cuts).cast(pa.timestamp("ms", "UTC"))
-    # As text, nanoseconds hold every year; 64 bits hold 1678 to 2261 only.
+    # A text of nanoseconds can hold every year; 64 bits of nanoseconds hold the years 1678 to 2261 only.
     if form == "iso_datetime_string":
         text = _iso(array, zone)
         return text if unit == "micros" else pc.binary_join_element_wise(text, "000", "")
@@ -144,12 +145,12 @@ def _nanos(micros: pa.Array) -> pa.Array:
 
 
 def _millis(micros: pa.Array, *, cuts: bool) -> pa.Array:
-    # Before 1970, too, the earlier millisecond is taken, as in Java.
+    # Microseconds are cut to the earlier millisecond, before 1970, too, as in Java.
     return floor_divided(micros, 1000) if cuts else whole(micros, 1000, "microseconds")
 
 
 def whole(array: pa.Array, divisor: int, lost: str) -> pa.Array:
-    """Return the array divided by `divisor`. Misfit when that leaves a rest."""
+    """Return the array divided by `divisor`. Misfit: the division leaves a rest, which `lost` names in the message."""
     result = pc.divide(array, divisor)
     if pc.all(pc.equal(pc.multiply(result, divisor), array)).as_py() is False:
         raise Misfit(f"it has {lost}")
@@ -189,7 +190,7 @@ def _within_a_day(micros: pa.Array) -> pa.Array:
 def times_of_text(text: pa.Array) -> pa.Array:
     """Return times of day, 12:34:56.123456, as time64(us). Misfit for a time outside one day."""
     try:
-        # Arrow reads a time only behind a date.
+        # Arrow parses a time only if a date is before it.
         moments = pc.binary_join_element_wise("1970-01-01", text, "T").cast(pa.timestamp("us"))
     except pa.ArrowInvalid:
         raise Misfit("it is not a time of day from 00:00:00 to before 24:00:00") from None
@@ -225,7 +226,7 @@ def instants_of_text(text: pa.Array, zone: ZoneInfo) -> pa.Array:
 
 
 def has_zone(text: str) -> bool:
-    """Tell if an ISO timestamp says its zone."""
+    """Return True if an ISO timestamp has a zone or an offset."""
     return text.endswith(("Z", "z")) or "+" in text[10:] or "-" in text[11:]
 
 

@@ -101,7 +101,9 @@ def plan_column(name: str, kind: t.TypeEngine[Any], nullable: bool, rules: TypeR
 
 
 def value_schema(name: str | None, columns: Sequence[ColumnPlan]) -> s.Schema:
-    """Return the schema of a row: a struct with the bare table name, for a query without one as with Confluent's."""
+    """Return the schema of a row: a struct with the table's name without schema. As in Confluent's connector a query
+    has no name (None).
+    """
     return s.struct((s.Field(c.name, c.schema) for c in columns), name=name)
 
 
@@ -201,7 +203,7 @@ def _numeric(kind: t.Numeric[Any], rules: TypeRules) -> Classified:
     if precision is None and not rules.types.has_exact_numerics:
         return Raw.FLOAT, s.FLOAT64, _AS_IS
     if precision is None:
-        # Every value has a scale of its own, and Decimal has one per column: only text keeps all digits.
+        # Each value may have another scale, and Connect's Decimal has one for the column. Only text keeps all digits.
         fits = "best_fit" in rules.numeric and not isinstance(kind, t.DECIMAL)
         return Raw.DECIMAL, s.FLOAT64 if fits else s.STRING, _AS_IS
     wide = max(precision, precision - scale, scale) > WIDEST_DECIMAL

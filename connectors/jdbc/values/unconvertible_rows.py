@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 T = TypeVar("T")
 R = TypeVar("R")
 Values: TypeAlias = "Sequence[Any] | pa.Array | Fields"
-"""A column in the form that a driver, an Arrow reader or a packet of the server has."""
+"""Holds a column in the form that a driver, an Arrow reader or a packet of the server gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class BadCell:
 
 
 BadCells = dict[int, BadCell]
-"""The bad cells that were found, by the number of the row."""
+"""Holds the bad cells that were found, by the number of the row."""
 BadItems = dict[int, SchemaError]
 """Holds why rows or changes are bad, by their numbers."""
 

@@ -1,6 +1,7 @@
-"""Reads Java's zone ids, and wall clocks as java.util.GregorianCalendar reads them. Pure.
+"""Reads Java's zone ids, and converts wall clocks to instants as java.util.GregorianCalendar does. Pure.
 
-An autumn hour that comes twice means its second time, a spring hour that never was moves forward (measured on Java 17).
+A wall clock in an autumn hour that comes twice means the second time; one in a spring hour that is skipped moves
+forward (measured on Java 17).
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def instant_us(wall: datetime, tz: ZoneInfo) -> int:
     """Return the microseconds since the epoch of a naive wall clock in `tz`."""
     first = wall.replace(tzinfo=tz, fold=0)
     second = first.replace(fold=1)
-    # In a gap fold=0 uses the offset before it, which is the forward shift; in an overlap the smaller offset is later.
+    # In a gap fold=0 uses the offset from before the gap, which moves the clock forward. In an overlap the smaller
+    # offset gives the later instant.
     later = second if second.utcoffset() < first.utcoffset() else first  # type: ignore[operator]  # tzinfo is set
     return (later - EPOCH) // MICROSECOND
 

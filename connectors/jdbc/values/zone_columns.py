@@ -21,7 +21,9 @@ _UTC: Final = ZoneInfo("UTC")
 _EPOCH_DAY: Final = EPOCH.toordinal()
 _FIRST_DAY: Final = date(1, 1, 3).toordinal() - _EPOCH_DAY
 _LAST_DAY: Final = date(9999, 12, 29).toordinal() - _EPOCH_DAY
-"""Python's calendar ends two days before and behind, and no zone changes its offset there or beyond."""
+"""Days before the first and after the last are treated as these. Python's calendar has two more days on each side, and
+no zone changes its offset there.
+"""
 _DAYS_KEPT: Final = 100_000
 _Shift = Callable[[int, ZoneInfo], int]
 
