@@ -29,7 +29,7 @@ from connect.poc.source.source_run import SourceRun, SourceRunner
 from connect.runtime.parts.task_parts import connector_plugin
 
 COMPARED: Final = 10_000
-"""At most so many records of each partition are compared part by part."""
+"""At most so many records of each partition are compared part by part: key, fields, headers."""
 _READ_S: Final = 300.0
 
 
@@ -59,7 +59,8 @@ def beside_java(
     with JavaCluster(rest, worker) as java:
         theirs = _side(java, config, options)
     say("running it here")
-    # The file is of who typed the command.
+    # The person who typed the command chose the worker's file, so the connector may reach everything that this person
+    # may.
     with Sandbox({**worker_settings(catalog, worker, [config]), **EVERYWHERE}) as sandbox:
         ours = _side(sandbox, config, options)
     return lines_of(ours, theirs)

@@ -39,7 +39,7 @@ Answer = dict[str, Any]
 
 
 def examine(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Have the connector examine its user's data, and return its findings."""
+    """Let the connector examine its user's data, and return its findings."""
     del asked
     return examined(parts, deadline)
 
@@ -155,8 +155,8 @@ def main() -> None:
         answer = {"error": f"{type(error).__name__}: {error}"}
     json.dump(answer, sys.stdout)
     sys.stdout.flush()
-    # Not by way of the interpreter's end, which aborts the process now and then: clients of stores and of Kafka have
-    # threads of their own that may just then come back into Python.
+    # The interpreter's own shutdown would now and then abort the process: clients of stores and of Kafka have threads
+    # that may just then call Python code.
     os._exit(0)
 
 

@@ -40,8 +40,8 @@ def evaluate(
 ) -> Result:
     """Run the checks on a connector, or on a source and the sink of its topics.
 
-    `worker` holds the properties of the user's own worker: converters are taken from it, and a sink is tried with
-    records of its Kafka. `leave` names what the connector may reach beside what that worker allows. ConnectError: there
+    `worker` has the properties of the user's own worker: its converters are used, and a sink is tried with records of
+    its Kafka. `leave` has settings that allow the connector to reach more than that worker allows. ConnectError: there
     is no such connector, or the sandbox could not be started.
     """
     started_s = time.time()
@@ -60,9 +60,9 @@ def evaluate(
 
 
 def _plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
-    """Return the connector's plug-in. ConfigError, in words for a person, if there is none.
+    """Return the connector's plug-in. ConfigError, in plain words, if there is none.
 
-    A worker's own error has the words of Java's.
+    The worker itself would say it in Java's words.
     """
     name = config.get("connector.class", "")
     found = catalog.find(name, *CONNECTORS)
@@ -132,10 +132,8 @@ def worker_settings(
 ) -> dict[str, str]:
     """Return the settings that the sandbox's worker takes from the user's worker to run connectors of these `configs`.
 
-    Pure.
-
-    They are converters, the policy for client overrides, what only a worker may allow, such as the files that
-    connectors may read, and those config providers that the connectors name.
+    They are the converters, the policy for client overrides, permissions that only a worker gives, such as the files
+    that connectors may read, and the config providers that the connectors name. Pure.
     """
     leave = {name for plugin in catalog.plugins() for name in leave_keys(plugin.config)}
     kept = {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER) or key in leave}

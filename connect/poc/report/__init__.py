@@ -1,1 +1,1 @@
-"""Estimates, charts and the report of an evaluation."""
+"""Makes the estimates, charts, files and the HTML report of an evaluation."""

@@ -31,7 +31,7 @@ class Drawing:
 def drawing_of(chart: Chart) -> Drawing:
     """Return the drawing of a chart.
 
-    From more than 300 points the highest of each stretch is kept, so that no peak is lost.
+    If it has more than 300 points, only the highest of each stretch is kept, so no peak is lost.
     """
     points = _thinned(chart.points)
     longest = max(at for at, _ in points) or 1.0

@@ -1,4 +1,8 @@
-"""Estimates time, size and cost of all the data from what was measured, with formulas shown (check 10). Pure."""
+"""Estimates how long reading all the data takes, how large they are and what they cost, and shows the formulas (check
+10).
+
+The figures come from what was measured. Pure.
+"""
 
 from __future__ import annotations
 

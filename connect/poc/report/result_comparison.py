@@ -26,9 +26,9 @@ class Line:
 
 
 def compare_results(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[Line]:
-    """Return the lines for verdict, outcomes, figures and keys that differ.
+    """Return lines for verdict, outcomes, figures, and keys that differ.
 
-    ConfigError when one of the two is no result.
+    ConfigError: one of the two is no result of an evaluation.
     """
     for result in (left, right):
         if not isinstance(result, Mapping) or not {"verdict", "checks", "configs"} <= set(result):
@@ -46,7 +46,7 @@ def compare_results(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[L
 
 
 def as_text(lines: Sequence[Line], names: tuple[str, str]) -> str:
-    """Return a table for a terminal; `*` marks what differs."""
+    """Return a table for a terminal; `*` marks lines that differ."""
     rows = [(" ", "", *names), *(("*" if line.differs else " ", line.what, line.left, line.right) for line in lines)]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return "\n".join(

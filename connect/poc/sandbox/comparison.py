@@ -1,4 +1,4 @@
-"""Compares two runs of a source on the same data, row by row: lost, duplicate, changed, out of order. Pure."""
+"""Compares two runs of a source on the same data, row by row, for rows lost, doubled, changed or out of order. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from connect.poc.sandbox.topic_rows import PartitionRows, TopicRows
 class Comparison:
     """Tells how the rows of the disturbed run differ from those of the undisturbed one.
 
-    `changed` counts rows whose key was there with another value only. `invented` counts rows that the undisturbed run
-    never had and that stand for none of its rows. `reordered` counts rows that came after a later one of their
-    partition. Topics of the two runs belong together if their names are equal behind the run's prefix.
+    `changed` counts rows whose key came with another value only. `invented` counts rows that the undisturbed run never
+    had and that are no changed form of one of its rows. `reordered` counts rows that came after a later row of their
+    partition. The runs prefix their topics' names; topics with the same name behind the prefix are compared.
     """
 
     expected: int
@@ -32,10 +32,11 @@ class Comparison:
 
 
 def compare(expected: TopicRows, found: TopicRows, *, later: TopicRows | None = None) -> Comparison:
-    """Compare the rows; a row that is expected n times may come n times.
+    """Compare the rows. A row that is expected n times may come n times.
 
-    `later`: an undisturbed run that was made after the other two. A row that it has too was written to the source
-    meanwhile, and so was the new value of a row that it has under the same key.
+    `later` is an undisturbed run that was made after the other two. Rows that it also has were written to the source
+    meanwhile, so they are not invented. Rows that it has with another value only were changed there, so they are not
+    lost.
     """
     since = TopicRows() if later is None else later
     known = _all_rows(since)
@@ -99,9 +100,9 @@ def _replaced(rows: TopicRows, later: TopicRows) -> Counter[bytes]:
 
 
 def _reordered(expected: TopicRows, found: TopicRows) -> int:
-    """Count the rows behind a later one of their partition.
+    """Count the rows that come after a later row of their partition.
 
-    Only first appearances count: what came twice is not out of order.
+    Only the first time that a row comes counts: a row that comes twice is not out of order.
     """
     places = {row: place for part in expected.partitions.values() for place, row in enumerate(part.rows)}
     return sum(_descents(places, part) for part in found.partitions.values())

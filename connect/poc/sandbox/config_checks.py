@@ -1,4 +1,6 @@
-"""Checks by one validation of the worker if the configuration is right and all is in reach (checks 1 and 2)."""
+"""Checks by one validation of the worker that the configuration is right and the connector reaches its system (checks 1
+and 2).
+"""
 
 from __future__ import annotations
 
@@ -53,13 +55,13 @@ def with_statement_limit(
 ) -> dict[str, str]:
     """Return the configuration with a time limit for statements, if the source has a key for it that is not set.
 
-    So an evaluation never holds up a database for longer than it runs itself.
+    So an evaluation holds up a database no longer than it runs itself.
     """
     key = next((one.name for one in definitions if one.role is KeyRole.STATEMENT_LIMIT_MS), None)
     if key is None or config.get(key, "0").strip() not in {"", "0"}:
         return dict(config)
     limited = {**config, key: str(max(1, round(limit_s * 1000)))}
-    # Some servers cannot end statements.
+    # Some servers cannot end statements, and their connectors refuse such a limit.
     return dict(config) if any(name == key for name, _ in _problems(rest.validate(limited))) else limited
 
 

@@ -20,7 +20,7 @@ _OUTCOMES: Final = {Weight.TOLD: Outcome.PASS, Weight.WARNS: Outcome.WARN, Weigh
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Holds what a connector found. `broken` says why the examination did not come to its end; None where it did."""
+    """Holds what a connector found. `broken` says why the examination ended early; None: it did not."""
 
     findings: Sequence[Finding] = ()
     broken: str | None = None
@@ -30,7 +30,7 @@ class Examination:
 
         Its outcome is no better than that of the worst finding.
         """
-        # A task's log may have said it before.
+        # The check may have a finding already, as a task may have logged it.
         shown = {cell for table in check.tables for row in table.rows for cell in row}
         own = (f for f in self.findings if f.aspect is aspect and f.text not in shown)
         found = sorted(own, key=lambda f: -_rank(f))

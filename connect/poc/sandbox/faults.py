@@ -1,7 +1,8 @@
-"""Causes the faults of check 8: kills of the tasks' processes and a pause of the broker, while rows are under way.
+"""Causes the faults of check 8 while rows move: kills of the tasks' processes and a pause of the broker.
 
-On a slow machine a fault by the clock alone would hit tasks that have yet to begin, and show nothing. So rows are
-slowed down until the last fault, and each fault waits until the tasks have taken rows since the fault before it.
+If the faults came by the clock alone, they could hit tasks that have not begun on a slow machine, and would show
+nothing. So the rows are slowed down until the last fault, and each fault waits until the tasks have moved rows since
+the one before it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LIFE_S: Final = 3.0
 RECOVERY_S: Final = 30.0
 """A run may take so much longer for each of its faults, as tasks restart and the broker comes back."""
 _HOLD: Final = 4
-"""The rows last so many times as long as the faults take, as tasks also move rows between two looks."""
+"""The slowed rows last so many times as long as the faults take, as tasks also move rows between two looks."""
 KILL, PAUSE = "kill of the task", "pause of the broker"
 
 
@@ -36,7 +37,7 @@ class RunRows(Protocol):
         """Return how many rows the run has moved so far."""
 
     def under_way(self) -> int:
-        """Return the least number of rows that a kill would now take from the tasks."""
+        """Return the number of rows, at least, that the tasks would lose by a kill now."""
 
     def killed(self) -> int:
         """Note that the tasks were killed just now; return the least number of rows that were under way."""
@@ -80,7 +81,7 @@ class Faults:
     done: list[CausedFault] = field(default_factory=list)
     _began_s: float = field(init=False)
     _moving_s: float | None = None
-    """Is the time at which rows were first under way after the last fault; None while there are none."""
+    """This is the time at which rows were first under way after the last fault; None while there are none."""
 
     def __post_init__(self) -> None:
         self._began_s = self.clock_s()
@@ -108,9 +109,9 @@ class Faults:
 
 
 def plan_faults(sandbox: Sandbox, rows: int, tasks: int, options: Options) -> Faults:
-    """Return the kills that the options ask for, and one pause of the broker among them, at moments that are drawn.
+    """Return the kills that the options ask for and one pause of the broker among them, at random moments.
 
-    `rows` and `tasks` are those of the run without faults.
+    `rows` and `tasks` are the numbers of the run without faults.
     """
 
     def kill() -> str:
@@ -129,7 +130,7 @@ def plan_faults(sandbox: Sandbox, rows: int, tasks: int, options: Options) -> Fa
 
 
 def in_words(faults: Faults) -> str:
-    """Return the faults that hit rows, such as `3 kills of the task and 1 pause of the broker`; empty where none did.
+    """Return the faults that hit rows, such as `3 kills of the task and 1 pause of the broker`; empty if none did.
 
     Pure.
     """
@@ -144,9 +145,9 @@ def in_words(faults: Faults) -> str:
 
 
 def table_of(faults: Faults, rows_named: str, hit_named: str) -> Table:
-    """Return the faults that were caused.
+    """Return a table of the faults that were caused.
 
-    `rows_named` and `hit_named` name the columns of all rows and of those hit. Pure.
+    `rows_named` is the column's name for all rows moved so far, `hit_named` the one for rows that were hit. Pure.
     """
     rows = [
         (str(number), one.kind, f"{one.rows:,}", f"{one.under_way:,}", f"{one.after_s:.1f} s", one.what)

@@ -49,7 +49,7 @@ def left_targets(config: Mapping[str, str]) -> Iterator[LeftTarget]:
             noted = json.loads(file.read_text(encoding="utf-8"))
             name, pid, since_s, of = noted["target"], noted["pid"], noted["since_s"], noted["of"]
         except (OSError, ValueError, TypeError, KeyError):
-            continue  # being written just now by another one, or removed
+            continue  # another process is writing the note just now, or has removed it
         if of == fingerprint(config) and not _lives(pid, since_s):
             yield LeftTarget(name, file)
 

@@ -25,12 +25,12 @@ class Options:
     budget_rows: int = 500_000
     show_values: bool = False
     seed: int | None = None
-    """Is the seed for the moments of the kills; None draws other moments each time."""
+    """The moments of the kills are drawn with this seed; None: each evaluation has other moments."""
     prices: Prices = field(default_factory=Prices)
 
     @property
     def sink_records(self) -> int:
-        """Return how many records a sink is tried with: enough to see that one of 10,000 is dropped."""
+        """Return how many records a sink is tried with: enough to notice if one of 10,000 is dropped."""
         return min(self.budget_rows, max(self.sample_rows, SINK_RECORDS_MIN))
 
 
@@ -38,7 +38,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds of a length of time such as 90s, 5m or 1h. ConfigError for anything else."""
+    """Return the seconds of a length of time such as 90s, 5m or 1h. ConfigError: it is none."""
     number, unit = text[:-1], text[-1:]
     if unit not in _SECONDS or not number.replace(".", "", 1).isdigit() or not float(number):
         raise ConfigError(f"{text!r} is no length of time.", key="duration", fix="Write it as 90s, 5m or 1h.")

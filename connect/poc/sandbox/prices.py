@@ -1,4 +1,4 @@
-"""Holds the prices of an hour and of a gigabyte: round list prices, or the user's own from a YAML file."""
+"""Holds the prices of hours and gigabytes: rounded list prices, or the user's own from a YAML file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from connect.api.errors import ConfigError
 class Prices:
     """Holds prices in one currency.
 
-    The defaults are round figures in the range of public clouds; nobody's bill.
+    The defaults are round figures in the range of public clouds; no provider has exactly these.
     """
 
     currency: str = "USD"

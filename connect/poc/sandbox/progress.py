@@ -16,7 +16,7 @@ Say = Callable[[str], None]
 class CheckProgress:
     """Collects the checks of one connector.
 
-    `connector` is its name where several are evaluated together, else empty.
+    `connector` is its name if several are evaluated together, or else empty.
     """
 
     say: Say
@@ -25,7 +25,7 @@ class CheckProgress:
     _began_s: float = field(default_factory=time.monotonic)
 
     def note(self, *checks: Check) -> None:
-        """Note checks that are done. The time since the checks before counts for the first; the others took none."""
+        """Note checks that are done. The first gets the time since the last check; the others count as done with it."""
         now_s = time.monotonic()
         for check in checks:
             first = None if check is checks[0] else checks[0].number

@@ -22,7 +22,7 @@ class Record(NamedTuple):
 def records_of(batches: Iterable[RawBatch], prefix: str) -> dict[str, list[Record]]:
     """Return the records by partition, as `topic-0`, in order.
 
-    `prefix` is what the run has put before its topics' names.
+    `prefix` stands before the names of the run's topics, and is removed.
     """
     found: dict[str, list[Record]] = {}
     for raw in batches:
@@ -35,9 +35,9 @@ def records_of(batches: Iterable[RawBatch], prefix: str) -> dict[str, list[Recor
 
 
 def differences(left: Mapping[str, list[Record]], right: Mapping[str, list[Record]]) -> Counter[str]:
-    """Count the records that differ in each part, such as `value.price`.
+    """Count the records that differ, by the part that differs, such as `value.price`.
 
-    Records at one place of a partition are compared.
+    Records at the same place of a partition are compared.
     """
     found: Counter[str] = Counter()
     for place in {*left, *right}:

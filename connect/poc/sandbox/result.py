@@ -66,10 +66,10 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Describes one check and its outcome.
+    """Holds one check and its outcome.
 
     `summary` is one sentence. `defects` are names that `--fail-on` knows, such as lost or lossy. `connector` is the
-    connector's name where several are evaluated, else empty.
+    connector's name if several are evaluated, or else empty.
     """
 
     number: int
@@ -81,7 +81,7 @@ class Check:
     defects: frozenset[str] = frozenset()
     took_s: float = 0.0
     done_with: int | None = None
-    """Holds the number of the check whose time this one's is part of; None: `took_s` is its own."""
+    """This is the number of the check whose time includes this one's; None: `took_s` is this check's own time."""
     connector: str = ""
     charts: Sequence[Chart] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
@@ -92,11 +92,11 @@ DEFECTS: Final = frozenset({
     "lost", "duplicate", "changed", "invented", "lossy", "refused", "empty", "stuck", "lag", "schema", "reach",
     "cursor",
 })  # fmt: skip
-"""Holds the defects that a check can find."""
+"""These are the defects that a check can find."""
 
 
 def defects_of(text: str) -> frozenset[str]:
-    """Return the defects that a comma-separated text names. ConfigError when no check finds one of them. Pure."""
+    """Return the defects that a comma-separated text names. ConfigError: no check finds one of them. Pure."""
     named = frozenset(name.strip() for name in text.split(",") if name.strip())
     if unknown := sorted(named - DEFECTS):
         raise ConfigError(
@@ -129,7 +129,7 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict that the worst outcome gives; a connector of which nothing could be run was not tested."""
+        """Return the verdict of the worst outcome. A connector that could not be run at all was not tested."""
         outcomes = {check.outcome for check in self.checks}
         if Outcome.FAIL in outcomes:
             return Verdict.DOES_NOT_FIT

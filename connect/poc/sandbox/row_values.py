@@ -1,4 +1,4 @@
-"""Hides in texts what may be a value of a row: quoted parts and numbers that the configuration does not have. Pure."""
+"""Hides in texts what may be a value of a row: quoted parts and numbers that are not in the configuration. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _VALUE: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|b'[^'\n]*'|(?<![\w
 
 
 def without_values(text: str, known: Iterable[str]) -> str:
-    """Return the text with each quoted part and each number hidden, unless one of the known texts holds it."""
+    """Return the text with each quoted part and each number hidden that none of the known texts contains."""
     texts = "\n".join(known)
 
     def shown(found: re.Match[str]) -> str:

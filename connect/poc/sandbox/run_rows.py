@@ -1,6 +1,6 @@
-"""Counts the rows of a run that are under way: those that a kill of the tasks would take from them. Pure.
+"""Counts the rows that a run has under way: those that its tasks would lose if they were killed. Pure.
 
-A task's metrics come late, and outlive the task for a moment. So each number here is a lower bound.
+A task's metrics come late, and are still there for a moment after the task has ended. So each number is a lower bound.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class SourceRunRows:
-    """Tells how many rows of a source's run are under way. `present` asks Kafka how many rows there are now.
+    """Tells how many rows of a source's run are under way. `present` asks Kafka how many rows its topics have now.
 
-    All rows that came in this life of the tasks count as under way, as only the tasks know which of them are stored.
+    All rows that came since the tasks began count as under way, as only the tasks know which of them are stored.
     """
 
     present: Callable[[], int]
@@ -44,25 +44,27 @@ class SinkRunRows:
 
     committed: Callable[[], int]
     rows: int = 0
-    """Counts the rows that were committed by the last look."""
+    """Counts the rows that were committed at the last look."""
     _began_rows: int = 0
     """Counts the rows that were committed when the tasks began."""
     _put: int = 0
     """Counts the rows that the tasks have put since then, by their own metrics."""
     _is_new: bool = False
-    """Is True while the metrics may still be those of tasks that were killed."""
+    """It is True while the metrics may still be those of tasks that were killed."""
 
     def saw(self, committed: int, put: int) -> None:
-        """Note the committed offsets in Kafka, and the rows put by the tasks' metrics; 0 without metrics."""
+        """Note the sum of the committed offsets in Kafka, and the rows put by the tasks' metrics; 0: there are no
+        metrics.
+        """
         if put < self._put and not self._is_new:
-            # They began anew by themselves, behind what was committed at the last look.
+            # The tasks began anew by themselves, from the offsets committed at the last look.
             self._began_rows = self.rows
         if not put or committed > self._began_rows:
             self._is_new = False
         self.rows, self._put = committed, put
 
     def under_way(self) -> int:
-        """Return how many rows the tasks have certainly put, without those that are committed."""
+        """Return how many rows the tasks have certainly put and not committed."""
         return 0 if self._is_new else max(0, self._began_rows + self._put - self.rows)
 
     def killed(self) -> int:
@@ -74,11 +76,10 @@ class SinkRunRows:
 
 
 def rows_put(figures: Mapping[str, float], read_at_once: int) -> int:
-    """Return the least number of rows that sink tasks have put, by their metrics.
+    """Return the number of rows that sink tasks have put at least, by their metrics.
 
-    All tasks read `read_at_once` rows a poll.
-
-    A batch counts as read before the transforms and as put after them, and transforms may drop rows.
+    All tasks together read `read_at_once` rows in one poll. A row counts as read before the transforms and as put after
+    them, and transforms may drop rows.
     """
     read, put = int(figures.get("polled_rows_total", 0)), int(figures.get("rows_total", 0))
     return max(0, read - read_at_once, min(read, put))

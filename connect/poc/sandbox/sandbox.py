@@ -23,13 +23,15 @@ from connect.tools.services import KafkaService, SchemaRegistryService
 from connect.tools.services.worker import Login, WorkerService
 
 _SOON: Final = {
-    # Long enough that the figures of a killed task are gone before those of the next one are there.
+    # This is long enough for the figures of a killed task to vanish before those of the next one come.
     "auto.restart.backoff.initial.ms": "500", "auto.restart.backoff.max.ms": "1000",
-    # Who watches a run sees what its tasks do now.
+    # A run is watched, and has to be seen as it is now.
     "metrics.sample.window.s": "0.2",
 }  # fmt: skip
 _PATIENT: Final = {"broker.session.timeout.ms": "60000"}
-"""The broker is paused for three seconds. That is the service's own session timeout, at which it would be fenced."""
+"""The broker is paused for three seconds. With the service's own session timeout, which is as long, it would be
+fenced.
+"""
 REGISTRY_KEY: Final = ".schema.registry.url"
 
 
@@ -42,9 +44,9 @@ class Sandbox:
     """Provides a Kafka, a worker and, if asked for, a schema registry. Owned by the thread that runs the evaluation."""
 
     def __init__(self, settings: Mapping[str, str], *, has_registry: bool = False) -> None:
-        """Take further settings of the worker, such as converters, as `settings`.
+        """Take `settings`, further settings of the worker, such as converters.
 
-        With `has_registry` the sandbox has a schema registry of its own, which takes the schemas that are written.
+        With `has_registry` the sandbox also has a schema registry, in which the schemas of records are registered.
         """
         self._has_registry = has_registry
         self.registry_url: str | None = None
@@ -60,7 +62,7 @@ class Sandbox:
             if self._has_registry:
                 self.registry_url = starting.enter_context(SchemaRegistryService()).endpoint.url
                 self._settings = with_registry(self._settings, self.registry_url)
-            # Others of this machine may not ask what it runs, nor have it run something.
+            # Other users of this machine must not see what the worker runs, nor have it run something.
             login = Login("poc", secrets.token_urlsafe(32))
             self.worker = WorkerService(servers, group_id=self.id, settings={**_SOON, **self._settings}, login=login)
             starting.enter_context(self.worker)
@@ -118,7 +120,7 @@ class Sandbox:
         if pid is None:
             return False
         os.kill(pid, signal.SIGSTOP)
-        # Whoever watches the run waits for the broker, so another thread lets it go on.
+        # The thread that watches the run waits for the broker, so another thread lets the broker go on.
         resume = threading.Timer(pause_s, self._resume_broker, (pid,))
         resume.daemon = True
         resume.start()

@@ -16,23 +16,23 @@ STEPS: Final[Mapping[str, str]] = {
     "poll": "reading the source or Kafka", "convert": "transforms and converters",
     "send": "handing rows to the producer", "put": "the sink's put", "flush": "making rows and offsets durable",
 }  # fmt: skip
-"""The steps whose seconds the worker counts, and what is done in each."""
+"""The worker counts the seconds of these steps; the texts say what is done in each."""
 WARM_UP: Final = 0.2
-"""This share of the rows is not counted: meanwhile connections are made and code is loaded."""
+"""The first rows of a run, this share of them, do not count: connections are made and code is loaded meanwhile."""
 _GROWTH: Final = 1.2
 _LARGEST: Final = frozenset({"lag_rows", "lag_seconds", "source_lag_seconds", "caught_up_age_seconds"})
-"""These metrics of a connector are the largest of its tasks' values here; all others are the sum."""
+"""For these metrics a connector has the largest of its tasks' values, for all others the sum."""
 _LEAST_READINGS: Final = 6
 _BLIND_S: Final = 2.0
-"""Two readings that are more seconds apart say nothing of the time between them."""
+"""If two readings are more seconds apart, nothing is known of the time between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """Describes the state of a run at one look.
 
-    `at_s` is the time since the run began, `rows` the number of rows in Kafka, `figures` the metrics of all tasks: the
-    sum of each, but of `_LARGEST` the largest.
+    `at_s` is the time since the run began, `rows` the number of rows in Kafka. `figures` has the metrics of all tasks:
+    the sums, or for those in `_LARGEST` the largest value.
     """
 
     at_s: float
@@ -43,7 +43,7 @@ class Reading:
 def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
     """Return the metrics of a connector's tasks, by their names without prefix.
 
-    Empty for a Java worker, which has none here. ConnectError: the worker does not answer.
+    It is empty for a Java worker, which has no such metrics. ConnectError: the worker does not answer.
     """
     found: dict[str, float] = {}
     try:
@@ -60,21 +60,21 @@ def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
 
 
 def has_caught_up(readings: Sequence[Reading], quiet_s: float) -> bool:
-    """Tell if the source was polled for `quiet_s` and gave no more rows.
+    """Tell if the source was polled for `quiet_s` seconds and gave no more rows.
 
-    A source that tells its lag must also have stored all that it held when the last row came. Time in which Kafka did
-    not answer, so that nobody could look, does not count as quiet.
+    A source that tells its lag must also have stored all that it had when the last row came. Seconds in which Kafka did
+    not answer, so that nobody could look, do not count.
     """
     if not readings or not readings[-1].rows:
         return False
     last = readings[-1]
-    # From the end, as a task that was started anew counts from zero.
+    # It goes from the end, as a task that was started anew counts from zero.
     seen = takewhile(lambda pair: pair[0].at_s - pair[1].at_s < _BLIND_S, pairwise(reversed(readings)))
     resting = takewhile(lambda reading: _moved(reading) == _moved(last), (earlier for _, earlier in seen))
     quiet = [last, *resting]
     rested_s = last.at_s - quiet[-1].at_s
     before = quiet[len(quiet) // 2].figures
-    # A Java worker never tells of its polls; one of ours does not while a task that was killed is started anew.
+    # A Java worker has no figures of polls; ours has none while a killed task is started anew.
     is_told = any(reading.figures for reading in readings)
     polled = not is_told or last.figures.get("poll_seconds_total", 0.0) > before.get("poll_seconds_total", math.inf)
     return rested_s >= quiet_s and polled and last.figures.get("caught_up_age_seconds", 0.0) < rested_s
@@ -85,7 +85,7 @@ def _moved(reading: Reading) -> tuple[float, float]:
 
 
 def rate(readings: Sequence[Reading]) -> float:
-    """Return rows per second from the end of the warm-up to the last row; 0.0 where there are too few rows to tell."""
+    """Return rows per second from the end of the warm-up to the last row; 0.0: there are too few rows to tell."""
     moving = [reading for reading, later in pairwise(readings) if later.rows > reading.rows]
     if not moving:
         return 0.0
@@ -97,7 +97,9 @@ def rate(readings: Sequence[Reading]) -> float:
 
 
 def rate_range(readings: Sequence[Reading]) -> tuple[float, float]:
-    """Return rows per second of the slowest and the fastest third; both the whole rate where there are few readings."""
+    """Return the rows per second of the slowest and the fastest third; the whole rate twice if there are few
+    readings.
+    """
     moving = [before for before, later in pairwise(readings) if later.rows > before.rows]
     whole = rate(readings)
     third = len(moving) // 3
@@ -109,7 +111,7 @@ def rate_range(readings: Sequence[Reading]) -> tuple[float, float]:
 
 
 def percentiles(values: Sequence[float]) -> tuple[float, float, float] | None:
-    """Return the 50th, 95th and 99th percentile, each one of the values; None where there are no values."""
+    """Return the 50th, 95th and 99th percentile, each one of the values; None: there are no values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -118,9 +120,9 @@ def percentiles(values: Sequence[float]) -> tuple[float, float, float] | None:
 
 
 def lags_s(readings: Sequence[Reading]) -> list[float]:
-    """Return the lags in seconds: of a source from when it first caught up, of a sink from its first row.
+    """Return the lags in seconds: of a source since it first caught up, of a sink since its first row.
 
-    Empty where the connector tells no lag.
+    It is empty if the connector tells no lag.
     """
     of_sink = [r.figures["lag_seconds"] for r in readings if "lag_seconds" in r.figures and r.rows]
     of_source = [r.figures["caught_up_age_seconds"] for r in readings if "caught_up_age_seconds" in r.figures]
@@ -131,7 +133,7 @@ def lags_s(readings: Sequence[Reading]) -> list[float]:
 def shares(readings: Sequence[Reading]) -> dict[str, float]:
     """Return the seconds that the tasks spent in each step, the largest first.
 
-    Empty where the worker has no such metrics.
+    It is empty if the worker has no such metrics.
     """
     last = next((reading.figures for reading in reversed(readings) if reading.figures), {})
     found = {step: last.get(f"{step}_seconds_total", 0.0) for step in STEPS}
@@ -139,10 +141,11 @@ def shares(readings: Sequence[Reading]) -> dict[str, float]:
 
 
 def growing_lag_s(readings: Sequence[Reading]) -> tuple[float, float] | None:
-    """Return the source's mean lags in the first and the last third of the time after it first caught up.
+    """Return a source's mean lags in the first and in the last third of the time since it first caught up, if the lag
+    grew.
 
-    None: the lag did not grow, or the source tells none. A source that reads what was there before, or that has no new
-    rows, is not falling behind.
+    None: the lag did not grow, or the source tells none. A source that still reads old rows, or has no new ones, does
+    not fall behind.
     """
     lags = [
         r.figures["caught_up_age_seconds"]

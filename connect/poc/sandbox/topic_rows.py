@@ -20,9 +20,9 @@ _HASH_BYTES: Final = 12
 
 @dataclass(slots=True)
 class PartitionRows:
-    """Holds a partition's rows in order: the hash of key and value of each, and the hash of its key.
+    """Holds a partition's rows in order: for each the hash of its key and value, and the hash of its key alone.
 
-    The latter is empty without a key.
+    The second one is empty for a row without a key.
     """
 
     rows: list[bytes] = field(default_factory=list)
@@ -56,7 +56,7 @@ def ends_of(
 ) -> dict[TopicPartition, int]:
     """Return the next offset of each partition of these topics; topics that do not exist are left out.
 
-    `committed_only`: of what no open transaction holds back.
+    With `committed_only` it is the end of the records that no open transaction holds back.
     """
     counts = admin.partition_counts(topics, deadline)
     partitions = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
@@ -69,7 +69,9 @@ def read_rows(
     prefix: str,
     deadline: Deadline,
 ) -> TopicRows:
-    """Read all committed rows before these ends. `prefix` is what the run has put before its topics' names."""
+    """Read all committed rows before these ends. `prefix` stands before the names of the run's topics, and is
+    removed.
+    """
     found = TopicRows({tp: PartitionRows() for tp in ends})
     for raw in read_spans(settings, {tp: OffsetRange(0, end) for tp, end in ends.items()}, deadline):
         part = found.partitions[TopicPartition(raw.topic, raw.partition or 0)]

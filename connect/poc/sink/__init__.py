@@ -1,1 +1,1 @@
-"""Checks a sink."""
+"""Holds the checks of a sink."""

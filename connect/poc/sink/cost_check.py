@@ -1,4 +1,4 @@
-"""Check 10 of a sink that tells its costs: bytes and money a day by each way to write, and which one fits. Pure."""
+"""Shows what a sink costs a day: bytes and money for each way to write, and which way fits (check 10). Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _COLUMNS: Final = ("mode", "GiB a day", "USD a day", "how soon", "", "why")
 
 
 def judge_costs(tables: Iterable[Mapping[str, Any]]) -> Check:
-    """Return the check for the answers of `PricedSink.costs`, as values of JSON.
+    """Return the check for the answers of `PricedSink.costs`, given as values of JSON.
 
-    It warns where a table costs more as it is set than in the mode that fits.
+    It warns if a table costs more by the configured way to write than by the one that fits.
     """
     shown, told, is_dear, priced = [], [], False, False
     for table in tables:

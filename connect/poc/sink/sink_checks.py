@@ -1,4 +1,4 @@
-"""Checks 3 to 5 and 7 of a sink, from a sample of its records and a run without faults. Pure."""
+"""Judges a sink by a sample of its records and a run without faults (checks 3 to 5 and 7). Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from connect.poc.source.throughput_check import (
 from connect.poc.source.type_check import TYPES
 
 KEEPS_ROWS = "The sink kept all rows back until more come"
-"""A check says so of a sink whose files end at a number of rows that did not come."""
+"""A check says this of a sink that ends its files at a number of rows, if fewer rows came."""
 
 
 def sample_checks_of(sample: Mapping[str, Any], origin: str) -> list[Check]:

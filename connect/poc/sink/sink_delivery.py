@@ -1,4 +1,6 @@
-"""Check 8 of a sink: runs it under kills and a pause of the broker, and compares the target with one without faults."""
+"""Runs a sink under kills and a pause of the broker, and compares its target with that of a run without faults (check
+8).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class TargetComparison:
 
 
 def compare_targets(baseline: SinkRun, killed: SinkRun, kept: Mapping[str, list[int]]) -> TargetComparison:
-    """Compare two targets row by row where both runs have committed as far, else by the number of rows. Pure."""
+    """Compare two targets row by row if both runs have committed equally far, or else by the number of rows. Pure."""
     expected, found = expected_rows(kept, killed.committed), killed.rows.total()
     if killed.committed == baseline.committed:
         lost, extra = baseline.rows - killed.rows, killed.rows - baseline.rows

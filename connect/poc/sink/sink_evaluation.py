@@ -54,8 +54,8 @@ def check_sink(
 ) -> None:
     """Run the checks.
 
-    The records are those of a source's run where `is_fed`: of the run `after`, which is None when it did not come to
-    that. Else they are copied from the Kafka of `worker`, or made where there is no worker.
+    With `is_fed` the records are those that a source's run, `after`, has written; None: the source did not get that
+    far. Otherwise they are copied from the Kafka of `worker`, or made if there is no worker.
     """
     settings = ConnectorSettings(dict(sandbox.worker_properties), {**manifest.config, "name": manifest.name})
     _remove_left(settings, progress)
@@ -93,7 +93,7 @@ def _check_reach(sandbox: Sandbox, settings: ConnectorSettings, progress: CheckP
         probe.make()
     except ConnectError as error:
         target_error = error
-        with suppress(ConnectError):  # what is out of reach has nothing of ours, or the next evaluation removes it
+        with suppress(ConnectError):  # what cannot be reached holds nothing of ours, or the next evaluation removes it
             probe.remove()
     try:
         name = settings.connector["name"]
@@ -108,7 +108,7 @@ def _check_reach(sandbox: Sandbox, settings: ConnectorSettings, progress: CheckP
 
 
 def _tell_costs(settings: ConnectorSettings, worker: Mapping[str, str] | None, progress: CheckProgress) -> None:
-    """Note what the real target will cost a day, if the sink tells. The target is only looked at, not written."""
+    """Note what the real target will cost a day, if the sink tells. The target is only read, not written."""
     answer = asked_of(settings, "costs", _COSTS_S, sampled=None if worker is None else dict(worker))
     reason = reason_of(answer)
     if reason is not None:

@@ -61,7 +61,9 @@ def from_users_kafka(worker: Mapping[str, str], config: Mapping[str, str], recor
 
 
 def from_run(sandbox: Sandbox, ends: Mapping[TopicPartition, int], prefix: str, topics: Iterable[str]) -> Records:
-    """Copy what a source's run wrote into topics without the run's prefix. ConnectError: the sink reads none."""
+    """Copy what a source's run wrote into topics without the run's prefix. ConnectError: the sink reads none of its
+    topics.
+    """
     deadline = Deadline.after(LIMIT_S)
     wanted = set(topics)
     own = {place: end for place, end in ends.items() if place.topic.removeprefix(prefix) in wanted}

@@ -30,7 +30,7 @@ from connect.poc.source.source_run import THROTTLE
 from connect.runtime.parts.connector_settings import ConnectorSettings
 
 QUIET_S: Final = 3.0
-"""A sink that has committed some rows, and none for so many seconds, keeps the others until more rows come."""
+"""If a sink has committed some rows, and then none for so many seconds, it keeps the others until more rows come."""
 _READS_A_SECOND: Final = 5
 
 
@@ -59,7 +59,7 @@ class SinkRun:
 
 
 def slowed(config: Mapping[str, str], rows_per_second: float) -> dict[str, str]:
-    """Return the configuration with its rows slowed down by one more transform, a few rows a poll."""
+    """Return the configuration with one more transform that slows its rows down, and with few rows for each poll."""
     return {
         **config,
         "transforms": ",".join(name for name in (config.get("transforms", ""), THROTTLE) if name),
@@ -96,9 +96,9 @@ class SinkRunner:
     ) -> SinkRun:
         """Run the sink under a new name into a new target, read the target, and remove both.
 
-        `faults` disturb the run. It is over when it has committed up to the offsets in `until`, by default all records,
-        or when its time is over. NoTargetApartError: the sink offers no such target. ConnectError: the target cannot be
-        made or read, or the worker refuses the connector.
+        `faults` disturb the run. The run ends when it has committed up to the offsets in `until`, by default all
+        records, or when its time is over. NoTargetApartError: the sink offers no such target. ConnectError: the target
+        cannot be made or read, or the worker refuses the connector.
         """
         name = self._sandbox.new_name(label)
         run, trial = SinkRun(name), Trial(self._settings, name)

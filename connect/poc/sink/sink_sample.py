@@ -1,6 +1,6 @@
-"""Converts a sample of a sink's records: their fields and types, and the records that cannot be converted.
+"""Converts a sample of a sink's records, to learn their fields, their types and which records cannot be converted.
 
-Runs in a process of its own (`child`).
+It runs in a process of its own (`child`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from connect.runtime.records.tolerance import BadRow
 
 @dataclass(slots=True)
 class SinkSample:
-    """Holds what a sink would be given of its records.
+    """Holds what the sink's tasks would get of the sampled records.
 
-    `kept` holds the offsets of the records that converters and transforms give a value for, by `topic-partition`;
-    `tombstones` is the number of those without a value.
+    `kept` has the offsets of the records that still have a value after converters and transforms, by `topic-partition`;
+    `tombstones` counts the records without a value.
     """
 
     records: int = 0

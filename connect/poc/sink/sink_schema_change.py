@@ -1,4 +1,4 @@
-"""Check 9 of a sink: what it does when records have one more field. The records are copies of its last ones."""
+"""Shows what a sink does when records have one more field (check 9). The records are copies of its last ones."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def _changed(parts: ConnectorParts, raw: RawBatch) -> RawBatch:
 
 
 def judge_schema_change(run: SinkRun, written: int, taken: int, expected: int) -> Check:
-    """Judge a run over the records and, behind them, the changed ones. Pure.
+    """Judge a run over the records and the changed ones behind them. Pure.
 
-    `written` changed records were added, of which the sink has committed `taken`. The target then has to have at least
+    `written` changed records were added, of which the sink has committed `taken`. The target then must have at least
     `expected` rows.
     """
     what = f"{written} records with a field more"

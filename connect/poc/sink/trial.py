@@ -20,15 +20,15 @@ LIMIT_S: Final = 120.0
 
 
 class NoTargetApartError(ConnectError):
-    """The sink offers no target beside its real one, which an evaluation never writes to."""
+    """Says that the sink offers no target beside its real one; an evaluation never writes to the real one."""
 
 
 @dataclass(slots=True)
 class Trial:
     """Makes, reads and removes one such target.
 
-    `config` is the connector's configuration that writes to it, once it is made. `columns` are the types of its columns
-    by their paths, once its rows were read; none where it cannot tell them.
+    `config` is the configuration with which the connector writes to it, once it is made. `columns` are the types of its
+    columns by their paths, once its rows were read; empty if it cannot tell them.
     """
 
     settings: ConnectorSettings
@@ -40,7 +40,9 @@ class Trial:
     columns: Mapping[str, str] = field(default_factory=dict)
 
     def make(self) -> None:
-        """Make the target. NoTargetApartError: there can be none. ConnectError: the connector could not make it."""
+        """Make the target. NoTargetApartError: the connector offers none. ConnectError: the connector could not make
+        it.
+        """
         self.noted = note_target(self.name, self.settings.connector)
         made = self._ask("make")
         if made["settings"] is None:
@@ -53,7 +55,7 @@ class Trial:
         self.is_once, self.merges = made["is_once"], made["merges"]
 
     def rows(self) -> Counter[str]:
-        """Return how often each row is in the target, by its hash. ConnectError: it cannot be read."""
+        """Return how often each row is in the target, by the row's hash. ConnectError: the target cannot be read."""
         answer = self._ask("rows")
         self.columns = answer["columns"]
         return Counter(answer["rows"])

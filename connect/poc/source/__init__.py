@@ -1,1 +1,1 @@
-"""Checks a source."""
+"""Holds the checks of a source."""

@@ -1,4 +1,4 @@
-"""Check 8: runs the source under kills and a pause of the broker, and compares its rows with a run without faults."""
+"""Runs the source under kills and a pause of the broker, and compares its rows with a run without faults (check 8)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_delivery(
     faults = plan_faults(sandbox, baseline_rows.count, baseline.tasks, options)
     run = runner.run("kills", faults, quiet_s=QUIET_S + PAUSE_S)
     rows = run.rows(sandbox)
-    # Where a run did not come to the end of the data, what the other one has behind that place tells nothing.
+    # If a run did not come to the end of the data, rows of the other run behind that place tell nothing.
     expected = baseline_rows if run.is_complete else as_far_as(baseline_rows, rows)
     found = rows if baseline.is_complete else as_far_as(rows, baseline_rows)
     told = compare(expected, found)
@@ -78,6 +78,6 @@ def _counts(found: Comparison) -> Table:
 
 
 def _wrong_rows(found: Comparison) -> frozenset[str]:
-    """Return the defects that at least once forbids, too; named as `--fail-on` names them."""
+    """Return the defects that even at-least-once delivery must not have, by the names of `--fail-on`."""
     counts = {"lost": found.lost, "changed": found.changed, "invented": found.invented}
     return frozenset(name for name, count in counts.items() if count)

@@ -1,7 +1,7 @@
 """Runs a source in a Java Connect cluster, over its REST API and the Kafka that it writes to.
 
-Connectors and topics that are made there have names of the evaluation's own, and are removed in the end. What a killed
-evaluation left is removed by the next one on the same cluster.
+The connectors and topics that are made there have unique names, and are removed in the end. If an evaluation is killed,
+the next one on the same cluster removes what it has left.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class JavaCluster:
 
     def remove(self, name: str) -> None:
         """Delete a connector with its offsets; no error where there is none."""
-        # Of one that has stopped they can be forgotten; Kafka Connect before 3.6 keeps them.
+        # Offsets can be deleted once the connector has stopped; Kafka Connect before 3.6 cannot delete them.
         with suppress(ConnectError):
             stop(self.rest, name)
             self.rest.reset_offsets(name)

@@ -1,6 +1,7 @@
-"""Reads a source with pages of two sizes and compares the rows: one that skips ties at the end of a page shows so.
+"""Reads a source with two page sizes and compares the rows. So a source is found that skips rows with equal cursor
+values at the end of a page.
 
-A source has to give the same rows whatever the size of its pages. The key of that size is found by its role.
+A source has to give the same rows whatever the size of its pages. The key that sets the size is found by its role.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.parts.task_parts import connector_plugin
 
 PART: Final = 3
-"""The pages of the second reading are a third as large."""
+"""The pages of the second reading have a third of the rows."""
 Rows = Mapping[str, Sequence[bytes]]
-"""Hashes of rows in order, by topic."""
+"""Holds hashes of rows in order, by topic."""
 
 
 @dataclass(slots=True)
 class PageComparison:
-    """Compares two readings of a source, with two `sizes` of the setting `key`.
+    """Compares two readings of a source, with two values `sizes` of the setting `key`.
 
-    `missing` rows were given by one of the two readings only. `is_steady` says that a third reading with the first size
-    gave the same rows again, so that the size is what makes the difference.
+    `missing` counts rows that only one of the two readings gave. `is_steady` says that a third reading with the first
+    size gave the same rows as the first, so that the size makes the difference.
     """
 
     key: str
@@ -39,7 +40,7 @@ class PageComparison:
 
 
 def compare_pages(parts: ConnectorParts, rows: int, deadline: Deadline) -> PageComparison | None:
-    """Read the first `rows` with pages of two sizes, and a third time where the two readings differ.
+    """Read the first `rows` with pages of two sizes, and a third time if the two readings differ.
 
     None: the connector has no such key, or the deadline passed.
     """
@@ -48,7 +49,7 @@ def compare_pages(parts: ConnectorParts, rows: int, deadline: Deadline) -> PageC
     if definition is None:
         return None
     given = int(parts.resolved.get(definition.name) or definition.default or 1)
-    # Of the rows that are read there are two pages at least, so that a page ends among them.
+    # The rows that are read fill at least two pages, so that a page ends among them.
     sizes = (min(given, max(1, rows // 2)), max(1, min(given, rows // 2) // PART))
     if sizes[0] == sizes[1]:
         sizes = (sizes[0], sizes[0] + 1)
@@ -63,7 +64,7 @@ def compare_pages(parts: ConnectorParts, rows: int, deadline: Deadline) -> PageC
 
 
 def missing_rows(left: Rows, right: Rows) -> int:
-    """Return how many rows one reading has and the other lacks, within the part that both have come to. Pure."""
+    """Return how many rows only one of two readings has, within the part that both have reached. Pure."""
     return sum(
         _missing(left.get(topic, ()), right.get(topic, ()))
         for topic in {*left, *right}

@@ -1,4 +1,6 @@
-"""Takes a sample of a source's rows, and compares each with what comes back from the bytes that Kafka would hold."""
+"""Takes a sample of a source's rows, and compares each row with what comes back from the bytes that Kafka would
+hold.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ VALUES_MAX: Final = 500_000
 
 @dataclass(slots=True)
 class FieldTypes:
-    """Describes a field's types at each step, and how many of its values changed.
+    """Holds a field's types at each step, and how many of its values changed.
 
     `source` is its Connect type. `example` is empty unless values are shown.
     """
@@ -51,10 +53,10 @@ class Sample:
     """Holds what the sample showed.
 
     `differences` describes the first values that came back changed, `refused` the first rows that could not be
-    converted. `warnings` are the connector's own. `pages` is None where the rows of a page cannot be set. `kept` names
-    what the connector would take away from its owner in the source: then nothing was read. `origins` holds what the
-    database calls each field's type, and what of it is kept; None where the connector cannot say so, and `unknown_why`
-    says why, if it tried to.
+    converted. `warnings` are the connector's own. `pages` is None if the size of a page cannot be set. `kept` names
+    what the connector would take away from its owner in the source; then nothing was read. `origins` has the database's
+    type of each field, and what is kept of it; None: the connector cannot tell. `unknown_why` says why it could not, if
+    it tried.
     """
 
     rows: int = 0
@@ -94,7 +96,7 @@ class _Warnings(logging.Handler):
 
 
 def take_sample(parts: ConnectorParts, rows: int, deadline: Deadline, *, show_values: bool) -> Sample:
-    """Open the first tasks of the connector and compare what they give until there are enough rows."""
+    """Open the first tasks of the connector, and compare their rows until there are enough."""
     connector = parts.build_connector()
     if isinstance(connector, KeepsAtSource) and (kept := connector.kept_at_source) is not None:
         return Sample(kept=kept)
@@ -111,7 +113,7 @@ def take_sample(parts: ConnectorParts, rows: int, deadline: Deadline, *, show_va
     _note_origins(connector, sample, deadline)
     values = 0
     for batch in read_batches(parts, rows, deadline, on_refused=refuse, on_tasks=count_tasks):
-        # Of rows with thousands of fields fewer say as much, and all of them would take hours.
+        # A few rows with thousands of fields say as much as many would, and many would take hours.
         width = width_of(batch)
         part = batch.slice(0, min(len(batch), max(1, (VALUES_MAX - values) // width)))
         _compare(part, parts, sample, show_values=show_values)
@@ -142,7 +144,7 @@ def _compare(batch: Batch, parts: ConnectorParts, sample: Sample, *, show_values
     sample.rows += len(batch)
     sample.topics[batch.topic] = sample.topics.get(batch.topic, 0) + len(batch)
     if len(raws) != 1 or len(raws[0]) != len(batch):
-        return  # a transform made other rows of them: there is no value to compare with
+        return  # a transform has made other rows, so there is no value to compare with
     (raw,) = raws
     at = 0
     given = batch.values.rows()
@@ -153,9 +155,9 @@ def _compare(batch: Batch, parts: ConnectorParts, sample: Sample, *, show_values
 
 
 def note_refusal(refused: list[str], error: Exception, *, show_values: bool) -> None:
-    """Add to `refused` why a row was refused, each text once.
+    """Add to `refused` why a row was refused; each text comes once.
 
-    The error's text may hold a value of the row; without `show_values` only its class and its field are told.
+    The error's text may have a value of the row. So without `show_values` only its class and its field are added.
     """
     at = f" in field {error.field}" if isinstance(error, SchemaError) and error.field else ""
     bare = f"{type(error).__name__}{at}; --show-values, over REST show_values, tells its text"
@@ -200,7 +202,7 @@ class _FieldComparison:
             known.example = str(before)[:EXAMPLE_CHARS]
 
     def _note_members(self, path: str) -> None:
-        """Add the members of a field that are columns of the source's, as of an event that holds a row."""
+        """Add the members of a field that are columns of the source, as in an event that contains a row."""
         for inner in self._sample.origins or ():
             if inner.startswith(f"{path}.") and inner not in self._sample.fields:
                 names = inner.removeprefix(f"{self._topic}.").split(".")
@@ -224,10 +226,10 @@ def types_of(array: Any) -> dict[str, str]:
 
 
 def field_schema(schema: Schema | None, name: str) -> Schema | None:
-    """Return the schema of a field; values without fields have the empty name. None: there is none."""
+    """Return the schema of a field; values without fields have the empty name. None: there is no such field."""
     return schema.field(name) if schema is not None and name else schema
 
 
 def named_type(schema: Schema | None, name: str) -> str:
-    """Return the Connect type of a field, or its semantic name; `(no schema)` where the values have none."""
+    """Return the Connect type of a field, or its logical name; `(no schema)` if the values have none."""
     return "(no schema)" if schema is None else type_name(field_schema(schema, name))

@@ -1,4 +1,4 @@
-"""Checks 3 to 6 of a source, from a sample: discovery, types, round trip and cursor."""
+"""Judges a source by a sample: discovery, types, round trip and cursor (checks 3 to 6)."""
 
 from __future__ import annotations
 

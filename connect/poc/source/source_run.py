@@ -1,4 +1,4 @@
-"""Runs the user's source in the sandbox, into topics of the run's own, until it has caught up or its time is over."""
+"""Runs the user's source in the sandbox, into topics of its own, until it has caught up or its time is over."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from connect.poc.sandbox.topic_rows import TopicRows, ends_of, read_rows
 ROUTE: Final = "pocroute"
 THROTTLE: Final = "pocthrottle"
 QUIET_S: Final = 3.0
-"""A source that was polled for so long and gave no row has caught up."""
+"""A source that was polled for so many seconds and gave no row has caught up."""
 _ANSWER_S: Final = 30.0
 
 
@@ -43,7 +43,7 @@ class SourceRun:
     """True if the source had caught up before the run ended at its bounds."""
     tasks: int = 0
     failure: str | None = None
-    """Says why the connector failed for good; None where it did not."""
+    """This says why the connector failed for good; None: it did not."""
     readings: list[Reading] = field(default_factory=list)
 
     def rows(self, cluster: SourceCluster) -> TopicRows:
@@ -52,9 +52,10 @@ class SourceRun:
 
 
 def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | None = None) -> dict[str, str]:
-    """Return the configuration with a prefix before its topics' names, and its rows slowed down to a rate.
+    """Return the configuration with a prefix before its topics' names, and with its rows slowed down to a rate.
 
-    Both are done by further transforms. Topics have one replica, as the sandbox has one broker. All is written there.
+    Further transforms do both. Its topics have one replica, as the sandbox has one broker, and its clients are not led
+    to other brokers.
     """
     further = [ROUTE] if rows_per_second is None else [THROTTLE, ROUTE]
     throttle = {} if rows_per_second is None else {
@@ -102,7 +103,9 @@ class SourceRunner:
         return run
 
     def _watch(self, run: SourceRun, faults: Faults | None, full_speed: Mapping[str, str], quiet_s: float) -> None:
-        """Watch until the source has caught up, or a bound is reached. `full_speed` is for after the last fault."""
+        """Watch until the source has caught up, or a limit is reached. `full_speed` is the configuration after the last
+        fault.
+        """
         rest, run_rows = self._cluster.rest, SourceRunRows(lambda: sum(self._ends(run).values()))
         limit = RunTime(self._options.duration_s + (faults.further_s if faults else 0.0))
         began_s = first_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""Check 9 of a source: sends rows, as they would be after changes of their tables, through transforms and converters.
+"""Sends rows as they would be after changes of their tables through transforms and converters (check 9 of a source).
 
 The source is only read; schemas go to the sandbox's registry.
 """
@@ -32,10 +32,10 @@ _ANSWER_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ChangeSeen:
-    """Says what became of the rows after a change.
+    """Tells what became of the rows after a change.
 
-    `breaks` is that of the `Change`. `is_shown` says that a reader of Kafka sees the change. `refused` says why rows or
-    their schema were refused; None where all went on.
+    `breaks` is the member of `Change`. `is_shown` says that a reader of Kafka sees the change. `refused` says why rows
+    or their schema were refused; None: none were.
     """
 
     topic: str
@@ -50,7 +50,7 @@ _COLUMNS: Final = ("topic", "change of its table", "what became of the rows")
 
 
 def judge_source_change(seen: Sequence[ChangeSeen]) -> Check:
-    """Judge what became of the changes. One that breaks readers may be refused, and is only mentioned then. Pure."""
+    """Judge what became of the changes. A change that breaks readers may be refused; that is only mentioned. Pure."""
     table = Table(
         "Its rows after a change of their table", _COLUMNS, [(one.topic, one.what, _fate(one)) for one in seen]
     )
@@ -74,7 +74,7 @@ def _fate(seen: ChangeSeen) -> str:
 
 
 def try_changes(parts: ConnectorParts, registry_url: str | None, deadline: Deadline) -> list[ChangeSeen]:
-    """Try every change on rows of every topic. `registry_url` is that of the sandbox's registry, if it has one.
+    """Try every change on rows of every topic. `registry_url` is the sandbox's registry; None: it has none.
 
     ConnectError: the source gives no rows, or the rows have no columns.
     """
@@ -89,7 +89,9 @@ def try_changes(parts: ConnectorParts, registry_url: str | None, deadline: Deadl
 
 
 def _require_compatibility(registry_url: str) -> None:
-    """Let the registry refuse schemas that readers of its subjects cannot take, as Confluent's does by default."""
+    """Let the registry refuse schemas that readers of older ones cannot use, as Confluent's registry does by
+    default.
+    """
     with HttpClient(timeout_s=_ANSWER_S) as client:
         for subject in json.loads(client.ask("GET", f"{registry_url}/subjects").data):
             answer = client.ask(
@@ -129,7 +131,7 @@ def tried(parts: ConnectorParts, batch: Batch) -> Iterator[ChangeSeen]:
 
 
 def _sent(parts: ConnectorParts, batch: Batch) -> list[object]:
-    """Return the values that a reader of Kafka would get of a batch. ConnectError: a row is refused."""
+    """Return the values that a reader of Kafka would get from a batch. ConnectError: a row is refused."""
     bad: list[BadRow] = []
     raws = parts.source_pipeline(bad.extend).encode(batch).rows
     for row in bad:

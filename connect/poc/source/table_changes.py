@@ -1,4 +1,4 @@
-"""Changes that a source's tables may see, applied to the rows that it gives: no table is touched. Pure."""
+"""Applies changes that a source's tables may undergo to the rows that it gives; no table is touched. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from connect.api.schema import Schema, Type
 
 ADDED: Final = "connect_poc_added"
 _ENVELOPE: Final = ("before", "after")
-"""Holds the names of the fields of Debezium's envelope that contain a table's row."""
+"""Each of these fields of Debezium's envelope contains a row of the table."""
 _WIDER: Final[Mapping[Type, tuple[Type, object]]] = {
     Type.INT8: (Type.INT64, 2**62), Type.INT16: (Type.INT64, 2**62), Type.INT32: (Type.INT64, 2**62),
     Type.FLOAT32: (Type.FLOAT64, 1e300),
 }  # fmt: skip
-"""A narrow type -> the type that a column is widened to, and a value that only the wide type holds."""
+"""Maps a narrow type to the type that its columns are widened to, and to a value that only the wide type holds."""
 Fields = dict[str, Schema]
 Row = dict[str, Any]
 
@@ -26,9 +26,9 @@ Row = dict[str, Any]
 class Change:
     """Describes a change of a table.
 
-    `what` names the change. `fields` and `row` apply it to the columns and to a row of the table. `shows` tells whether
-    a row that came out has the change. `breaks` says that readers of the old columns miss one, so that a registry
-    refuses the change with reason.
+    `what` names it. `fields` and `row` apply it to the columns and to a row of the table. `shows` tells if a row that
+    came out has the change. `breaks` says that readers of the old columns lack one, so that a registry refuses it
+    rightly.
     """
 
     what: str
@@ -37,13 +37,13 @@ class Change:
     shows: Callable[[Row], bool]
     breaks: bool = False
     must_show: bool = False
-    """A row that does not show the change has another value than its table, so that data is lost."""
+    """If this is True and a row does not show the change, the row has another value than its table: data are lost."""
 
 
 def changes_of(table: Schema, keys: Collection[str]) -> Iterator[Change]:
-    """Yield the changes that a table with these columns may see. No change takes a column of `keys` away.
+    """Yield the changes that a table with these columns may undergo. No change removes a column of `keys`.
 
-    A registry that is given the changes in this order has to accept each after those before it.
+    A registry that gets the changes in this order has to accept each of them after those before it.
     """
     yield Change(
         f"a column more ({ADDED})", lambda fields: {**fields, ADDED: s.STRING.as_optional()},
@@ -65,7 +65,9 @@ def changes_of(table: Schema, keys: Collection[str]) -> Iterator[Change]:
 
 
 def table_of(schema: Schema) -> Schema | None:
-    """Return the schema of the table's rows within that of a source's values; None where values have no columns."""
+    """Return the schema of the table's rows, which may be inside of the values' schema; None: the values have no
+    columns.
+    """
     inner = next((schema.field(name) for name in reversed(_ENVELOPE) if schema.field(name) is not None), None)
     found = schema if inner is None else inner
     return found if found.type is Type.STRUCT and found.fields else None
@@ -128,7 +130,7 @@ def _widened(name: str, column: Schema) -> Change:
 
 
 def _renamed(members: dict[str, Any], old: str, new: str | None) -> dict[str, Any]:
-    """Return the members with one of them renamed in its place, or left out where `new` is None."""
+    """Return the members with one of them renamed in its place, or left out if `new` is None."""
     return {
         new if name == old and new is not None else name: value
         for name, value in members.items()

@@ -1,4 +1,4 @@
-"""Check 7: how fast the run without faults was, where its time went, and whether the source kept up. Pure."""
+"""Judges how fast the run without faults was, where its time went, and if the source kept up (check 7). Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
 
 
 def latency_figures(readings: Sequence[Reading]) -> dict[str, float]:
-    """Return the numbers of `latency_of`, by name; empty where the connector tells no lag."""
+    """Return the numbers of `latency_of`, by name; empty if the connector tells no lag."""
     found = percentiles(lags_s(readings))
     return {} if found is None else dict(zip(("age_p50_s", "age_p95_s", "age_p99_s"), found, strict=True))
 
@@ -64,7 +64,7 @@ def charts_of(readings: Sequence[Reading]) -> list[Chart]:
 
 
 def latency_of(readings: Sequence[Reading]) -> list[Table]:
-    """Return the age of the oldest row that was not stored, as a table; none where the connector tells no lag."""
+    """Return the age of the oldest row that was not stored yet, as a table; empty if the connector tells no lag."""
     found = percentiles(lags_s(readings))
     if found is None:
         return []
@@ -73,7 +73,7 @@ def latency_of(readings: Sequence[Reading]) -> list[Table]:
 
 
 def steps_of(readings: Sequence[Reading]) -> list[Table]:
-    """Return the seconds that the tasks spent in each step, as a table; none where the worker has no such metrics."""
+    """Return the seconds that the tasks spent in each step, as a table; empty if the worker has no such metrics."""
     found = shares(readings)
     whole = sum(found.values())
     rows = [(STEPS[step], f"{seconds:.2f} s", f"{seconds / whole:.0%}") for step, seconds in found.items()]
@@ -81,7 +81,7 @@ def steps_of(readings: Sequence[Reading]) -> list[Table]:
 
 
 def bottleneck_of(readings: Sequence[Reading]) -> str:
-    """Return a sentence that names the step with most of the time; empty where the worker has no such metrics."""
+    """Return a sentence that names the step that took most of the time; empty if the worker has no such metrics."""
     found = shares(readings)
     step = next(iter(found), None)
     return (

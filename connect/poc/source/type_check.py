@@ -1,4 +1,4 @@
-"""Check 4 of a source: what each column of the database becomes on its way, and what is lost. Pure."""
+"""Judges what each column of the database becomes on its way, and what is lost (check 4). Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.poc.sandbox.result import Check, Outcome, Table
 
 TYPES: Final = (4, "Types")
 _NAMED: Final = 5
-"""So many fields of a kind are named in the summary."""
+"""The summary names so many fields of each kind; the others are only counted."""
 _Field = Mapping[str, Any]
 
 
@@ -85,7 +85,7 @@ def _kept(whole: int, of: int, sample: Mapping[str, Any], *, is_known: bool) -> 
 
 
 def _said(found: Sequence[tuple[_Field, Mapping[str, str] | None]], one: str, many: str) -> str:
-    """Return a sentence with the first fields of a kind; empty: there are none."""
+    """Return a sentence with the first fields of a kind; empty if there are none."""
     if not found:
         return ""
     names = [field["field"] + (f" ({_why(origin)})" if origin else "") for field, origin in found[:_NAMED]]

@@ -1,6 +1,6 @@
-"""What a Connect type is in JSON and in Avro, in a few words. Pure.
+"""Says in a few words what a Connect type is in JSON and in Avro. Pure.
 
-Forms after JsonConverter of Kafka 4.1 and AvroData of Confluent 8.3.
+The forms are those of JsonConverter of Kafka 4.1 and AvroData of Confluent 8.3.
 """
 
 from __future__ import annotations
