@@ -1,1 +1,1 @@
-"""Holds programs beside the worker: demo, development environment, services, scaffold, reference."""
+"""Holds programs beside the worker: the demo, the development environment, services, the scaffold and the reference."""

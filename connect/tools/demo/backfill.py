@@ -1,4 +1,6 @@
-"""The demo's second act: Spark moves the flights in bulk, its driver is killed, and the connector goes on behind it."""
+"""Plays the demo's second act: Spark moves the flights in bulk, its driver is killed, and the connector goes on after
+it.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ class BackfillAct:
         self._waiting = threading.Event()
 
     def run(self, connector: dict[str, Any], *, kill: bool) -> bool:
-        """Move, verify, hand over, and add rows; return True if every row came once. `connector` is created stopped."""
+        """Move the flights, verify them, hand over to the connector, and add rows; return True if every row came once.
+
+        `connector` is created stopped.
+        """
         self._worker.rest.create(connector["name"], connector["config"], "STOPPED")
         self._screen.say(f"POST /connectors {connector['name']}: created stopped; a backfill reads its table first")
         start_s = time.monotonic()
@@ -91,7 +96,7 @@ class BackfillAct:
         return SupervisedProcess(Command(argv, self._log.parent, self._log, leftovers=[self._log.parent]))
 
     def _step(self, command: str, *options: str) -> str:
-        """Run a command to its end; the last line it printed."""
+        """Run a command to its end, and return the last line that it printed."""
         process = self._start(command, *options)
         try:
             self._wait(lambda: not process.running, f"connect backfill {command}")
@@ -118,7 +123,9 @@ class BackfillAct:
             connection.execute(copy)
 
     def _every_row_once(self, rows: int) -> bool:
-        """Read the topic with a raw client until it has so many rows, and a little longer; compare the ids."""
+        """Read the topic with a raw client until it has `rows` rows, and once more; return True if each id came
+        once.
+        """
         self._wait(lambda: len(self._ids()) >= rows, "the connector's new rows")
         times = Counter(self._ids())
         missing = rows - len(times.keys() & set(range(1, rows + 1)))

@@ -136,7 +136,7 @@ def _read(folder: Path, table: Table) -> pl.DataFrame:
     }
     wanted = {column.name: kinds[type(column.type)] for column in table.columns if column.name != "id"}
     frame = pl.read_csv(io.BytesIO(data), null_values=["NA", ""], schema_overrides=wanted)
-    # Whole numbers with gaps stand as 517.0 in the files; SQLAlchemy's DateTime in SQLite is text with microseconds.
+    # The files have whole numbers with gaps as 517.0. SQLAlchemy's DateTime is text with microseconds in SQLite.
     whole = [c.name for c in table.columns if isinstance(c.type, Integer) and c.name != "id"]
     moments = [c.name for c in table.columns if isinstance(c.type, DateTime)]
     return frame.with_columns(

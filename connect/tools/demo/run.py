@@ -1,6 +1,6 @@
 """Carries out the demo from start to end.
 
-Every decision of it is here; what it shows, watches and compares is beside it.
+All its decisions are here; the modules beside it show, watch and compare.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ KILL_AT: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
-    """Tells what to do.
+    """Tells what the demo does.
 
-    kill_at: the shares of all work (rows into Kafka, rows into S3) at which the worker is killed. flights: how many of
-    the flights to load, None for all. targets: what the flights go into besides S3.
+    `kill_at` has the shares of all work (rows into Kafka, rows into S3) at which the worker is killed. `flights` is how
+    many flights are loaded; None: all. `targets` are the databases that the flights go into besides S3.
     """
 
     kill_at: tuple[float, ...]
@@ -58,7 +58,7 @@ class DemoPlan:
 def kill_moments(*, kill: bool, seed: int | None) -> tuple[float, ...]:
     """Return when to kill the worker, as shares of the work.
 
-    Without a seed that is once, half-way; with one, one to three times at moments drawn from it.
+    Without a seed it is killed once, half-way; with a seed one to three times, at moments drawn from it.
     """
     if not kill:
         return ()
@@ -69,7 +69,9 @@ def kill_moments(*, kill: bool, seed: int | None) -> tuple[float, ...]:
 
 
 def run(demo: DemoPlan, console: Console) -> int:
-    """Run the demo; 0 only if the target equals the source. Everything started here is stopped on the way out."""
+    """Run the demo; return 0 only if the target equals the source. Everything that was started is stopped in the
+    end.
+    """
     screen = Screen(console)
     interrupted = threading.Event()
     with ExitStack() as stack:
@@ -129,21 +131,21 @@ def _started(stack: ExitStack, worker: DemoWorker) -> float:
 
 
 def _connector(file: Path, values: Mapping[str, str]) -> dict[str, Any]:
-    """Return a connector's file with this run's addresses filled in."""
+    """Return the connector's configuration from a file, with this run's addresses filled in."""
     text = Template(file.read_text()).substitute({k: json.dumps(v)[1:-1] for k, v in values.items()})
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def _config_folder(name: str) -> Path:
-    """Return a folder of the clone's `configs`, or what an install has of it."""
+    """Return a folder of `configs`: the clone's, or the copy that an installed package has."""
     package = Path(str(resources.files("connect")))
     clone, installed = (folder / "configs" / name for folder in (package.parent, package / "tools/demo"))
     return clone if clone.is_dir() else installed
 
 
 def _move(screen: Screen, worker: DemoWorker, watch: Watch, dataset: Dataset, kill_at: Sequence[float]) -> None:
-    """Wait until every row is in S3, killing the worker on the way."""
+    """Wait until every row is in S3, and kill the worker at the given shares of the work."""
     clock = FlightsClock(dataset.rows[FLIGHTS.name])
     kills = list(kill_at)
     down_s = 0.0
@@ -169,7 +171,7 @@ def _move(screen: Screen, worker: DemoWorker, watch: Watch, dataset: Dataset, ki
 
 
 class FlightsClock:
-    """Measures how long the flights take to Kafka and to S3, from the first record in Kafka on."""
+    """Measures how long the flights take to Kafka and to S3, since the first record was in Kafka."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -178,7 +180,7 @@ class FlightsClock:
         self._in_s3_s: float | None = None
 
     def look(self, reading: Reading) -> None:
-        """Note the moments that have come."""
+        """Note when the first record is in Kafka, and when all flights are in Kafka and in S3."""
         now_s = time.monotonic()
         if self._first_s is None and reading.topic_records:
             self._first_s = now_s
@@ -188,7 +190,7 @@ class FlightsClock:
             self._in_s3_s = now_s
 
     def verdict(self, down_s: float) -> str:
-        """Return a sentence with the seconds of both ways."""
+        """Return a sentence with the seconds to Kafka and to S3."""
         assert self._first_s is not None
         assert self._in_kafka_s is not None
         assert self._in_s3_s is not None

@@ -18,7 +18,7 @@ PLAIN_INTERVAL_S: Final = 2.0
 
 
 class Screen:
-    """Prints; decides nothing. Owned by the demo's main thread."""
+    """Prints what the demo tells, and decides nothing. Owned by the demo's main thread."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -52,7 +52,7 @@ class Screen:
             )
 
     def end_watch(self) -> None:
-        """End the live display; called on every way out."""
+        """End the live display; called however the demo ends."""
         if self._live is not None:
             self._live.stop()
             self._live = None

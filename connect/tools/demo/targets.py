@@ -1,6 +1,6 @@
-"""Describes the databases that the demo's flights may go into besides S3, an object for each.
+"""Describes the databases that the demo's flights may go into besides S3.
 
-Rows are counted and read by the database's own client, never through our own code.
+The database's own client counts and reads the rows, never our own code.
 """
 
 from __future__ import annotations
@@ -23,34 +23,37 @@ if TYPE_CHECKING:
     import polars as pl
 
 SPACE: Final = "nyc"
-"""Names the dataset or keyspace of the flights, as the connectors' files do."""
+"""This is the name of the flights' dataset or keyspace, as in the connectors' files."""
 _COLUMNS: Final = ", ".join(column.name for column in FLIGHTS.columns)
 _REQUEST_TIMEOUT_S: Final = 60.0
 _PAGE_ROWS: Final = 10_000
 
 
 class Target(ABC):
-    """Tells how a database starts, what its sink is told, and which flights it has. Owned by the demo's main thread."""
+    """Knows how a database starts, how its sink is configured, and which flights it has. Owned by the demo's main
+    thread.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
     client: ClassVar[str]
-    """Names the module of the database's client, which the extra of the target's name brings."""
+    """Names the Python module of the database's client; the extra with the target's name installs it."""
 
     @abstractmethod
     def start(self, stack: ExitStack) -> Mapping[str, str]:
-        """Start it, to be stopped by the stack; return the variables of the file of its sink.
+        """Start the database, which the stack stops, and return the values to fill into its sink's file.
 
         ServiceError: it does not start.
         """
 
     @abstractmethod
     def count(self) -> int:
-        """Return how many flights it has now, 0 where the sink has not made the table yet."""
+        """Return how many flights the database has now; 0 if the sink has not made the table yet."""
 
     def read(self, told: Callable[[int], None]) -> pl.DataFrame:
-        """Return all flights, with the columns of the source in their order; `told` hears how many were read so far,
-        page by page, as all of them take minutes.
+        """Return all flights with the source's columns in their order.
+
+        Reading them takes minutes, so after each page `told` is called with the number of flights read so far.
         """
         found: list[tuple[Any, ...]] = []
         for row in self._rows():
@@ -61,18 +64,18 @@ class Target(ABC):
 
     @abstractmethod
     def _rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield all flights; no more than a page of them at a time is fetched."""
+        """Yield all flights, fetched page by page."""
 
 
 class BigQueryTarget(Target):
-    """The embedded BigQuery, whose sink makes the table and keeps one row for each `id`."""
+    """Stands for the embedded BigQuery, whose sink makes the table and keeps one row for each `id`."""
 
     name = "bigquery"
     title = "BigQuery"
     client = "google.cloud.bigquery"
 
     def start(self, stack: ExitStack) -> Mapping[str, str]:
-        """Start it with a dataset without tables."""
+        """Start it with a dataset that has no tables."""
         from google.auth.credentials import AnonymousCredentials
         from google.cloud import bigquery
 
@@ -91,7 +94,7 @@ class BigQueryTarget(Target):
         }
 
     def count(self) -> int:
-        """Count by a query."""
+        """Return how many flights there are, by a query."""
         from google.api_core.exceptions import NotFound
 
         try:
@@ -111,14 +114,14 @@ class BigQueryTarget(Target):
 
 
 class CassandraTarget(Target):
-    """One Cassandra node with a table of flights, whose primary key is `id`."""
+    """Stands for one Cassandra node with a table of flights, whose primary key is `id`."""
 
     name = "cassandra"
     title = "Cassandra"
     client = "cassandra"
 
     def start(self, stack: ExitStack) -> Mapping[str, str]:
-        """Start it with a keyspace and the table, as the sink makes none."""
+        """Start it with a keyspace and the table, as the sink makes neither."""
         from cassandra.cluster import Cluster
 
         endpoint = stack.enter_context(CassandraService()).endpoint
@@ -134,7 +137,9 @@ class CassandraTarget(Target):
         return {"CASSANDRA_HOST": endpoint.host, "CASSANDRA_PORT": str(endpoint.port)}
 
     def count(self) -> int:
-        """Count page by page, as one COUNT of all rows may take the node too long."""
+        """Return how many flights there are. They are read page by page, as a COUNT of all may take the node too
+        long.
+        """
         return sum(1 for _ in self._session.execute(f"SELECT id FROM {SPACE}.flights"))  # noqa: S608 - names of our own
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
@@ -143,7 +148,7 @@ class CassandraTarget(Target):
 
 
 def _frame(rows: list[tuple[Any, ...]]) -> pl.DataFrame:
-    """Return rows of flights with times as UTC in milliseconds, as the source is read."""
+    """Return rows of flights as a frame, with times as UTC in milliseconds, as the source's are read."""
     import polars as pl
 
     names = [column.name for column in FLIGHTS.columns]
@@ -156,7 +161,9 @@ _TARGETS: Final[Mapping[str, Callable[[], Target]]] = {kind.name: kind for kind 
 
 
 def targets_of(text: str) -> tuple[Target, ...]:
-    """Return the targets of a comma-separated list, each once. ConnectError: one is unknown or has no client."""
+    """Return the targets of a comma-separated list, each once. ConnectError: one is unknown, or its client is not
+    installed.
+    """
     names = list(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
     for name in names:
         if name not in _TARGETS:

@@ -1,6 +1,6 @@
-"""Checks that what stands in S3 is what stands in the database.
+"""Checks that S3 has the same rows as the database.
 
-Both sides are read by raw clients, never through our own code.
+Raw clients read both sides, never our own code.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Tell if not one row was lost, doubled or changed."""
+        """Tell if no row was lost, doubled or changed."""
         return not self.differences
 
 
 def read_source(database: Path, table: Table) -> pl.DataFrame:
-    """Return a table as sqlite3 gives it."""
+    """Return a table as Python's sqlite3 reads it."""
     import polars as pl
 
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
@@ -63,7 +63,7 @@ def read_target(s3: S3FileSystem, folder: str) -> pl.DataFrame:
 
 
 def compare(table: str, source: pl.DataFrame, target: pl.DataFrame) -> Comparison:
-    """Compare counts, per-column sums and NULL counts, and a hash over all rows, whatever their order."""
+    """Compare counts, sums and NULL counts of each column, and a hash over all rows that ignores their order."""
     source_text, target_text = _as_text(source), _as_text(target)
     unique = target_text.unique()
     differences = []
@@ -103,7 +103,7 @@ def _column_differences(source: pl.DataFrame, target: pl.DataFrame) -> list[str]
         if nulls[0] != nulls[1]:
             found.append(f"column {name}: {nulls[0]} NULLs became {nulls[1]}")
         if source[name].dtype.is_numeric():
-            # Sorted, so that floating point adds up in the same order on both sides.
+            # The values are sorted, so that floating point numbers add up in the same order on both sides.
             sums = source[name].sort().sum(), target[name].sort().sum()
             if sums[0] != sums[1]:
                 found.append(f"column {name}: the sum {sums[0]} became {sums[1]}")

@@ -1,4 +1,4 @@
-"""Measures how far both ends are, from Kafka and S3 directly; nothing here trusts the worker's own figures."""
+"""Measures how far the rows have come, in Kafka and S3 themselves; the worker's own figures are not used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _WATERMARK_TIMEOUT_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Tells where a table stands: records in its topic (transaction markers included), rows and bytes in S3."""
+    """Holds how far a table's rows have come: records in its topic (transaction markers included), rows and bytes in
+    S3.
+    """
 
     topic_records: int
     s3_rows: int
@@ -49,11 +51,11 @@ class Watch:
         self._footers: dict[str, tuple[int, int]] = {}
 
     def folder(self, table: str) -> str:
-        """Return the folder that the sink puts a table's objects in."""
+        """Return the folder in which the sink puts a table's objects."""
         return f"{self._bucket}/topics/{self._topic_prefix}{table}"
 
     def read(self, table: str) -> Reading:
-        """Return where a table stands now: records in its topic, rows and bytes in S3."""
+        """Return how far a table's rows have come now: records in its topic, rows and bytes in S3."""
         rows, size_bytes = self._s3_totals(self.folder(table))
         return Reading(self._topic_records(self._topic_prefix + table), rows, size_bytes)
 
@@ -62,7 +64,7 @@ class Watch:
         self._consumer.close()
 
     def _topic_records(self, topic: str) -> int:
-        """Return how many records a topic has; those of the last look where Kafka cannot tell for now."""
+        """Return how many records a topic has; the number of the last look if Kafka cannot tell it now."""
         from confluent_kafka import KafkaException, TopicPartition
 
         try:
@@ -73,7 +75,7 @@ class Watch:
             )
             self._records[topic] = sum(high - low for low, high in ends)
         except KafkaException as error:
-            # A topic that was just made has no leader yet.
+            # A topic that was just created has no leader yet.
             if not is_retriable(error.args[0]):
                 raise
         return self._records.get(topic, 0)

@@ -1,4 +1,4 @@
-"""The demo's own worker: an ordinary `connect worker` process that can be killed and started again."""
+"""Runs the demo's own worker: an ordinary `connect worker` process that can be killed and started again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class DemoWorker:
         self.rest = ConnectClient(Access(f"http://127.0.0.1:{self._port}"), REST_TIMEOUT_S)
 
     def start(self) -> float:
-        """Start it; the seconds until its REST API takes requests. ConnectError with the end of its log if not."""
+        """Start it, and return the seconds until its REST API answers. ConnectError, with the end of its log: it does
+        not.
+        """
         start_s = time.monotonic()
         argv = python_child.command("connect.cli", "worker", str(self.config_path))
         process = SupervisedProcess(Command(argv, self._folder, self.log_path, leftovers=[self._folder]))
@@ -80,14 +82,14 @@ class DemoWorker:
         return self._process.pid
 
     def kill(self) -> None:
-        """Kill the worker with SIGKILL, and nothing else: what it leaves behind is for the next one to find."""
+        """Kill the worker with SIGKILL and clean nothing up: the next one has to find what it leaves behind."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait(STOP_TIMEOUT_S)
         self._process.kill()
 
     def stop(self) -> None:
-        """End it as an operator would."""
+        """End the worker as an operator would, with SIGTERM."""
         if self._process is not None:
             self._process.stop(STOP_TIMEOUT_S)
             self._process = None

@@ -23,10 +23,10 @@ USUAL: Final[Ports] = {
 
 
 def ports_of(folder: Path, further: Ports, claim: Callable[[int], bool]) -> Ports:
-    """Return the ports noted in the folder. Other ports are the usual ones, or free ones where these are taken.
+    """Return the ports that are noted in the folder. Others are the usual ones, or free ones if these are taken.
 
-    `further` are the usual ports of services besides those that there always are. `claim` takes a port, and returns
-    False if another environment has it. ConnectError: the note cannot be read.
+    `further` has the usual ports of services that are there on request. `claim` takes a port, and returns False if
+    another environment has it. ConnectError: the note cannot be read.
     """
     note = folder / "ports.json"
     try:
@@ -38,7 +38,7 @@ def ports_of(folder: Path, further: Ports, claim: Callable[[int], bool]) -> Port
         ) from error
     for ports in noted.values():
         for port in ports.values():
-            claim(port)  # an environment that has it too is told of when the service finds the port taken
+            claim(port)  # if another environment has the port too, the service finds it taken and says so
     new = {
         name: {port: usual_or_free(n, claim) for port, n in ports.items()}
         for name, ports in {**USUAL, **further}.items()

@@ -1,4 +1,4 @@
-"""Describes the databases that a development environment starts on request, an object for each."""
+"""Describes the databases that a development environment starts on request."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ _REQUEST_TIMEOUT_S: Final = 60.0
 
 
 class Database(ABC, Generic[EndpointT]):
-    """Tells how a database beside Kafka starts, what has to be in it, and how a connector reaches it."""
+    """Knows how a database beside Kafka starts, what it must contain, and how a connector reaches it."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     ports: ClassVar[Mapping[str, int]]
     """Holds the usual number of each of the service's ports."""
     about: ClassVar[str]
-    """Says which data stay for the next start, and what its user makes before the connector runs."""
+    """Says which data are there at the next start, and what the user has to make before the connector runs."""
 
     @abstractmethod
     def service(self, folder: Path, ports: Mapping[str, int]) -> SupervisedService[EndpointT]:
-        """Return the service, not started, whose data stay in the folder."""
+        """Return the service, not yet started, whose data stay in the folder."""
 
     @abstractmethod
     def address(self, endpoint: EndpointT) -> str:
-        """Return where clients connect."""
+        """Return the address for clients."""
 
     @abstractmethod
     def connector(self, endpoint: EndpointT, folder: Path) -> Mapping[str, str]:
-        """Return a connector's configuration. It names secrets by files of the environment's folder."""
+        """Return a connector's configuration. It refers to secrets in files of the environment's folder."""
 
     def fill(self, endpoint: EndpointT, folder: Path) -> None:
-        """Make what the connector's configuration names. Called at each start."""
+        """Make the things that the connector's configuration names. Called at each start."""
 
 
 class BigQuery(Database[BigQueryEndpoint]):
@@ -72,7 +72,7 @@ class BigQuery(Database[BigQueryEndpoint]):
         return endpoint.url
 
     def connector(self, endpoint: BigQueryEndpoint, folder: Path) -> Mapping[str, str]:
-        """Return a sink of JSON records that are told apart by their field `id`."""
+        """Return a sink of JSON records, whose key is the field `id`."""
         del folder
         return {
             "connector.class": "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector",
@@ -88,7 +88,7 @@ class BigQuery(Database[BigQueryEndpoint]):
         }
 
     def fill(self, endpoint: BigQueryEndpoint, folder: Path) -> None:
-        """Create the dataset. From the second start on it is there already."""
+        """Create the dataset; from the second start on it exists already."""
         del folder
         url = f"{endpoint.url}/bigquery/v2/projects/{endpoint.project}/datasets"
         body = {"datasetReference": {"projectId": endpoint.project, "datasetId": DATASET}}
@@ -107,7 +107,7 @@ def _no_dataset(reason: str) -> ConnectError:
 
 
 class Cassandra(Database[CassandraEndpoint]):
-    """Provides one Cassandra node that takes every client."""
+    """Provides one Cassandra node that needs no login."""
 
     name = "cassandra"
     title = "Cassandra"
@@ -126,7 +126,7 @@ class Cassandra(Database[CassandraEndpoint]):
         return f"{endpoint.host}:{endpoint.port}"
 
     def connector(self, endpoint: CassandraEndpoint, folder: Path) -> Mapping[str, str]:
-        """Return a source of all tables of a keyspace that its user makes."""
+        """Return a source of all tables of a keyspace that the user makes."""
         del folder
         return {
             "connector.class": "connect.cassandra.CassandraSourceConnector",
@@ -147,7 +147,7 @@ class SqlDatabase(Database[SqlEndpoint]):
         return f"jdbc:{self.scheme}://{endpoint.host}:{endpoint.port}/{endpoint.database}"
 
     def connector(self, endpoint: SqlEndpoint, folder: Path) -> Mapping[str, str]:
-        """Return a source of a table `orders` that its user makes, by its column `id`."""
+        """Return a source of a table `orders` that the user makes; it reads by the column `id`."""
         return {
             "connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector",
             "connection.url": self.address(endpoint),
@@ -160,7 +160,7 @@ class SqlDatabase(Database[SqlEndpoint]):
         }
 
     def fill(self, endpoint: SqlEndpoint, folder: Path) -> None:
-        """Write the file of the password."""
+        """Write the file with the password."""
         file = self._secret(folder)
         file.touch(mode=0o600)
         file.write_text(f"password={endpoint.password}\n")
@@ -170,7 +170,7 @@ class SqlDatabase(Database[SqlEndpoint]):
 
 
 class Postgres(SqlDatabase):
-    """Provides a PostgreSQL of this machine's binaries."""
+    """Provides a PostgreSQL from the binaries of this machine."""
 
     name = "postgres"
     title = "PostgreSQL"
@@ -184,7 +184,7 @@ class Postgres(SqlDatabase):
 
 
 class MariaDb(SqlDatabase):
-    """Provides a MariaDB of this machine's binaries."""
+    """Provides a MariaDB from the binaries of this machine."""
 
     name = "mariadb"
     title = "MariaDB"

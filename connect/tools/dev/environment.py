@@ -1,4 +1,4 @@
-"""Starts a development environment in the right order, and keeps what a person has to know of it."""
+"""Starts a development environment in the right order, and keeps the facts that a person needs to use it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from connect.tools.services.worker import WorkerService
 BUCKET: Final = "lake"
 GROUP: Final = "connect-dev"
 S3_KEYS: Final = "s3.properties"
-"""This file holds the S3 keys: a connector's configuration names it, and so holds no secret."""
+"""This file holds the S3 keys. A connector's configuration refers to it, and so holds no secret itself."""
 
 VARIABLES: Final = "env.sh"
 
@@ -37,13 +37,13 @@ class DevServices:
     registry: bool = True
     s3: bool = True
     paths: tuple[Path, ...] = ()
-    """Holds the files, and folders with all in them, that connectors may name."""
+    """Connectors may name these files, and these folders with all in them."""
     databases: tuple[Database[Any], ...] = ()
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Tells how a connector reaches a database that runs: `connector` is what the file holds."""
+    """Tells how a connector reaches a running database. `connector` is the content of `file`."""
 
     title: str
     about: str
@@ -55,7 +55,7 @@ class DevEnvironment:
     """Keeps services and a worker whose data stay in `folder`. Owned by the thread that starts and stops them."""
 
     def __init__(self, folder: Path, parts: DevServices, say: Callable[[str], None]) -> None:
-        """Take `say`, which is called with a sentence on each service that is started."""
+        """Take `say`, which gets a sentence about each service that is started."""
         self._folder = folder.resolve()
         self._parts = parts
         self._say = say
@@ -72,7 +72,9 @@ class DevEnvironment:
         return self._parts.paths
 
     def start(self) -> Self:
-        """Start all, and return when all of them answer. ConnectError, ServiceError: everything is stopped again."""
+        """Start everything, and return when it answers. ConnectError, ServiceError: something failed, and all is
+        stopped again.
+        """
         if "," in str(self._folder):
             raise ConnectError(f"The path {self._folder} has a comma.", fix="Name another --folder.")
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +131,7 @@ class DevEnvironment:
             "config.providers": "file",
             "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
             "config.providers.file.param.allowed.paths": ",".join(map(str, self._folder.glob("*.properties"))),
-            # A connector would write what a person's shell reads, and read the secrets of the services.
+            # Otherwise a connector could write files that a person's shell reads, and read the services' secrets.
             ALLOWED_PATHS: ",".join((*map(str, self.paths), f"{CLOSED}{self._folder}")),
         }
         worker = WorkerService(
@@ -148,7 +150,7 @@ class DevEnvironment:
         return Offer(database.title, database.about, connector, file)
 
     def _write_variables(self) -> None:
-        """Write the addresses as a file that shells read."""
+        """Write the addresses into a file that shells can source."""
         variables = {"CONNECT_URL": self.addresses["worker (REST)"], "KAFKA_BROKERS": self.addresses["Apache Kafka"]}
         if self._parts.s3:
             variables["S3_URL"] = self.addresses["S3"]

@@ -1,1 +1,1 @@
-"""The reference of everything a person can set, generated from the declarations themselves: `connect reference`."""
+"""Makes the reference of everything that a person can set, from the declarations themselves: `connect reference`."""

@@ -1,4 +1,4 @@
-"""Turns commands of click into lines on their arguments and options. Pure."""
+"""Makes lines about click commands, their arguments and options. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from connect.tools.reference.markdown import code, escaped, table
 
 
 def command_lines(command: click.Command, path: str) -> list[str]:
-    """Return the lines on a command, called by `path`, and on all below it, each with a heading of its own."""
+    """Return the lines on a command, which is called by `path`, and on all its subcommands, each under its own
+    heading.
+    """
     lines = []
     for name, found in _with_all_below(command, path):
         lines += [f"### {name}", "", escaped(found.help or ""), ""]

@@ -1,4 +1,4 @@
-"""Turns declared settings into a table with one line each. Pure."""
+"""Makes a table of declared settings, with one line for each. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ HEADS = ("key", "type", "default", "allowed", "what it does")
 
 
 def key_table(config: type[Config], without: Collection[KeyDefinition] = ()) -> list[str]:
-    """Return the table of a declaration's settings, in the declaration's order.
+    """Return the table of a declaration's settings, in the order of the declaration.
 
-    Those that only the worker's file gives stand with the worker; `without`: definitions that stand elsewhere as they
-    are.
+    Settings that only the worker's file gives are left out, as the worker's table has them, and so are the definitions
+    in `without`, as another table has the same ones.
     """
     shown = [d for d in config.definitions() if not d.from_worker and d not in without]
     return table(HEADS, (_row(definition) for definition in shown))

@@ -1,4 +1,4 @@
-"""Turns plain text into Markdown that shows it as it is. Pure."""
+"""Makes Markdown that shows plain text as it is. Pure."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _MARKUP: Final = re.compile(r"([*\[\]<>|\\])")
 
 
 def escaped(text: str) -> str:
-    """Return a text on one line, what Markdown would take for markup escaped. Spans in backticks stay code."""
+    """Return a text on one line, with all markup escaped except for code in backticks."""
     parts = _CODE.split(" ".join(text.split()))
     return "".join(
-        # A bar ends a cell even in code.
+        # A bar would end a table's cell even in code.
         part.replace("|", r"\|") if number % 2 else _MARKUP.sub(r"\\\1", part)
         for number, part in enumerate(parts)
     )
 
 
 def code(text: str) -> str:
-    """Return a text as code, on one line; backticks in it become apostrophes."""
+    """Return a text as code, on one line; its backticks become apostrophes."""
     return "`" + " ".join(text.split()).replace("`", "'").replace("|", r"\|") + "`"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table, its cells being Markdown already; no lines where there are no rows."""
+    """Return the lines of a table. Its cells are Markdown already. Without rows there are no lines."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     if not lines:
         return []

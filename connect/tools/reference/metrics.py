@@ -1,4 +1,4 @@
-"""Describes every metric, and where each metric of Kafka Connect is found here."""
+"""Describes every metric, and tells where each metric of Kafka Connect is found here."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def metric_lines() -> list[str]:
 
 
 def _rows() -> Iterator[tuple[str, str, str, str]]:
-    """Yield a row for every family a worker can show, found by showing figures of each kind."""
+    """Yield a row for each family of metrics that a worker can show; they are found by showing figures of each kind."""
     figures = [metric.figure for metric in TASK_METRICS]
     latency = [f"{LATENCY.figure}_le_+Inf", f"{LATENCY.figure}_sum_s"]
     shown = WorkerFigures(

@@ -1,6 +1,6 @@
-"""Describes on one page of Markdown everything that can be set or read.
+"""Makes one page of Markdown about everything that can be set or read.
 
-It has the worker, connectors, plug-ins, metrics and commands.
+It describes the worker, connectors, plug-ins, metrics and commands.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ _SETS: Final = {
 
 
 def reference(catalog: Catalog, commands: click.Command) -> str:
-    """Return the page: keys of the worker, of every connector and of each plug-in of the catalog; metrics; commands."""
+    """Return the page: keys of the worker, of every connector and of each plug-in in the catalog, metrics, and
+    commands.
+    """
     plugins = {kind: [*catalog.plugins(kind)] for kind in _SETS}
     plugins[PluginKind.CONFIG_PROVIDER] += BUILT_IN
     known = {p.name for p in plugins[PluginKind.CONVERTER]}
@@ -90,9 +92,9 @@ def _connector_keys() -> list[str]:
 
 
 def _plugin_lines(plugins: Iterable[Plugin]) -> Iterator[str]:
-    """Yield the lines of a section per class.
+    """Yield the lines of a section for each class.
 
-    Classes that differ only by what they work on (`$Key`, `$Value`) share one.
+    Classes that differ only in the side that they work on (`$Key`, `$Value`) share a section.
     """
     for _, group in groupby(plugins, key=lambda p: (p.name.partition("$")[0], p.version)):
         yield from _section([*group])

@@ -1,6 +1,6 @@
-"""Every key that names a file, code, an address, SQL or a command, from the declarations: the table of docs/reach.md.
+"""Makes the table in docs/reach.md of all keys that name a file, code, an address, SQL or a command.
 
-`python -m connect.tools.reference.reach_table FILE` writes it into FILE, between the two marks.
+`python -m connect.tools.reference.reach_table FILE` writes it into FILE, between two marks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BACKFILLS: Final = "backfills"
 
 @dataclass(frozen=True, slots=True)
 class DeclaredKey:
-    """Describes a key by its declaration. `harmless` says why it names nothing although it sounds so."""
+    """Holds a key as it is declared. `harmless` says why it names no such thing although it sounds so."""
 
     where: str
     name: str
@@ -41,11 +41,11 @@ class DeclaredKey:
     bounds: str
     harmless: str
     is_open: bool
-    """Tells if the value is free text: no number, no choice, and nothing that only the worker's file gives."""
+    """The value is free text if this is True: no number, no choice, and nothing that only the worker's file gives."""
 
 
 def declared_keys(catalog: Catalog) -> list[DeclaredKey]:
-    """Return every key that a configuration may have: of plug-ins, of every connector, of backfills."""
+    """Return every key that a configuration may have: those of plug-ins, of every connector, and of backfills."""
     configs: dict[type[Config], list[str]] = {SourceConnectorConfig: [EVERY_CONNECTOR]}
     configs[SinkConnectorConfig] = [EVERY_CONNECTOR]
     for plugin in (*catalog.plugins(), *BUILT_IN):
@@ -81,7 +81,7 @@ def _of_model(model: type[BaseModel], path: Sequence[str]) -> Iterator[DeclaredK
 
 
 def reach_table(catalog: Catalog) -> list[str]:
-    """Return the keys that name something, with what they name and what keeps them in bounds. Equal lines are one."""
+    """Return the table's lines: each key, what it names, and what limits it. Keys with equal lines share one."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for key in declared_keys(catalog):
         if key.reaches and key.is_open:
@@ -98,7 +98,7 @@ def _bounds(reaches: Iterable[Reach]) -> str:
 
 
 def written(text: str, catalog: Catalog) -> str:
-    """Return the text with today's table between its marks. ValueError when it has no marks."""
+    """Return the text with today's table between its marks. ValueError: it has no marks."""
     before, begun, rest = text.partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not begun or not ended:

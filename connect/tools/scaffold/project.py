@@ -1,4 +1,4 @@
-"""Makes from a name and a kind the files of a plug-in project of one's own, which pass their tests as they are."""
+"""Makes the files of a new plug-in project from a name and a kind. Its tests pass as they are."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from typing import Final
 from connect.api.errors import ConnectError
 
 TEMPLATE: Final = ".tmpl"
-"""A template's name ends so, so that no tool takes a template for a module."""
+"""A template's name ends with this, so that no tool takes a template for a module."""
 PACKAGE: Final = "package"
-"""This folder of the templates stands for the project's package."""
+"""This folder of the templates becomes the project's package."""
 _TAKEN: Final = {"tests", "connect", "connectors"}
 
 
 class ConnectorKind(StrEnum):
-    """What a connector does with Kafka: a source writes to it, a sink reads from it."""
+    """Tells if a connector writes to Kafka (a source) or reads from it (a sink)."""
 
     SOURCE = "source"
     SINK = "sink"
 
 
 def check_name(name: str) -> None:
-    """Raise ConnectError when the name cannot be that of a new Python package."""
+    """Raise ConnectError if the name cannot be used for a new Python package."""
     why = None
     if not name.isidentifier() or not name.isascii() or name != name.lower() or keyword.iskeyword(name):
         why = "is no name of a Python package: it holds small letters, digits and _, and begins with a letter"
@@ -46,7 +46,7 @@ def check_name(name: str) -> None:
 def project_files(name: str, kind: ConnectorKind) -> Mapping[PurePosixPath, str]:
     """Return the text of each file by its path in the project.
 
-    The project is a connector that follows, or appends to, files of JSON lines.
+    The connector of the project reads growing files of JSON lines, or appends to them.
     """
     words = {
         "name": name,

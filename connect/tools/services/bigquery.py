@@ -1,4 +1,4 @@
-"""Provides local-bigquery: BigQuery's REST and Storage APIs over DuckDB, in one process of a Python of its own."""
+"""Provides local-bigquery, which has BigQuery's REST and Storage APIs over DuckDB. It runs under its own Python."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ LOCAL_BIGQUERY_VERSION: Final = "0.4.0"
 PYTHON: Final = (3, 13)
 """local-bigquery needs Python 3.13 or later."""
 _PACKAGES: Final = Path(__file__).with_name("local_bigquery.txt")
-"""Locates the list of all packages of its environment.
+"""Is the file that lists all packages of its environment.
 
-DuckDB is older there than local-bigquery asks for: its extensions are packages, too.
+Its DuckDB is older than the one that local-bigquery asks for, as DuckDB's extensions are packages, too.
 """
 _EXTENSIONS: Final = ("ducklake", "spatial", "icu")
 _UNPACK: Final = f"import duckdb_extensions as d; [d.import_extension(name) for name in {_EXTENSIONS}]"
@@ -49,19 +49,19 @@ def submit_alone(*given):
 runner.submit = submit_alone
 main()
 """
-"""BigQuery takes the id of a job once. local-bigquery asks whether there is such a job and then writes it, so that two
-requests at one moment would both run: it gets one at a time.
+"""BigQuery accepts the id of a job once. local-bigquery first asks if there is such a job and then writes it, so that
+two requests at the same moment would both run. So it gets one request at a time.
 
-Tables are small here: a statement that is spread over the cores costs more than one that is not. And DuckDB would look
-for pandas, which is not installed, in all of Python's folders at each statement.
+DuckDB gets one thread, as tables are small here: a statement that is spread over the cores would cost more. pandas,
+which is not installed, is marked as missing, as DuckDB would search all of Python's folders for it at each statement.
 """
 
 
 @dataclass(frozen=True)
 class BigQueryEndpoint:
-    """Tells where clients connect.
+    """Holds the addresses for clients.
 
-    There are no credentials: `url` is for REST, `storage` (host:port) for gRPC, not encrypted.
+    There are no credentials: `url` is for REST, `storage` (host:port) is for gRPC, not encrypted.
     """
 
     url: str
@@ -70,7 +70,7 @@ class BigQueryEndpoint:
 
 
 class BigQueryService(SupervisedService[BigQueryEndpoint]):
-    """Keeps an emulated BigQuery with its own projects and datasets. Rows and jobs outlive a crash, streams do not."""
+    """Keeps an emulated BigQuery with its own projects and datasets. Rows and jobs survive a crash, streams do not."""
 
     name: ClassVar[str] = "bigquery"
     port_names: ClassVar[tuple[str, ...]] = ("http", "grpc")
@@ -85,7 +85,7 @@ class BigQueryService(SupervisedService[BigQueryEndpoint]):
         return python_child.code_command(_RUN, "--data-dir", str(folder / "data"), *where, python=python)
 
     def _environ(self) -> Mapping[str, str]:
-        # DuckDB looks for its extensions below the home folder, and would fetch those it does not find.
+        # DuckDB looks for its extensions below the home folder, and would download those that it does not find.
         return {"HOME": str(_program() / "home")}
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> BigQueryEndpoint:
@@ -97,10 +97,10 @@ class BigQueryService(SupervisedService[BigQueryEndpoint]):
 
 
 def _program() -> Path:
-    """Return the environment in the cache; it is made now if it is not there."""
+    """Return the folder of the cache with the program's environment; it is made now if it is not there."""
     target = cache_folder() / f"local-bigquery-{LOCAL_BIGQUERY_VERSION}"
     if not _is_complete(target):
-        find_python(*PYTHON)  # first of all, as it says what to do
+        find_python(*PYTHON)  # this comes first, as its error says what to do
     return ensure_folder(target, complete=_is_complete, fill=_fill)
 
 
@@ -116,7 +116,7 @@ def _fill(folder: Path) -> None:
     home = folder / "home"
     home.mkdir()
     base = str(find_python(*PYTHON))
-    # As the folder is renamed, its scripts do not run; `python -c` and `python -m` do.
+    # The folder is renamed in the end, which breaks its scripts; `python -c` and `python -m` still work.
     _run(python_child.command("venv", str(folder / "venv"), python=base), folder, "making a Python environment")
     python = str(_python(folder))
     pip = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--requirement", str(_PACKAGES)]

@@ -17,11 +17,11 @@ from connect.tools.services.process.supervised import SupervisedService
 
 CASSANDRA_VERSION: Final = "5.0.5"
 OLD_VERSION: Final = "4.1.9"
-"""Is the release before, which runs on Java 17 although it is not made for it."""
+"""This is a release of the version before, which runs on Java 17 although it was not made for it."""
 _JAMM: Final = {CASSANDRA_VERSION: "0.4.0", OLD_VERSION: "0.3.2"}
-"""Maps each release to the version of the agent that tells it how large objects are."""
+"""Maps each release to the version of jamm, the Java agent by which it measures the size of objects."""
 NODE_START_S: Final = 180.0
-"""A node takes 6 s on an idle machine, and several times that where others work on the same cores."""
+"""A node starts in 6 s on an idle machine, and takes several times as long if others use the same cores."""
 
 _EXPORTS: Final = (
     "java.base/jdk.internal.misc", "java.base/java.lang.ref", "java.sql/java.sql", "java.rmi/sun.rmi.registry",
@@ -36,7 +36,9 @@ _OPENS: Final = (
     "java.base/java.util.concurrent.atomic", "java.base/java.util.concurrent.locks",
     "jdk.management/com.sun.management.internal",
 )  # fmt: skip
-"""Opens what Cassandra needs of Java 17 (conf/jvm17-server.options of 5.0, and what 4.1 measures objects with)."""
+"""Java 17 has to open these packages to Cassandra (conf/jvm17-server.options of 5.0, and what 4.1 needs to measure
+objects).
+"""
 _SEEDS: Final = "org.apache.cassandra.locator.SimpleSeedProvider"
 _LOGBACK: Final = """\
 <configuration>
@@ -50,9 +52,9 @@ _LOGBACK: Final = """\
 
 @dataclass(frozen=True)
 class CassandraEndpoint:
-    """Tells where clients connect, and where the node keeps the commit log of tables with change data capture.
+    """Tells where clients connect, and in which folder the node puts the commit log of tables with change data capture.
 
-    Further nodes join it by `seed`.
+    Further nodes join its cluster by `seed`.
     """
 
     host: str
@@ -62,12 +64,12 @@ class CassandraEndpoint:
 
 
 class CassandraService(SupervisedService[CassandraEndpoint]):
-    """Keeps one node that takes every client without a password.
+    """Keeps one node that needs no login.
 
-    `settings` override those of cassandra.yaml, key by key. `version` is CASSANDRA_VERSION or OLD_VERSION. `seed`
-    belongs to a running node, whose cluster this one joins; start nodes one after the other, each with its own loopback
-    `address`. With `optimised` Java's slower compiler compiles what runs often too, as in production; it is for
-    measurements, as short runs wait for it.
+    `settings` override those of cassandra.yaml, key by key. `version` is CASSANDRA_VERSION or OLD_VERSION. `seed` is
+    the one of a running node, whose cluster this node joins; start nodes one after the other, each with its own
+    loopback `address`. With `optimised` Java also uses its slower compiler for code that runs often, as in production.
+    It is for measurements, as short runs would wait for it.
     """
 
     name: ClassVar[str] = "cassandra"
@@ -95,9 +97,9 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         self._optimised = optimised
 
     def nodetool(self, *arguments: str, timeout_s: float = 300.0) -> str:
-        """Ask the running node as an operator does, by its own tool.
+        """Ask the running node by the tool that operators use.
 
-        Return what the tool says. ServiceError: it failed.
+        Return the tool's output. ServiceError: it failed.
         """
         jars = _jars(self._version)
         command = [
@@ -137,7 +139,7 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
             *("-XX:+UseSerialGC", "-XX:MaxDirectMemorySize=128m", "-Xss512k"),
             *(() if self._optimised else ("-XX:TieredStopAtLevel=1",)),
             f"-javaagent:{jars / _jamm(self._version).file_name}",
-            # Cassandra 4 sets a security manager of its own, which Java 17 allows where it is told to.
+            # Cassandra 4 sets its own security manager, which Java 17 allows only with this option.
             "-Djava.security.manager=allow",
             *("-Djdk.attach.allowAttachSelf=true", "-Dio.netty.tryReflectionSetAccessible=true"),
             "-Dchronicle.analytics.disable=true",
@@ -147,7 +149,8 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
             *(f"-Dcassandra.storagedir={folder}", f"-Dcassandra.jmx.local.port={ports['jmx']}"),
             *("-Dcassandra-foreground=yes", "-Dcassandra.skip_wait_for_gossip_to_settle=0"),
             *("-Dcassandra.ring_delay_ms=100", "-Dcassandra.superuser_setup_delay_ms=0"),
-            # A thread notes the time so often; by default every 2 ms, which is a fifth of what a small node computes.
+            # A thread reads the time in this interval. By default it is 2 ms, which takes a fifth of what a small node
+            # computes.
             "-Dcassandra.approximate_time_precision_ms=20",
             *("-cp", f"{jars}{os.sep}*", "org.apache.cassandra.service.CassandraDaemon"),
         ]
@@ -159,12 +162,14 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
 
     def _answers(self, endpoint: CassandraEndpoint, timeout_s: float) -> bool:
         del timeout_s
-        # The native port is opened last, when the node is in the ring.
+        # The native port opens last, when the node is in the ring.
         return accepts_connections(endpoint.port, endpoint.host)
 
 
 def node_settings(folder: Path, ports: Mapping[str, int], address: str) -> dict[str, object]:
-    """Return the settings of cassandra.yaml: small, with commit log segments that end soon and are synced often."""
+    """Return the settings of cassandra.yaml for a small node, whose commit log segments end soon and are synced
+    often.
+    """
     return {
         "cluster_name": "connect",
         "num_tokens": 4,

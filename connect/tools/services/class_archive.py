@@ -1,4 +1,4 @@
-"""Makes archives of the classes that a Java program loads, with which it starts in half the time (JEP 350)."""
+"""Makes archives of the classes that a Java program loads; with them it starts in half the time (JEP 350)."""
 
 import hashlib
 import os
@@ -16,25 +16,26 @@ _USE_OPTION: Final = "-XX:SharedArchiveFile"
 _ARCHIVE: Final = "classes.jsa"
 _WHY_NOT: Final = "why-not.txt"
 _WRITE_GRACE_S: Final = 60.0
-"""A JVM gets so many seconds to write its archive at its end: it writes 50 MB, in 3 to 12 s."""
+"""A JVM gets so many seconds to write its archive at its end: 50 MB, which takes 3 to 12 s."""
 
 
 class Stoppable(Protocol):
-    """Is a service that has started."""
+    """Stands for a service that has started."""
 
     def stop(self, grace_s: float | None = None) -> None:
         """End the service gracefully."""
 
 
 Start = Callable[[str], AbstractContextManager[Stoppable]]
-"""Starts the program with one more option of the JVM; may raise ServiceError."""
+"""A function of this type starts the program with one more option of the JVM; it may raise ServiceError."""
 
 
 def archived_classes(program: str, java: Java, given: Sequence[str], start: Start) -> Sequence[str]:
-    """Return the options of this JVM for the archive of `program`, recorded now by one start if the cache has none.
+    """Return the JVM's options for the archive of `program`. If the cache has none, one start of the program records
+    it.
 
-    None where the options that are `given` name an archive. None, too, where it could not be recorded: the cache then
-    holds the reason, and it is not tried again. A JVM leaves an archive aside that does not fit its jars.
+    There are no options if those in `given` name an archive, or if the archive could not be recorded: the cache then
+    holds the reason, and it is not tried again. A JVM ignores an archive that does not fit its jars.
     """
     if any(option.startswith((RECORD_OPTION, _USE_OPTION)) for option in given):
         return ()

@@ -1,4 +1,4 @@
-"""Provides Firebird, where its server is installed: one of its own, with folder, port and users of its own."""
+"""Provides a Firebird with its own folder, port and users, where Firebird's server is installed."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class FirebirdEndpoint:
 
 
 class FirebirdService(SupervisedService[FirebirdEndpoint]):
-    """A Firebird with one database, which its administrator owns."""
+    """Keeps a Firebird with one database, which its administrator owns."""
 
     name: ClassVar[str] = "firebird"
     port_names: ClassVar[tuple[str, ...]] = ("port",)
@@ -55,7 +55,7 @@ class FirebirdService(SupervisedService[FirebirdEndpoint]):
     def _create(self, folder: Path, password: str, deadline_s: float) -> None:
         script = folder / "create.sql"
         script.touch(mode=0o600)
-        # In the process itself, without a server, whoever may write the files may do everything.
+        # Without a server, in one process, everybody who may write the files may do everything.
         script.write_text(
             f"CREATE DATABASE '{folder}/security.fdb' USER '{_ADMINISTRATOR}';\n"
             f"CREATE USER {_ADMINISTRATOR} PASSWORD '{password}';\nCOMMIT;\n"

@@ -1,4 +1,4 @@
-"""Fetches jars with the Ivy that comes with PySpark, once, into the cache folder."""
+"""Fetches jars into the cache folder, once, with the Ivy that comes with PySpark."""
 
 import importlib.util
 import os
@@ -42,10 +42,10 @@ class Artifact:
 
 
 def fetch(folder_name: str, artifacts: Sequence[Artifact], environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the cache's folder of that name with the artifacts' files, fetched now if one of them is missing.
+    """Return the cache's folder of that name with the artifacts' files; they are fetched now if one of them is missing.
 
-    ArtifactError names what could not be had. CONNECT_SERVICES_IVY_SETTINGS may name an Ivy settings file, for
-    a mirror of Maven Central.
+    ArtifactError names what could not be fetched. CONNECT_SERVICES_IVY_SETTINGS may name a file of Ivy settings, for a
+    mirror of Maven Central.
     """
     cache = cache_folder(environ)
     return ensure_folder(

@@ -1,4 +1,6 @@
-"""Finds the Java that runs the embedded services: JAVA_HOME first, then the PATH, never one that is too old."""
+"""Finds the Java that runs the embedded services: first by JAVA_HOME, then on the PATH. One that is too old is
+refused.
+"""
 
 import os
 import re
@@ -19,7 +21,7 @@ _VERSION = re.compile(r'version "(?P<major>\d+)(?:\.(?P<minor>\d+))?[^"]*"')
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that is new enough: the launcher to run, its major version, and where it was found."""
+    """Holds a Java that is new enough: its launcher, its major version, and how it was found."""
 
     launcher: Path
     major_version: int
@@ -29,9 +31,9 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
-    """Find Java 17 or later; JavaNotFoundError names what was found instead and the fix.
+    """Find Java 17 or later. JavaNotFoundError names what was found instead, and what to do.
 
-    A JAVA_HOME that is set but wrong is an error, not a reason to look further: Spark would use it too.
+    If JAVA_HOME is set but wrong, that is an error and nothing else is looked for, as Spark would use it too.
     """
     launcher, found_by = _launcher(environ)
     version = _version_text(launcher, launcher.resolve().stat().st_mtime_ns)
@@ -46,12 +48,12 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def parse_major_version(text: str) -> int | None:
-    """Read the major version from what `java -version` prints (8 from `1.8.0_392`); None if it is not there."""
+    """Return the major version that `java -version` prints (8 for `1.8.0_392`); None if the text has none."""
     found = _VERSION.search(text)
     if found is None:
         return None
     major = int(found["major"])
-    # Up to Java 8 the first number was always 1 (JEP 223 changed it).
+    # Up to Java 8 the first number was always 1 (JEP 223 has changed that).
     return int(found["minor"]) if major == 1 and found["minor"] else major
 
 

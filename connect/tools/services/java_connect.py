@@ -1,4 +1,4 @@
-"""Provides Apache Kafka's own Connect worker, in Java: ours is compared with it and takes over from it."""
+"""Provides Apache Kafka's own Connect worker, in Java. Ours is compared with it, and takes over from it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,10 +19,10 @@ WORKER: Final = (
     Artifact("org.apache.kafka", "connect-runtime", KAFKA_VERSION),
     Artifact("org.apache.kafka", "connect-json", KAFKA_VERSION),
     Artifact("org.apache.kafka", "connect-transforms", KAFKA_VERSION),
-    # As with the broker, log4j comes without the bridge from the logging interface.
+    # As for the broker, log4j comes without the bridge from the logging interface.
     Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
 )
-# In a folder of its own: it becomes the plug-in path, and a worker opens every jar it finds there.
+# These have their own folder, as it becomes the plug-in path, and a worker opens every jar that it finds there.
 PLUGINS: Final = (Artifact("org.apache.kafka", "connect-file", KAFKA_VERSION, transitive=False),)
 
 _LOG4J: Final = """\
@@ -40,14 +40,14 @@ rootLogger.appenderRef.console.ref=console
 
 @dataclass(frozen=True)
 class JavaConnectEndpoint:
-    """Tells where the REST interface is."""
+    """Holds the address of the REST API."""
 
     url: str
 
 
 @dataclass(frozen=True)
 class InternalTopics:
-    """Names the three topics that hold all that a Connect cluster knows."""
+    """Names the three topics in which a Connect cluster keeps its whole state."""
 
     configs: str
     offsets: str
@@ -57,16 +57,18 @@ class InternalTopics:
 class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
     """Keeps one distributed worker with the file connectors and the JSON converter.
 
-    `properties` override the worker properties (see `worker_properties`), key by key. What it knows is in the topics,
-    not in its data folder, so a new one with the same `group_id` and `topics` goes on where another stopped.
+    `properties` override the worker properties (see `worker_properties`), key by key. Its state is in the topics, not
+    in its data folder. So a new worker with the same `group_id` and `topics` goes on where another has stopped.
     """
 
     name: ClassVar[str] = "java-connect"
     port_names: ClassVar[tuple[str, ...]] = ("rest",)
-    # Tasks have 5 s to stop by Kafka Connect's default, and their offsets are stored after that.
+    # By Kafka Connect's default tasks get 5 s to stop, and their offsets are stored after that.
     stop_grace_s: ClassVar[float] = 30.0
     ready_path: ClassVar[str] = "/health"
-    """It has started when this answers 200: with /health once its internal topics are read, with / before that."""
+    """The worker has started when this path answers 200: `/health` does once the internal topics are read, `/` before
+    that.
+    """
 
     def __init__(
         self,
@@ -140,7 +142,7 @@ def worker_properties(
     topics: InternalTopics,
     plugin_path: Path,
 ) -> dict[str, str]:
-    """Return the properties of a worker: Kafka Connect's defaults but for addresses, replication and quick starts."""
+    """Return a worker's properties: Kafka Connect's defaults, except for addresses, replication and quick starts."""
     json_converter = "org.apache.kafka.connect.json.JsonConverter"
     return {
         "bootstrap.servers": bootstrap_servers,
@@ -156,15 +158,15 @@ def worker_properties(
         "listeners": f"http://{LOOPBACK}:{ports['rest']}",
         "rest.advertised.host.name": LOOPBACK,
         "plugin.path": str(plugin_path),
-        # By its default the worker reads every class of every jar (KIP-898).
+        # By default the worker would read every class of every jar (KIP-898).
         "plugin.discovery": "service_load",
-        # Tasks of a worker that is gone are not kept for it for 5 minutes.
+        # By default the tasks of a worker that is gone would wait for it for 5 minutes.
         "scheduled.rebalance.max.delay.ms": "0",
     }
 
 
 def worker_jars() -> Path:
-    """Return the folder of the worker's own jars, connect-api among them; fetched now if they are not there."""
+    """Return the folder of the worker's own jars, including connect-api; they are fetched now if they are not there."""
     return fetch(f"java-connect-{KAFKA_VERSION}", WORKER)
 
 

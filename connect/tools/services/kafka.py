@@ -16,11 +16,11 @@ from connect.tools.services.process.supervised import SupervisedService
 KAFKA_VERSION: Final = "4.1.0"
 ARTIFACTS: Final = (
     Artifact("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
-    # Kafka's jars have log4j, but not the bridge from the logging interface that the broker writes to.
+    # Kafka's jars have log4j, but not the bridge from the logging interface that the broker uses.
     Artifact("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
 )
 
-# Quick to start and small; a benchmark gives none and lets the JVM choose.
+# With these a JVM starts quickly and stays small; a benchmark gives none, so that the JVM chooses.
 QUICK_START_JVM: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _LOG4J: Final = """\
@@ -40,7 +40,7 @@ rootLogger.appenderRef.console.ref=console
 
 @dataclass(frozen=True)
 class KafkaEndpoint:
-    """Tells where clients connect."""
+    """Holds the address for clients."""
 
     bootstrap_servers: str
 
@@ -48,8 +48,8 @@ class KafkaEndpoint:
 class KafkaService(SupervisedService[KafkaEndpoint]):
     """Keeps one Kafka node. `properties` override the server properties (see `server_properties`), key by key.
 
-    `cluster_id` is needed only where several nodes form one cluster. Topics are created on first use, as Kafka does
-    unless `auto.create.topics.enable` is set to false.
+    `cluster_id` is needed only if several nodes form one cluster. Topics are created on first use, as Kafka does unless
+    `auto.create.topics.enable` is false.
     """
 
     name: ClassVar[str] = "kafka"
@@ -72,7 +72,7 @@ class KafkaService(SupervisedService[KafkaEndpoint]):
 
     def prepare(self) -> None:
         java = find_java()
-        # One after the other: each is made under the lock of the cache.
+        # These are made one after the other, as each is made under the lock of the cache.
         formatted_model(KAFKA_VERSION, self._java(java), START_DEADLINE_S)
         self._classes(java)
 
@@ -111,7 +111,9 @@ class KafkaService(SupervisedService[KafkaEndpoint]):
 
 
 def server_properties(ports: Mapping[str, int], *, data_folder: Path) -> dict[str, str]:
-    """Return the properties of a single node: Kafka's defaults but for addresses, replication and quick restarts."""
+    """Return the properties of a single node: Kafka's defaults, except for addresses, replication and quick
+    restarts.
+    """
     broker, controller = f"{LOOPBACK}:{ports['broker']}", f"{LOOPBACK}:{ports['controller']}"
     return {
         "process.roles": "broker,controller",
@@ -125,15 +127,15 @@ def server_properties(ports: Mapping[str, int], *, data_folder: Path) -> dict[st
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
-        # 50 partitions each, the default, cost the first group and the first transaction of a broker 4 s.
+        # With the default of 50 partitions each, the first group and the first transaction of a broker take 4 s.
         "offsets.topic.num.partitions": "4",
         "transaction.state.log.num.partitions": "4",
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
-        # Lets a worker of one machine choose to be missed sooner; Kafka's default is 6 s.
+        # So workers on one machine can be noticed sooner when they are gone; Kafka's default is 6 s.
         "group.min.session.timeout.ms": "1000",
-        # A killed broker can register again only when its old session has timed out; Kafka's default is 9 s.
+        # A killed broker can only register again when its old session has timed out; Kafka's default is 9 s.
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
     }

@@ -1,4 +1,6 @@
-"""Makes a broker's formatted data folder once by Kafka's own tool, then copies it, as the tool takes a JVM start."""
+"""Formats a broker's data folder once with Kafka's own tool and then copies it, as each run of the tool starts a
+JVM.
+"""
 
 import base64
 import os
@@ -15,14 +17,14 @@ from connect.tools.services.process.process import Command, log_tail, run_to_end
 
 _META: Final = "meta.properties"
 _CHECKPOINT: Final = "bootstrap.checkpoint"
-"""The file that holds the feature levels of a new cluster.
+"""Is the file that holds the feature levels of a new cluster.
 
 Source: org.apache.kafka.metadata.bootstrap.BootstrapDirectory (Kafka 4.1).
 """
 
 
 def new_id() -> str:
-    """Return a random id in Kafka's form: 16 bytes as 22 URL-safe base64 characters, the first not a dash."""
+    """Return a random id in Kafka's form: 16 bytes as 22 URL-safe base64 characters, of which the first is no dash."""
     while True:
         made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not made.startswith("-"):  # the format command would take it for an option
@@ -30,9 +32,9 @@ def new_id() -> str:
 
 
 def formatted_model(version: str, java: Sequence[str], deadline_s: float) -> Path:
-    """Return the cache's folder with what a new node of this Kafka `version` starts from; ServiceStartError.
+    """Return the folder of the cache with the files from which a new node of this Kafka `version` starts.
 
-    `java` is the command line up to the main class.
+    `java` is the command line up to the main class. ServiceStartError: they could not be made.
     """
     return ensure_folder(
         cache_folder(os.environ) / f"kafka-{version}-formatted",
@@ -46,7 +48,7 @@ def format_data(data: Path, model: Path, *, node_id: str, cluster_id: str) -> No
     data.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(model / _CHECKPOINT, data / _CHECKPOINT)
     members = {"version": "1", "cluster.id": cluster_id, "directory.id": new_id(), "node.id": node_id}
-    # Last, as it says that all is there.
+    # This file comes last, as it says that all others are there.
     (data / _META).write_text(as_properties(members))
 
 

@@ -16,9 +16,9 @@ _INIT_FILE = "init.sql"
 
 
 class MariaDbService(SupervisedService[SqlEndpoint]):
-    """A MariaDB with the user `connect`, who may do everything, and the database `connect`.
+    """Keeps a MariaDB with the user `connect`, who may do everything, and the database `connect`.
 
-    `buffers_mib`: the memory for pages of tables.
+    `buffers_mib` is the memory for pages of tables.
     """
 
     name: ClassVar[str] = "mariadb"
@@ -75,18 +75,20 @@ class MariaDbService(SupervisedService[SqlEndpoint]):
     def _answers(self, endpoint: SqlEndpoint, timeout_s: float) -> bool:
         if not accepts_connections(endpoint.port):
             return False
-        # The server speaks first, once its init file is done.
+        # The server sends the first bytes once its init file has run.
         with socket.create_connection((endpoint.host, endpoint.port), timeout_s) as greeting:
             return len(greeting.recv(5)) > 0
 
 
 def basedir(binary: Path) -> Path:
-    """Return the folder that a server's bin, sbin and share are in, wherever it was unpacked."""
+    """Return the folder with the bin, sbin and share of a server, wherever it was unpacked."""
     return binary.resolve().parent.parent
 
 
 def temporary(data: Path) -> Path:
-    """Make the folder beside a server's data for its temporary tables: one that starts removes those of all in /tmp."""
+    """Return the folder for temporary tables, made beside the data: a server that starts would remove those of all in
+    /tmp.
+    """
     folder = data.with_name("tmp")
     folder.mkdir(exist_ok=True)
     return folder

@@ -1,6 +1,6 @@
-"""Provides MySQL, where its server binary is installed or first on PATH.
+"""Provides MySQL, where its server is installed or is the first one on the PATH.
 
-Its names are those of MariaDB's, which it is not.
+MariaDB's server has the same name, and is not used.
 """
 
 import os
@@ -20,7 +20,7 @@ _VERSION_DEADLINE_S = 10.0
 
 
 class MySqlService(MariaDbService):
-    """A MySQL with the user `connect`, who may do everything, and the database `connect`."""
+    """Keeps a MySQL with the user `connect`, who may do everything, and the database `connect`."""
 
     name: ClassVar[str] = "mysql"
 

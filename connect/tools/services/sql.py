@@ -1,6 +1,6 @@
-"""Provides what the SQL database services have in common.
+"""Holds what the services of SQL databases have in common.
 
-That is where clients connect, and running as a user who is not root.
+This is how clients connect, and how a server is run as a user who is not root.
 """
 
 import os
@@ -21,7 +21,7 @@ _PASSWORD_FILE: Final = "password"  # noqa: S105 - the name of a file
 
 @dataclass(frozen=True)
 class SqlEndpoint:
-    """Tells where and as whom clients connect; `repr` does not show the password."""
+    """Holds the address and the user for clients; `repr` does not show the password."""
 
     port: int
     user: str
@@ -31,7 +31,7 @@ class SqlEndpoint:
 
 
 def ensure_password(folder: Path) -> str:
-    """Return the password of the user `connect`, which is made with the data folder."""
+    """Return the password of the user `connect`; it is made with the data folder."""
     path = folder / _PASSWORD_FILE
     if not path.exists():
         path.touch(mode=0o600)
@@ -40,7 +40,10 @@ def ensure_password(folder: Path) -> str:
 
 
 def as_plain_user(folder: Path, preferred: str, argv: Sequence[str]) -> list[str]:
-    """Return the command, run by `preferred` or else by nobody when we are root; the folder is then that user's."""
+    """Return a command that runs `argv` as another user if we are root: `preferred` if there is one, or else nobody.
+
+    The folder then belongs to that user.
+    """
     if os.geteuid() != 0:
         return list(argv)
     user = next((u for u in pwd.getpwall() if u.pw_name == preferred), None) or pwd.getpwnam("nobody")
@@ -50,7 +53,7 @@ def as_plain_user(folder: Path, preferred: str, argv: Sequence[str]) -> list[str
 
 
 def newest(candidates: Sequence[Path], name: str, package: str) -> Path:
-    """Return the last of the candidates that exists; ArtifactError when there is none."""
+    """Return the last of the candidates that exists. ArtifactError: none exists."""
     found = [path for path in candidates if path.exists()]
     if not found:
         raise ArtifactError(

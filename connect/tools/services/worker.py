@@ -1,6 +1,6 @@
-"""Provides a Connect worker of ours as a service.
+"""Provides one of our Connect workers as a service.
 
-It has its own process and its own internal topics, and is killed and started again at will.
+It has its own process and its own internal topics, and can be killed and started again at any time.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from connect.tools.services.process.supervised import SupervisedService
 
 @dataclass(frozen=True)
 class WorkerEndpoint:
-    """Tells where the REST interface is."""
+    """Holds the address of the REST API."""
 
     url: str
 
 
 @dataclass(frozen=True)
 class Login:
-    """A user who may use the REST interface."""
+    """Holds a user who may use the REST API."""
 
     user: str
     password: str = field(repr=False)
 
 
 class WorkerService(SupervisedService[WorkerEndpoint]):
-    """Keeps one `connect worker`. `settings` are further keys of its file and win over those that are set here."""
+    """Keeps one `connect worker`. `settings` are further keys of its file, and override those that are set here."""
 
     name: ClassVar[str] = "worker"
     port_names: ClassVar[tuple[str, ...]] = ("rest",)
@@ -52,7 +52,9 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
         data_folder: Path | None = None,
         ports: Mapping[str, int] | None = None,
     ) -> None:
-        """Take `login`: with it the worker answers nobody else, but tells everyone whether it is healthy."""
+        """Take the settings. If `login` is given, the worker answers only this user, but tells everybody if it is
+        healthy.
+        """
         super().__init__(data_folder=data_folder, ports=ports)
         self._login = login
         self.properties = {
@@ -66,16 +68,17 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
             "key.converter": "org.apache.kafka.connect.json.JsonConverter",
             "value.converter": "org.apache.kafka.connect.json.JsonConverter",
             "offset.flush.interval.ms": "1000",
-            # One machine talks to itself: a killed worker's work goes on after three seconds instead of six.
+            # On one machine a worker is noticed as gone after three seconds instead of six, and others take its work
+            # over.
             "session.timeout.ms": "3000",
             **(settings or {}),
         }
 
     def prepare(self) -> None:
-        """Do nothing: there is nothing to fetch, as the service is this program."""
+        """Do nothing: the service is this program itself, so there is nothing to fetch."""
 
     def start(self, deadline_s: float = START_DEADLINE_S) -> WorkerEndpoint:
-        """Return when it answers. The file is gone then, as connectors may name its folder: it has been read."""
+        """Start the worker, and return when it answers. Its file is then removed, as connectors may name its folder."""
         try:
             return super().start(deadline_s)
         finally:
@@ -107,7 +110,7 @@ def _file_of(folder: Path) -> Path:
 
 
 def _private(file: Path, text: str) -> Path:
-    """Write a file that its owner alone may read, in place of what a connector may have laid there."""
+    """Write a file that only its owner may read, in place of one that a connector may have put there."""
     file.unlink(missing_ok=True)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as written:
         written.write(text)

@@ -1,1 +1,1 @@
-"""Processes of services: started, watched and ended."""
+"""Starts, watches and ends the processes of services."""

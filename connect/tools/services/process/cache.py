@@ -1,4 +1,4 @@
-"""Keeps fetched programs in a cache folder; a folder there is either complete or absent."""
+"""Keeps fetched programs in a cache folder; each folder in it is either complete or absent."""
 
 import fcntl
 import os
@@ -19,28 +19,28 @@ _held: Final = ContextVar[frozenset[Path]]("held", default=frozenset())
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the cache: CONNECT_SERVICES_CACHE, or one of ours in the user's cache folder.
+    """Return the cache's folder: CONNECT_SERVICES_CACHE, or else ours in the user's cache folder.
 
-    XDG_CACHE_HOME may name the latter.
+    XDG_CACHE_HOME may name the user's cache folder.
     """
     configured = environ.get(CACHE_KEY)
     users = environ.get("XDG_CACHE_HOME", "")
-    # A relative one is to be ignored (XDG Base Directory Specification 0.8).
+    # A relative path is to be ignored (XDG Base Directory Specification 0.8).
     base = Path(users) if Path(users).is_absolute() else Path.home() / ".cache"
     return Path(configured) if configured else base / "connect-for-kafka"
 
 
 def ensure_folder(target: Path, *, complete: Callable[[Path], bool], fill: Callable[[Path], None]) -> Path:
-    """Return `target`, filled by `fill` first unless it is complete already.
+    """Return `target`; if it is not complete, `fill` fills it first.
 
-    `fill` writes into a new folder beside it that takes the name only afterwards, one process at a time: it may not
-    ask for another folder of the same cache, which would wait for itself (RuntimeError).
+    `fill` writes into a new folder beside the target, which gets the target's name in the end. One process does this at
+    a time. `fill` must not ask for another folder of the same cache, as it would wait for itself (RuntimeError).
     """
     if complete(target):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target.parent / ".lock"):
-        if complete(target):  # another process filled it while we waited
+        if complete(target):  # another process has filled it while this one waited
             return target
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as workspace:
             filled, outdated = Path(workspace, "new"), Path(workspace, "outdated")
@@ -60,7 +60,7 @@ def remove_folder(folder: Path) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock file; the kernel lets go of it when the process dies."""
+    """Hold the lock file; the kernel releases it if the process dies."""
     if path in _held.get():
         raise RuntimeError(f"{path} is held already: get what is needed before the folder is filled.")
     with path.open("a") as lock:

@@ -2,7 +2,9 @@
 
 
 class ServiceError(Exception):
-    """Says that an embedded service cannot be had, started or stopped; `fix` says what the person can do."""
+    """Says that an embedded service is not available, or cannot be started or stopped. `fix` says what a person can
+    do.
+    """
 
     def __init__(self, message: str, *, fix: str) -> None:
         super().__init__(message, fix)

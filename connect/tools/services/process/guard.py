@@ -1,10 +1,10 @@
-"""Runs one command and ends it when the process that asked for it ends, for whatever reason, kill -9 included.
+"""Runs one command, and ends it when the process that asked for it ends for any reason, kill -9 included.
 
-Run as a script, in a session of its own. Standard input is a pipe from the owner: `t` asks the command to end, `k`
-kills it, end of file means that the owner is gone. The first line on standard output is the command's process id,
-or `! ` and why it could not be run. Standard error receives the command's output. Imports nothing but the standard
-library, so that it starts in a few milliseconds. Must stay single-threaded: the kernel's parent-death signal
-follows the thread that made the child.
+It runs as a script, in a session of its own. Standard input is a pipe from the owner: `t` asks the command to end, `k`
+kills it, and the end of the file means that the owner is gone. The first line of standard output is the command's
+process id, or `! ` and the reason why it could not be run. The command's output goes to standard error. The script
+imports only the standard library, so that it starts in a few milliseconds. It must stay single-threaded: the kernel
+sends the parent-death signal when the thread ends that made the child.
 """
 
 import ctypes
@@ -28,9 +28,10 @@ _OWNER_CHECK_INTERVAL_S: Final = 1.0
 
 
 def main(argv: list[str]) -> int:
-    """Guard the command that these arguments give, and return the exit code.
+    """Guard the command that the arguments give, and return the exit code.
 
-    Arguments: owner's process id, paths to remove if the owner dies (joined by the path separator), command.
+    The arguments are the owner's process id, the paths to remove if the owner dies (joined by the path separator), and
+    the command.
     """
     owner_pid, leftovers, command = int(argv[0]), argv[1], argv[2:]
     wakeup = _wakeup_on(signal.SIGCHLD, signal.SIGTERM)
@@ -55,12 +56,13 @@ def main(argv: list[str]) -> int:
 
 
 def _watch(child: "subprocess.Popen[bytes]", wakeup_fd: int, owner_pid: int) -> bool:
-    """Obey the owner until the command has ended; True if the owner died first."""
+    """Obey the owner until the command has ended; return True if the owner died first."""
     while child.poll() is None:
         readable, _, _ = select.select([0, wakeup_fd], [], [], _OWNER_CHECK_INTERVAL_S)
         if wakeup_fd in readable and signal.SIGTERM in os.read(wakeup_fd, 512):
             _signal_group(child, signal.SIGTERM)
-        # A copy of the pipe may live on in a process that the owner forked; its own pid tells the truth.
+        # A process that the owner has forked may hold a copy of the pipe; the owner's process id tells if the owner
+        # lives.
         order = os.read(0, 1) if 0 in readable else None
         if order == b"" or os.getppid() != owner_pid:
             return True
@@ -70,9 +72,9 @@ def _watch(child: "subprocess.Popen[bytes]", wakeup_fd: int, owner_pid: int) -> 
 
 
 def _die_with_parent(parent_pid: int) -> Callable[[], None]:
-    """Return what the child has to run between fork and exec, so that it dies with its parent.
+    """Return a function that the child runs between fork and exec, so that it dies with its parent.
 
-    Elsewhere than on Linux the pipe alone has to do.
+    On other systems than Linux only the pipe tells that the owner is gone.
     """
     prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
@@ -86,7 +88,7 @@ def _die_with_parent(parent_pid: int) -> Callable[[], None]:
 
 
 def _wakeup_on(*signals: signal.Signals) -> int:
-    """Make a signal end `select`: its number can be read from the returned descriptor."""
+    """Make a signal end the wait in `select`: its number can be read from the returned descriptor."""
     read_fd, write_fd = os.pipe()
     os.set_blocking(write_fd, False)
     signal.set_wakeup_fd(write_fd)
@@ -96,7 +98,7 @@ def _wakeup_on(*signals: signal.Signals) -> int:
 
 
 def _noted(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: Python writes a signal to the wakeup descriptor only if it has a handler."""
+    """Do nothing. Python writes a signal to the wakeup descriptor only if the signal has a handler."""
 
 
 def _signal_group(child: "subprocess.Popen[bytes]", number: signal.Signals) -> None:

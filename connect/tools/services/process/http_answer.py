@@ -1,4 +1,4 @@
-"""Tells if a service on loopback answers over HTTP yet."""
+"""Asks a service on loopback over HTTP if it answers yet."""
 
 from http import HTTPStatus
 from urllib.parse import urljoin, urlsplit
@@ -8,7 +8,7 @@ from connect.tools.services.process.ports import accepts_connections
 
 
 def answer_of(method: str, url: str, timeout_s: float, body: bytes | None = None) -> Answer | None:
-    """Return the answer of a service on loopback; None while it still starts."""
+    """Return the answer of a service on loopback; None: the service is still starting."""
     if not accepts_connections(urlsplit(url).port or 0):
         return None
     with HttpClient(timeout_s=timeout_s) as client:
@@ -19,6 +19,6 @@ def answer_of(method: str, url: str, timeout_s: float, body: bytes | None = None
 
 
 def answers_ok(url: str, path: str, timeout_s: float) -> bool:
-    """Return True if GET `path` of the server at `url` is answered with 200; False while the service still starts."""
+    """Return True if the server at `url` answers GET `path` with 200; False while the service is still starting."""
     answer = answer_of("GET", urljoin(url, path), timeout_s)
     return answer is not None and answer.status == HTTPStatus.OK

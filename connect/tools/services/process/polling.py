@@ -1,4 +1,4 @@
-"""Holds the only function of this package that waits for something to become true."""
+"""Polls until a condition holds. It does all the waiting of this package."""
 
 import threading
 import time
@@ -11,9 +11,9 @@ POLL_INTERVAL_S: Final = 0.05
 
 
 def poll_until(condition: Callable[[], bool], *, deadline_s: float, waiting_for: str, fix: str) -> None:
-    """Return as soon as `condition()` holds; ServiceTimeoutError once `deadline_s` seconds have passed.
+    """Return as soon as `condition()` is true. ServiceTimeoutError: it is not after `deadline_s` seconds.
 
-    Whatever the condition raises ends the wait, so a condition can also report that waiting is pointless.
+    An error that the condition raises ends the wait, so a condition can also say that waiting is pointless.
     """
     deadline = time.monotonic() + deadline_s
     pause = threading.Event()

@@ -1,6 +1,6 @@
 """Keeps environments that start at the same moment from choosing the same port.
 
-A port stays free until a service listens on it.
+This is needed because a port stays free until a service listens on it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from connect.tools.services.process.ports import accepts_connections, free_ports
 
 
 class PortClaims:
-    """Holds a lock for each port, which ends with the process at the latest. Owned by one thread."""
+    """Holds a lock for each claimed port; the locks end with the process at the latest. Owned by one thread."""
 
     def __init__(self, folder: Path) -> None:
         """Keep the locks in `folder`, where all environments of this user have theirs."""
@@ -33,7 +33,9 @@ class PortClaims:
         self._held.close()
 
     def take(self, port: int) -> bool:
-        """Return True if the port belongs to this environment now; False if another one has claimed it."""
+        """Return True if the port belongs to this environment from now on; False if another environment has claimed
+        it.
+        """
         with ExitStack() as opened:
             file = opened.enter_context((self._folder / str(port)).open("a"))
             try:
@@ -45,7 +47,7 @@ class PortClaims:
 
 
 def usual_or_free(port: int, claim: Callable[[int], bool]) -> int:
-    """Return the port, or a free one if somebody listens on it or `claim` returns False."""
+    """Return the port; if somebody listens on it, or `claim` returns False, return a free one."""
     while accepts_connections(port) or not claim(port):
         port = free_ports(1)[0]
     return port

@@ -1,4 +1,4 @@
-"""Finds loopback ports that are free, and tells who holds one that is not."""
+"""Finds loopback ports that are free, and names the process that listens on a port."""
 
 import random
 import socket
@@ -12,18 +12,18 @@ from connect.tools.services.process.errors import PortTakenError, ServiceError
 
 LOOPBACK: Final = "127.0.0.1"
 
-# Below the range from which Linux, macOS and Windows take the local ports of outgoing connections: while a
-# service is down, a client that keeps dialling a port inside that range can be given this very port as its
-# own and then talks to itself, and the service cannot have its port back.
+# These ports are below the range from which Linux, macOS and Windows take the local ports of outgoing connections.
+# While a service is down, a client that dials its port again and again could get this very port as its own, if it were
+# in that range. The client would then talk to itself, and the service could not have its port back.
 _CANDIDATES: Final = range(15_000, 32_000)
 _LOOK_S: Final = 0.02
-_LISTENING: Final = "0A"  # state column of /proc/net/tcp
+_LISTENING: Final = "0A"  # the state column of /proc/net/tcp
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Find `count` different loopback ports that nobody listens on.
+    """Return `count` different loopback ports on which nobody listens.
 
-    All are held while the others are looked for, and released on return: take them into use soon.
+    Each port is held while the others are looked for, and all are released on return, so use them soon.
     """
     with ExitStack() as held:
         ports: list[int] = []
@@ -40,10 +40,10 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def require_free(ports: Iterable[int], wait_s: float = 1.0) -> None:
-    """Raise PortTakenError for the first of `ports` that somebody listens on, and goes on to for `wait_s`.
+    """Raise PortTakenError for the first of `ports` on which somebody still listens after `wait_s` seconds.
 
     A process that another thread has just forked holds every port that was probed at that moment, until it runs its own
-    program.
+    program; so the check is repeated.
     """
     deadline = Deadline.after(wait_s)
     for port in ports:
@@ -65,19 +65,19 @@ def accepts_connections(port: int, address: str = LOOPBACK) -> bool:
 
 
 def listener_of(port: int) -> str | None:
-    """Name the process that listens on the port, as `name (pid 12)`; None where the system does not say."""
+    """Return the process that listens on the port, as `name (pid 12)`; None if the system does not say."""
     inodes = {f"socket:[{inode}]" for table in ("tcp", "tcp6") for inode in _listening_inodes(table, port)}
     if not inodes:
         return None
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # another user's process, or one that ended while we looked
+        with suppress(OSError):  # it is another user's process, or one that ended meanwhile
             if any(_target(fd) in inodes for fd in (process / "fd").iterdir()):
                 return f"{(process / 'comm').read_text().strip()} (pid {process.name})"
     return None
 
 
 def _target(descriptor: Path) -> str:
-    """Return what the descriptor of a process refers to; an empty text where it was closed meanwhile."""
+    """Return what a descriptor of a process refers to; an empty text if it was closed meanwhile."""
     try:
         return str(descriptor.readlink())
     except FileNotFoundError:
@@ -86,7 +86,7 @@ def _target(descriptor: Path) -> str:
 
 def _socket() -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    # Closed connections of a stopped service must not count as its port being taken.
+    # Connections of a stopped service that are closed must not make its port count as taken.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return listener
 
@@ -94,7 +94,7 @@ def _socket() -> socket.socket:
 def _bound(listener: socket.socket, port: int) -> bool:
     try:
         listener.bind((LOOPBACK, port))
-        # With SO_REUSEADDR two sockets may share a port until one of them listens.
+        # With SO_REUSEADDR two sockets may have a port until one of them listens.
         listener.listen(1)
     except OSError:
         return False

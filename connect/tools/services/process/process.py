@@ -1,4 +1,4 @@
-"""Supervises one process of the operating system, which never outlives the process that started it."""
+"""Supervises one process of the operating system, and lets it never outlive the process that started it."""
 
 import os
 import subprocess
@@ -20,9 +20,9 @@ _TAIL_LINES: Final = 12
 
 @dataclass(frozen=True)
 class Command:
-    """Says what to run: its arguments, working folder, the file its output is appended to, more environment.
+    """Holds what to run: arguments, working folder, the file to which output is appended, and further variables.
 
-    `leftovers` are files and folders that are removed should the starting process die before it could do so.
+    `leftovers` are files and folders that are removed if the starting process dies before it could remove them.
     """
 
     argv: Sequence[str]
@@ -33,9 +33,9 @@ class Command:
 
 
 class SupervisedProcess:
-    """A running command, in a session of its own (Ctrl-C does not reach it) under a guard (see `guard`).
+    """Keeps a running command under a guard (see `guard`), in its own session, so that Ctrl-C does not reach it.
 
-    Owned by the thread that stops it; `running` and `pid` may be read by any.
+    Owned by the thread that stops it; any thread may read `running` and `pid`.
     """
 
     def __init__(self, command: Command) -> None:
@@ -61,14 +61,14 @@ class SupervisedProcess:
         return self._guard.poll() == 0
 
     def stop(self, grace_s: float) -> None:
-        """Ask it to end (SIGTERM), and kill it if it has not after `grace_s` seconds."""
+        """Ask the process to end (SIGTERM), and kill it if it still runs after `grace_s` seconds."""
         self._order(guard.TERMINATE)
         if not self.wait(grace_s):
             self.kill()
         self._close_pipes()
 
     def kill(self) -> None:
-        """End it now (SIGKILL) and return when it is gone."""
+        """Kill the process (SIGKILL), and return when it is gone."""
         self._order(guard.KILL)
         if not self.wait(_KILL_DEADLINE_S):
             self._guard.kill()
@@ -84,13 +84,13 @@ class SupervisedProcess:
         return True
 
     def log_tail(self) -> str:
-        """Return the last lines of its log."""
+        """Return the last lines of the process's log."""
         return log_tail(self._log_path)
 
     def _order(self, order: bytes) -> None:
         if self._guard.stdin is None or self._guard.stdin.closed:
             return
-        with suppress(BrokenPipeError):  # it has ended already, which is what is asked for
+        with suppress(BrokenPipeError):  # the process has ended already, as it should
             self._guard.stdin.write(order)
 
     def _close_pipes(self) -> None:
@@ -100,7 +100,7 @@ class SupervisedProcess:
 
 
 def run_to_end(command: Command, *, deadline_s: float, doing: str) -> bool:
-    """Run a command and return True if it succeeded; ServiceTimeoutError, and it is killed, after `deadline_s`."""
+    """Run a command, and return True if it succeeded. ServiceTimeoutError: it was killed after `deadline_s` seconds."""
     process = SupervisedProcess(command)
     try:
         poll_until(

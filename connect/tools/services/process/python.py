@@ -1,4 +1,4 @@
-"""Finds the Python that runs a service that needs one of its own, apart from the Python that runs Connect for Kafka."""
+"""Finds a Python of another version than the running one, for services that need it."""
 
 import os
 import shutil
@@ -14,9 +14,10 @@ _ASK_TIMEOUT_S: Final = 20.0
 
 
 def find_python(major: int, minor: int, environ: Mapping[str, str] = os.environ) -> Path:
-    """Find a Python of this version: the running one, on the PATH, pyenv's, uv's. PythonNotFoundError names the fix.
+    """Find a Python of this version: the running one, on the PATH, pyenv's or uv's. PythonNotFoundError says what to
+    do.
 
-    Each candidate is asked for its version: a shim of pyenv is on the PATH also where it runs no such Python.
+    Each candidate is asked for its version, as pyenv's shims are on the PATH even if pyenv has no such Python.
     """
     for candidate in _candidates(major, minor, environ):
         if _version(candidate) == (major, minor):
@@ -48,7 +49,7 @@ def _version(python: Path) -> tuple[int, ...] | None:
 
 
 def _answer(argv: list[str]) -> str:
-    """Return what the command prints; empty when it cannot be run or fails."""
+    """Return what the command prints; an empty text if it cannot be run or fails."""
     try:
         ran = subprocess.run(argv, capture_output=True, text=True, timeout=_ASK_TIMEOUT_S, check=False)  # noqa: S603 - the command is built here, without a shell
     except (OSError, subprocess.TimeoutExpired):

@@ -10,44 +10,46 @@ START_DEADLINE_S: Final = 60.0
 
 
 class Service(Protocol[EndpointT_co]):
-    """A real service that runs on loopback. It dies with the process that started it, even if that is killed.
+    """A real service that runs on loopback. It ends with the process that started it, even if that process is killed.
 
-    With a data folder given, data is kept; else it lives in a temporary folder that `close` throws away. A stopped or
-    killed service can be started again: same ports, same data.
+    If a data folder is given, the data are kept there; otherwise they are in a temporary folder, which `close` removes.
+    A stopped or killed service can be started again with the same ports and data.
     """
 
     @property
     def endpoint(self) -> EndpointT_co:
-        """Return the address where clients connect; known from the first start on, ServiceError before."""
+        """Return the address for clients. ServiceError: the service was never started."""
 
     @property
     def running(self) -> bool:
-        """Tell if its process is alive; after `start` returned this means that it answers."""
+        """Tell if the service's process is alive; after `start` has returned, this means that it answers."""
 
     @property
     def log_path(self) -> Path:
-        """Return the file that all its output goes to; starts append.
+        """Return the file with all output of the service; each start appends to it.
 
-        Known from the first start on, ServiceError before.
+        ServiceError: the service was never started.
         """
 
     def prepare(self) -> None:
-        """Fetch what the service consists of if it is not here yet; `start` does so too, outside its deadline."""
+        """Fetch the service's programs if they are not here yet. `start` does so too, and does not count it in its
+        deadline.
+        """
 
     def start(self, deadline_s: float = START_DEADLINE_S) -> EndpointT_co:
-        """Return once a client gets an answer, at once if it runs already.
+        """Start the service if it does not run, and return once a client gets an answer.
 
-        ServiceStartError with the end of the log if it ends or does not answer within `deadline_s` seconds.
+        ServiceStartError, with the end of the log: it ended, or did not answer within `deadline_s` seconds.
         """
 
     def stop(self) -> None:
-        """End it gracefully, by force if that takes too long; no error if it is not running."""
+        """End the service gracefully, or by force if that takes too long; no error if it does not run."""
 
     def kill(self) -> None:
-        """Kill it with SIGKILL, as a crash would; no error if it is not running."""
+        """Kill the service with SIGKILL, as a crash would; no error if it does not run."""
 
     def close(self) -> None:
-        """End it for good and throw a temporary data folder away."""
+        """End the service for good, and remove a temporary data folder."""
 
     def __enter__(self) -> Self: ...
 

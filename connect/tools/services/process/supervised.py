@@ -1,7 +1,7 @@
-"""What services that are one process have in common: folder, ports, start until ready, stop.
+"""Holds what services of one process have in common: their folder, their ports, start until ready, and stop.
 
-A new service is one small file: a subclass that says which ports it needs, which command runs it, where clients
-connect and how to see that it answers.
+A new service is one small file with a subclass. It says which ports the service needs, which command runs it, where
+clients connect, and how to tell that it answers.
 """
 
 import atexit
@@ -34,7 +34,7 @@ class SupervisedService(Service[EndpointT], ABC):
     stop_grace_s: ClassVar[float] = 10.0
 
     def __init__(self, *, data_folder: Path | None = None, ports: Mapping[str, int] | None = None) -> None:
-        """Take data folder and ports; ports not named in `ports` are chosen at the first start and then kept."""
+        """Take data folder and ports. Ports that `ports` does not name are chosen at the first start and then kept."""
         unknown = set(ports or ()) - set(self.port_names)
         if unknown:
             raise ValueError(f"{self.name} has no ports {sorted(unknown)}, only {list(self.port_names)}.")
@@ -45,29 +45,29 @@ class SupervisedService(Service[EndpointT], ABC):
         self._process: SupervisedProcess | None = None
         self._owner_pid = os.getpid()
 
-    # What a service gives.
+    # Each service defines these.
 
     @abstractmethod
     def prepare(self) -> None: ...
 
     @abstractmethod
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
-        """Return the command that runs it; writes its configuration into the folder first."""
+        """Write the service's configuration into the folder, and return the command that runs it."""
 
     @abstractmethod
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> EndpointT: ...
 
     @abstractmethod
     def _answers(self, endpoint: EndpointT, timeout_s: float) -> bool:
-        """Tell if a client gets an answer; must return within about `timeout_s` seconds."""
+        """Tell if a client gets an answer; it must return within about `timeout_s` seconds."""
 
     def _environ(self) -> Mapping[str, str]:
-        """Return variables that its process gets besides ours."""
+        """Return variables that the service's process gets besides ours."""
         return {}
 
     @property
     def _is_temporary(self) -> bool:
-        """Tell if its data are thrown away at the end."""
+        """Tell if the data are removed at the end."""
         return self._given_folder is None
 
     def _leftovers(self, ports: Mapping[str, int]) -> Sequence[Path]:
@@ -75,7 +75,7 @@ class SupervisedService(Service[EndpointT], ABC):
         del ports
         return ()
 
-    # What all services do.
+    # All services share these.
 
     @property
     def endpoint(self) -> EndpointT:
@@ -87,7 +87,7 @@ class SupervisedService(Service[EndpointT], ABC):
 
     @property
     def pid(self) -> int | None:
-        """Return the process id of the service itself, to measure or to signal it; None while it is not running."""
+        """Return the process id of the service itself, to measure or signal it; None while it does not run."""
         return self._process.pid if self._process is not None and self._process.running else None
 
     @property
@@ -114,7 +114,9 @@ class SupervisedService(Service[EndpointT], ABC):
         return self.endpoint
 
     def stop(self, grace_s: float | None = None) -> None:
-        """End it gracefully, by force after `grace_s` seconds; None: after as long as this service may need."""
+        """End the service gracefully, or by force after `grace_s` seconds; None: after the time that this service may
+        need.
+        """
         if self._process is not None:
             self._process.stop(self.stop_grace_s if grace_s is None else grace_s)
         self._forget_process()
@@ -123,10 +125,10 @@ class SupervisedService(Service[EndpointT], ABC):
         self._forget_process()
 
     def close(self) -> None:
-        if os.getpid() != self._owner_pid:  # a forked copy of the owner must not end what it does not own
+        if os.getpid() != self._owner_pid:  # a forked copy of the owner must not end a process that it does not own
             return
         if self._given_folder is None:
-            self.kill()  # a graceful end serves data that is thrown away now
+            self.kill()  # a graceful end would only save data that are removed now
         else:
             self.stop()
         atexit.unregister(self.close)
