@@ -1,1 +1,1 @@
-"""Offers Debezium's PostgreSQL connector by its own name and keys: the readers of mode=log do the work."""
+"""Offers Debezium's PostgreSQL connector under its own name and keys. The reader of mode=log does the work."""

@@ -1,4 +1,4 @@
-"""Reads PostgreSQL's arrays as lists of one dimension. Pure."""
+"""Reads the texts of PostgreSQL's arrays as lists of one dimension. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Reads the default of a column for its schema, from SQL's text in the catalog. Pure.
+"""Reads the default of a column for its schema, from the SQL text in the catalog. Pure.
 
-A default that the server computes becomes the zero of the column's type, as Debezium does: the schema of a column of
-`now()` says 1970.
+As in Debezium, a default that the server computes becomes the zero of the column's type: for `now()` the schema has
+1970-01-01 as its default.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ _ZERO: Final[Mapping[str, str]] = MappingProxyType(
         "timetz": "00:00:00+00", "timestamp": _MOMENT, "timestamptz": f"{_MOMENT}+00", "interval": "00:00:00",
     }
 )  # fmt: skip
-"""The types whose defaults are told, with PostgreSQL's text of their zero."""
+"""Schemas have defaults for columns of these types. Each maps to PostgreSQL's text of the type's zero."""
 _MOMENTS: Final = frozenset({"date", "time", "timetz", "timestamp", "timestamptz"})
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar"})
 
 
 def default_of(expression: str | None, kind: Kind, name: str, category: str) -> object:
-    """Return the value in Python's form; None: the schema has none. `name` and `category` are those of the column's
-    type.
+    """Return the default as a Python value; None: the schema has no default.
+
+    `expression` is the SQL text; `name` and `category` are those of the column's type.
     """
     if expression is None or expression.startswith("NULL") or (category != "e" and name not in _ZERO):
         return None

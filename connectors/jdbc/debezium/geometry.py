@@ -13,7 +13,7 @@ from connectors.jdbc.debezium.kinds import Kind, by_value
 
 _PACKAGE: Final = "io.debezium.data.geometry."
 _POINT, _LINE_STRING, _POLYGON = 1, 2, 3
-"""Shapes by their numbers in the well-known binary form (OGC 06-103r4)."""
+"""Shapes have these numbers in the well-known binary form (OGC 06-103r4)."""
 _NUMBER = re.compile(r"[+-]?(?:Infinity|NaN|[0-9.]+(?:e[+-]?\d+)?)", re.IGNORECASE)
 Point = tuple[float, float]
 
@@ -46,7 +46,7 @@ def _kind(schema: s.Schema, convert: Callable[[str], object], absent: object) ->
 
 
 def point(text: str) -> dict[str, object]:
-    """Return a point with its own binary form."""
+    """Return a point as Debezium's struct, which also has the point's binary form."""
     (one,) = _points(text)
     return {"x": one[0], "y": one[1], "wkb": _wkb(_POINT) + struct.pack("<2d", *one), "srid": None}
 
@@ -121,4 +121,4 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         "circle": _kind(CIRCLE, _circle, _circle("<(0,0),0>")),
     }
 )
-"""The kinds by the type's name, each of which has Debezium's stand-in for a shape that is not known."""
+"""Maps names of types to their kinds. Each kind has the value by which Debezium replaces a shape that is not known."""

@@ -1,4 +1,4 @@
-"""Describes how the values of a type stand in Debezium's records: one object for each kind of type. Pure."""
+"""Describes the form that the values of a type have in Debezium's records, by one object for each kind. Pure."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def strings(values: pa.BinaryArray) -> pa.Array:
 
 
 def by_value(schema: s.Schema, convert: Callable[[str], object]) -> Read:
-    """Return a reader that looks at each distinct text once: for types that are rare or small."""
+    """Return a reader that converts each distinct text once. It is meant for types that are rare or small."""
     target = arrow_type(schema)
 
     def read(values: pa.BinaryArray) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Reads dates, times and intervals as Debezium's time.precision.mode and interval.handling.mode have them. Pure."""
+"""Reads dates, times and intervals in the forms of Debezium's time.precision.mode and interval.handling.mode. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ ZONED: Final = TIME_TYPES["ZonedTimestamp"]
 _EPOCH: Final = "1970-01-01 00:00:00"
 _INFINITE_DAYS: Final = 2146033979
 _LONGEST_MS: Final = 9223372036825200000
-"""The value that pgJDBC has for infinity, in milliseconds. Its value for minus infinity is a little further from
-zero.
-"""
+"""pgJDBC has this value for infinity, in milliseconds. Its value for minus infinity is a little further from zero."""
 _SHORTEST_MS: Final = -9223372036832400000
 _ISO_DAYS: Final = {"infinity": "+5877611-06-21Z", "-infinity": "-5877641-06-24Z"}
 _ISO_MOMENTS: Final = {"infinity": "+292278994-08-16T23:00:00Z", "-infinity": "-292275055-05-16T23:00:00Z"}
@@ -127,7 +125,7 @@ def zoned_timestamp(digits: int) -> Kind:
 
 
 def interval(mode: str) -> Kind:
-    """Return the kind of INTERVAL, as the microseconds of average months, or as ISO text."""
+    """Return the kind of INTERVAL: microseconds, with months of average length, or ISO text."""
     if mode == "string":
         schema = TIME_TYPES["Interval"]
         return Kind(schema, by_value(schema, interval_text), "P0Y0M0DT0H0M0S")

@@ -1,4 +1,4 @@
-"""Reads numbers, money and bit strings as Debezium's decimal.handling.mode has them. Pure."""
+"""Reads numbers, money and bit strings in the forms of Debezium's decimal.handling.mode. Pure."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _variable(text: str) -> dict[str, object]:
         raise Misfit("it is no finite number: decimal.handling.mode=string or double holds it")
     whole, _, fraction = text.lstrip("-").partition(".")
     fraction = fraction.rstrip("0")
-    # Python refuses to read a whole number of more than 4300 digits from text.
+    # The number is not read by int(), which refuses texts of more than 4300 digits.
     unscaled = int(Decimal(whole + fraction)) * (-1 if number.is_signed() else 1)
     return {"scale": len(fraction), "value": unscaled_bytes(unscaled)}
 

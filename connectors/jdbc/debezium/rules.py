@@ -1,4 +1,4 @@
-"""Checks what must hold between the settings of Debezium's connector, and notes what a person should know. Pure."""
+"""Checks the rules between the settings of Debezium's PostgreSQL connector, and yields notes for a person. Pure."""
 
 from __future__ import annotations
 

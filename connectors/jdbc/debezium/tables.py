@@ -66,8 +66,9 @@ class DebeziumTable(LogTable):
         return self._struct(made)
 
     def old_rows(self, buffer: Buffer, cells: Sequence[Cells]) -> pa.StructArray:
-        """Return rows of which the log may hold only the identity's columns; others are null, a default or the type's
-        zero.
+        """Return rows as they were before changes. The log may have only the columns of the replica identity.
+
+        The other columns are null, or, if they are NOT NULL, the default or the zero of their type.
         """
         made = []
         for column, values in zip(self.columns, buffer.values(cells), strict=True):

@@ -43,7 +43,7 @@ def binary(mode: str) -> Kind:
 
 
 def unknown(mode: str) -> Kind:
-    """Return the kind of a type without a form of its own: the bytes of its text."""
+    """Return the kind of a type that is not known. Its values become the bytes of their texts."""
     schema = s.BYTES if mode == "bytes" else s.STRING
     read = by_value(schema, lambda text: in_mode(text.encode(), mode))
     return Kind(schema, read, in_mode(b"", mode), lambda text: in_mode(text.encode(), mode))
@@ -81,5 +81,5 @@ def _json(found: Mapping[str, str | None]) -> str:
 
 
 def semantic(name: str) -> Kind:
-    """Return the kind of a text under the name of a semantic type."""
+    """Return the kind of a text whose schema has the name of a semantic type."""
     return TEXT.named(f"io.debezium.data.{name}")

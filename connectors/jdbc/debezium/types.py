@@ -1,4 +1,4 @@
-"""Tells as which kind of value Debezium shows a type of PostgreSQL. Pure."""
+"""Tells which kind of value Debezium makes of each type of PostgreSQL. Pure."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ _BY_MODIFIER: Final[Mapping[str, _Make]] = MappingProxyType(
 _CUT: Final[Mapping[str, int | None]] = MappingProxyType(
     {"char": 1, "bpchar": None, "varchar": None, "text": None, "name": None}
 )
-"""The types that JDBC takes for texts, with their lengths; None: the type alone does not tell the length."""
+"""Maps types that JDBC takes for texts to their lengths; None: the type's name alone does not tell the length."""
 _HEADER_SIZE: Final = 4
-"""The length of a text has this many bytes more than the text, which PostgreSQL counts for the header."""
+"""A modifier of a text type is the length plus this number, which PostgreSQL adds for the header."""
 _NO_ITEMS: Final = frozenset({"interval", "money", "xml", *geometry.KINDS})
-"""The types whose arrays Debezium leaves out."""
+"""Debezium leaves out arrays of these types."""
 
 
 def kind_of(found: CatalogType, handling: Handling) -> Kind | None:
-    """Return the kind of a type; None for one that the records leave out, as include.unknown.datatypes says."""
+    """Return the kind of a type; None: records leave out columns of this type, see include.unknown.datatypes."""
     if found.item is not None:
         return _array_of(found, found.item, handling)
     if found.base is not None:
@@ -109,7 +109,10 @@ def _array_of(found: CatalogType, item: CatalogType, handling: Handling) -> Kind
 
 
 def _unavailable(name: str, item: Kind) -> Unavailable:
-    """Return Debezium's stand-in for an array that an update left as it was; most types have none."""
+    """Return the function that makes the value by which Debezium replaces an array that an update did not change.
+
+    For most types of items it returns None.
+    """
     is_plain = item.schema.type is not s.Type.STRING and item.schema.name != s.DATE
     if name in {"int4", "int8", "date"} and is_plain:
         return lambda text: list(text.encode())

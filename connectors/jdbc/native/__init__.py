@@ -1,7 +1,8 @@
 """Turns rows of PostgreSQL and MariaDB into Arrow columns in C++, if the installation found a compiler.
 
-Without it the same work is done by the ADBC driver and by NumPy, which decide what is right: `read_text_rows` gives
-what they give, or None, "not mine", as `read_binary_rows` does. `CONNECT_NATIVE=off` leaves the native code out.
+Without it the ADBC driver and NumPy do the same work, and their results count as right. `read_text_rows` and
+`read_binary_rows` return the same results, or None for rows that they leave to the others. `CONNECT_NATIVE=off`
+switches the native code off.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def module() -> ModuleType | None:
 
 @cache
 def libpq_module() -> ModuleType | None:
-    """Return the same module, bound to the libpq that psycopg brings along; None where it brings none."""
+    """Return the module, bound to the libpq that psycopg brings along; None without either of them."""
     native = module()
     if native is None:
         return None

@@ -10,7 +10,10 @@ from connectors.jdbc.dialects.known import dialect_at
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
-    """Return settings with mode=incrementing, which finds its column itself. None: it is another kind of URL."""
+    """Return settings with mode=incrementing, which finds its column itself. None: the URL is not a database's.
+
+    ConfigError: no table is named.
+    """
     form = dialect_at(url).url
     if not form.driver:
         return None

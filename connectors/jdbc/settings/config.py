@@ -51,7 +51,7 @@ OptionalLong = Annotated[int | None, *Long.__metadata__]
 LOG_TOPIC_FORMAT = "${prefix}.${schema}.${table}"
 MODE, CONNECTOR = "Mode", "Connector"
 _LOWER_CASE = {"quote.sql.identifiers", "transaction.isolation.mode"}
-"""Confluent's forms show these in lower case; both are taken."""
+"""Confluent's forms show the values of these keys in lower case. Values in lower and upper case are accepted."""
 _MODE_DEPENDENTS = (
     "incrementing.column.name", "timestamp.column.name", "incrementing.column.mapping", "timestamp.columns.mapping",
     "validate.non.null",
@@ -286,7 +286,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
 
     @classmethod
     def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
-        """Validate as the base class does, but forms show what fits the mode.
+        """Validate as the base class does, and have forms show only the keys that fit the mode.
 
         query.masked is not shown at all, as with Confluent's connector.
         """

@@ -74,7 +74,7 @@ class ConnectionKeys(ConnectorConfig):
     )  # fmt: skip
 
     def named_files(self) -> Iterator[tuple[str, str]]:
-        """Yield the file of SQLite, certificates, keys and sockets, wherever they stand, each behind its key."""
+        """Yield a pair of key and path for each file that the settings name: SQLite's, certificates, keys, sockets."""
         try:
             url = parse(self.connection_url, self.driver_properties)
             found = [*files_of(url), *sockets_of(url)]
@@ -85,7 +85,7 @@ class ConnectionKeys(ConnectorConfig):
             yield given if parameter in self.driver_properties else "connection.url", path
 
     def named_hosts(self) -> Iterator[tuple[str, str]]:
-        """Yield the servers of the URL, and those that parameters name besides."""
+        """Yield a pair of key and server for each server that the URL and its parameters name."""
         try:
             url = parse(self.connection_url, self.driver_properties)
         except ValueError:
@@ -94,7 +94,7 @@ class ConnectionKeys(ConnectorConfig):
 
     @property
     def bounds_hosts(self) -> bool:
-        """Tell if the worker lists the hosts that these settings may name."""
+        """Return True if the worker's file limits the hosts that these settings may name."""
         return not self._hosts.are_all
 
     @property

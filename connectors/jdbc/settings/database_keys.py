@@ -1,4 +1,4 @@
-"""Declares the settings of the group Database: connection, tables, and what types become. No driver, no I/O.
+"""Declares the settings of the group Database: connection, tables, and mapping of types. No driver, no I/O.
 
 Source: JdbcSourceConnectorConfig of confluentinc/kafka-connect-jdbc 10.9 and Aiven's jdbc-connector-for-apache-kafka.
 """

@@ -1,7 +1,7 @@
-"""Tells which Python drivers and parameters of theirs a connector may name, and which of these name files. Pure.
+"""Tells which Python drivers a connector may name, with which parameters, and which parameters name files. Pure.
 
-A driver may load libraries and read files. Those that JDBC URLs are translated to are known well enough; others are the
-worker's to allow. What is judged is the URL as SQLAlchemy takes it apart, never its text.
+A driver may load libraries and read files. The drivers for translated JDBC URLs are known well enough; the worker's
+file has to allow other drivers. The parts of the URL as SQLAlchemy parses it are checked, and never its text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.url import DriverParameters
 
 KEY: Final = "jdbc.sqlalchemy.drivers"
-"""The worker's key that allows further drivers, and those known here with all of their parameters."""
+"""This key of the worker's file allows further drivers, and known drivers with all of their parameters."""
 _WHY: Final[Mapping[str, str]] = {
     "plugin": "loads code into SQLAlchemy",
     "plugins": "loads code into SQLAlchemy",
@@ -92,14 +92,14 @@ def files_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:
         yield "", file
     known = parameters_of(url.drivername)
     for parameter in sorted(known.files) if known else ():
-        # libpq's word for the authorities that the system trusts.
+        # `system` is no file: libpq takes it for the authorities that the system trusts.
         yield from ((parameter, path) for path in values_of(url, parameter) if path and path != "system")
 
 
 def sockets_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:
     """Yield pairs of a parameter and the socket of this machine by which a URL reaches a server.
 
-    A server may let whoever comes by a socket in as the user of the process, without a password.
+    They are checked, as a server may accept a client at a socket as the user of its process, without a password.
     """
     yield from _dialect(url).url.sockets(url)
 

@@ -38,7 +38,7 @@ class TableName(NamedTuple):
         return ".".join('"' + part.replace('"', '""') + '"' for part in self if part is not None)
 
     def is_named(self, text: str) -> bool:
-        """Tell if a user's text means this table: bare name, full name, or full name in quotes of any kind."""
+        """Return True if a user's text means this table: bare name, full name, or full name in quotes of any kind."""
         plain = _without_quotes(text)
         return text in {self.name, self.full, self.quoted} or (plain != text and plain in {self.name, self.full})
 
@@ -74,7 +74,7 @@ class TableFilter:
 
     @classmethod
     def of(cls, config: JdbcSourceConfig) -> TableFilter:
-        """Return the filters a configuration names."""
+        """Return the filters that a configuration has."""
         given = (config.table_whitelist, config.table_blacklist, config.table_include, config.table_exclude)
         # A comma at the end of a list names nothing.
         return cls(*(tuple(filter(None, names)) for names in given))
@@ -130,10 +130,10 @@ def select_tables(present: Iterable[TableName], chosen: TableFilter) -> list[Tab
 
 
 def once_each(chosen: Sequence[TableName], parents: Mapping[TableName, TableName], *, by_root: bool) -> list[TableName]:
-    """Return the tables without those whose rows come with another one: partitions if `by_root`, else partitioned
-    tables.
+    """Return the tables so that no row is read twice: without partitions if `by_root`, else without partitioned tables.
 
-    `parents` holds the table to which each partition belongs.
+    `parents` maps each partition to the table to which it belongs. Only a table whose rows come with another chosen one
+    is left out.
     """
     wanted = set(chosen)
     covered: set[TableName] = set()
@@ -147,7 +147,7 @@ def once_each(chosen: Sequence[TableName], parents: Mapping[TableName, TableName
 
 
 def topic_of(table: TableName, config: JdbcSourceConfig) -> str:
-    """Return the topic of a table. What no topic's name may have becomes `_` in the table's part, as in Debezium."""
+    """Return the topic of a table. As in Debezium, characters of the table's name that no topic may have become `_`."""
     schema, name = (_NOT_IN_TOPICS.sub("_", part) for part in (table.schema or "", table.name))
     parts = {"prefix": config.topic_prefix, "schema": schema, "table": name}
     return re.sub(r"\$\{(\w+)\}", lambda m: parts[m[1]], config.topic_format)
@@ -178,7 +178,7 @@ def share_out(
     owned: list[Sequence[TableName]] = [()] * count
     groups = split(tables, count)
     for place, group in enumerate(groups):
-        # The owners are spread, so that every task between two owners gets a part.
+        # The owners of tables are spread among the tasks, so that the tasks between two owners get parts.
         owned[place * count // len(groups)] = group
     parts: list[list[TablePart]] = [[] for _ in owned]
     for owner, own in enumerate(owned):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.url import UrlForm
 
 OTHER_SERVERS = "other_servers"
-"""The parameter that tells `tls.connect` where to go when the first server of MySQL or MariaDB is not there."""
+"""This parameter tells `tls.connect` the further servers of MySQL or MariaDB, to be tried if the first one is away."""
 
 
 _BY_SQLALCHEMY: Final[Mapping[str, str]] = {
@@ -29,7 +29,7 @@ _BY_SQLALCHEMY: Final[Mapping[str, str]] = {
     "teradata": "teradatasql://host (pip install teradatasqlalchemy)",
     "informix": "ibm_db_sa://host:9089/shop (pip install ibm-db-sa)",
 }
-"""The form of SQLAlchemy's URL, by database, for databases whose JDBC URL is not translated."""
+"""Maps databases whose JDBC URLs are not translated to the form of their SQLAlchemy URLs, for messages."""
 _SQLALCHEMY = re.compile(r"[a-zA-Z][a-zA-Z0-9]*(\+[a-zA-Z0-9_]+)?://")
 
 
@@ -59,9 +59,9 @@ def is_jdbc(url: str) -> bool:
 
 
 def parse(url: str, properties: Mapping[str, str]) -> DatabaseUrl:
-    """Return the parts of a JDBC or SQLAlchemy URL, with further parameters of the driver, which win.
+    """Return the parts of a JDBC or SQLAlchemy URL. `properties` are further parameters of the driver; they win.
 
-    ValueError says what is wrong. Whatever connects, and whatever judges where to, goes by these parts.
+    ValueError says what is wrong. The code that connects and the code that checks the URL both use these parts.
     """
     if is_jdbc(url):
         return translate(url, properties)
@@ -81,7 +81,7 @@ def parse(url: str, properties: Mapping[str, str]) -> DatabaseUrl:
 
 
 def translate(url: str, properties: Mapping[str, str] | None = None) -> DatabaseUrl:
-    """Return a JDBC URL's parts for SQLAlchemy; driver properties win. Raise ValueError, which says what is unknown."""
+    """Return a JDBC URL's parts for SQLAlchemy; `properties` win over its parameters. ValueError: a part is unknown."""
     dialect = dialect_of(url)
     form = dialect.url
     if dialect.name in _BY_SQLALCHEMY:
@@ -100,14 +100,14 @@ def translate(url: str, properties: Mapping[str, str] | None = None) -> Database
 
 
 def hosts_of(url: DatabaseUrl, *, is_file: bool) -> Iterator[str]:
-    """Yield each server that a URL leads to, as `host:port` or a name. `is_file`: its databases have no server."""
+    """Yield each server that a URL names, as `host:port` or a name; none with `is_file`, as files have no server."""
     named = [part for value in values_of(url, "host") for part in value.split(",")]
     named += [part for value in values_of(url, "hostaddr") for part in value.split(",")]
     for text in values_of(url, OTHER_SERVERS):
         named += [f"{_bracketed(at.host)}:{at.port}" for at in other_servers(text)]
     if url.host or not (is_file or named):
         named.append(f"{_bracketed(url.host or 'localhost')}{f':{url.port}' if url.port else ''}")
-    # A socket is a file.
+    # A host that is the path of a socket is a file, and not a server.
     yield from (host for host in named if host and not host.startswith("/"))
 
 

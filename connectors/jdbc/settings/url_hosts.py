@@ -10,7 +10,9 @@ import re
 from typing import NamedTuple
 
 ONE_BY_ONE = frozenset({"replication", "sequential", "failover", "loadbalance", "load-balance-read", "aurora"})
-"""What MySQL's and MariaDB's drivers do with several servers. Here they are tried in their order."""
+"""These words in a URL say what MySQL's and MariaDB's drivers do with several servers. Here each server is tried in
+turn.
+"""
 _PLAIN = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:@\[\]()=,]*)(?::(\d+))?")
 _MEMBER = re.compile(r"\(\s*([\w-]+)\s*=\s*([^()]*?)\s*\)")
 _REPLICAS = frozenset({"slave", "replica"})
@@ -28,7 +30,7 @@ def addresses(text: str, port: int, example: str) -> list[Address]:
     if text.startswith("[") and text.endswith("]") and "(" in text:
         text = text[1:-1]
     found = [_address(part.strip(), port, example) for part in _parts(text)]
-    # Both kinds have all rows; only a replica's come late.
+    # Replicas come last: they have all rows, too, but late.
     return [at for at, is_replica in sorted(found, key=lambda one: one[1])] or [Address("localhost", port)]
 
 

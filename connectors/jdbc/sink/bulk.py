@@ -1,4 +1,4 @@
-"""Writes each chunk of a backfill once: one transaction has the chunk's rows and the note that they are written."""
+"""Writes each chunk of a backfill once: its rows, and the note that they are written, are in one transaction."""
 
 from __future__ import annotations
 

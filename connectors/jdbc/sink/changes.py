@@ -1,7 +1,7 @@
 """Finds what a batch does to a table: which rows it deletes, and which it writes. Pure.
 
-The table has to look as if the records had come one by one. All rows of a batch have the same columns, so that of the
-rows with one key only the last one counts, if it is behind the key's last delete.
+The result has to be the same as if the records came one by one. All rows of a batch have the same columns. So among the
+rows with the same key only the last one counts, and only if it comes after the key's last delete.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks a configuration against the database: if it is reached, and the rights and keys of the tables that exist."""
+"""Checks a configuration against the database: that it can be reached, and the rights and keys of existing tables."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _missing_rights(config: JdbcSinkConfig, database: TargetDatabase, target: Ta
 
 
 def _may(database: TargetDatabase, statement: str) -> bool:
-    """Tell if a statement is allowed. Its plan is asked for, which needs the same rights."""
+    """Return True if a statement is allowed. Only its plan is asked for, which needs the same rights."""
     with suppress(ConnectError):
         try:
             database.change([f"EXPLAIN {statement}"], "asking for the user's rights")

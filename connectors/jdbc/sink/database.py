@@ -77,7 +77,7 @@ class TargetDatabase:
                 yield connection
                 self._commit(begun, doing)
         except RetriableError:
-            # The next try gets a new connection, so that no fault of this one remains.
+            # The next try gets a new connection, as this one may be in a bad state.
             with suppress(*self._caught):
                 connection.invalidate()
             self.close()
@@ -101,12 +101,13 @@ class TargetDatabase:
             raise RefusedRowsError(self._errors.failed("writing rows", original)) from None
 
     def tried(self, connection: sa.Connection, write: Callable[[], None]) -> Exception | None:
-        """Return why the database refuses what `write` does; None: it does not. Late constraints are checked; all is
-        undone.
+        """Return why the database refuses what `write` does; None: it accepts it.
+
+        Constraints that the database checks late are checked, too. In the end all changes are undone.
         """
         try:
-            # Only one savepoint is used: when it is undone, PostgreSQL checks late again, but it would not behind a
-            # nested one.
+            # Only one savepoint is used: when it is undone, PostgreSQL checks constraints late again. With a savepoint
+            # inside another one it would not.
             with self.part(connection) as point:
                 write()
                 self.check_constraints(connection)
@@ -123,7 +124,7 @@ class TargetDatabase:
 
     @contextmanager
     def catalog(self, doing: str) -> Iterator[sa.Inspector]:
-        """Yield the catalog, read anew; it is read in the open transaction if there is one."""
+        """Yield a new inspector of the catalog. It reads in the open transaction if there is one."""
         current = self._link.current
         if current is not None and current.in_transaction():
             yield sa.inspect(current)

@@ -1,7 +1,7 @@
-"""Tells which rows an earlier try, whose offsets were not committed, may have written already: those read first. Pure.
+"""Tells which rows of a partition an earlier try may have written already, whose offsets were not committed. Pure.
 
-A task that died, or whose commit got no answer, has written rows of a partition in their order. So these rows come at
-the beginning of what is read again. The first read of which rows are written, and none was there before, ends them.
+A task that died, or whose commit got no answer, has written rows of a partition in their order. So these rows are the
+first ones that are read again. They end with the first read that writes rows of which none was in the table before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FirstReads:
         self._known: set[TopicPartition] = set()
 
     def may_be_there(self, place: TopicPartition, next_offset: int) -> bool:
-        """Tell if an earlier try may have written rows of a read that ends before `next_offset`."""
+        """Return True if an earlier try may have written rows of a read that ends before `next_offset`."""
         read = self._reads.get(place)
         if read is not None and next_offset > read.next_offset and read.is_new:
             self._known.add(place)

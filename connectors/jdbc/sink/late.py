@@ -1,7 +1,7 @@
-"""Finds which rows are bad if a database says at the end of their transaction only that some are. Pure.
+"""Finds the bad rows if a database checks constraints only at the end of a transaction, and then refuses it. Pure.
 
-A row may need one that comes behind it, as a child needs its parent. So rows are always tried together with all rows
-that are known to be good. Refused rows are tried again as long as that finds another good one.
+A row may need a later one, as a child needs its parent. So rows are always tried together with all rows that are known
+to be good. Refused rows are tried again as long as that finds another good row.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Final
 
 Tried = Callable[[Sequence[int]], Exception | None]
 _MOST_LEFT_OUT: Final = 64
-"""Up to so many refused rows are each left out once: rows that need each other can be written only together."""
+"""If at most so many rows are refused, each is left out once in a try with all others, as rows that need each other can
+be written only together.
+"""
 
 
 def late_refusals(rows: int, tried: Tried) -> dict[int, Exception]:

@@ -1,7 +1,7 @@
 """Writes each record once, even without a key: the transaction that writes its row notes its offset, too.
 
-Another task that still writes rows of the same partition waits for the partition's row in the table of offsets, and
-then sees which rows are written.
+The transaction locks the partition's row in the table of offsets. So another task that still writes rows of this
+partition waits, and then sees which rows are written.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class OnceWriter:
         def work(connection: sa.Connection) -> Bad:
             written = self._offsets.locked(connection, partition, topic_id)
             if is_first:
-                # The first offset that Kafka gives is behind all committed ones, whose dead letters are in Kafka, too.
+                # The first offset of the first read is the committed one. Dead letters of records before it are in
+                # Kafka.
                 written = written.without_refused_before(offsets[0])
             left = [row for row, offset in enumerate(offsets) if not written.has(offset)]
             bad = self._writer.write(connection, admitted.only(left))

@@ -1,7 +1,7 @@
 """Keeps the sink's own tables, in which each transaction notes which rows it has written.
 
-`exactly.once.table` has a row per partition of a topic, `backfill.table` one per chunk of a backfill. Both note rows
-that were refused, as their dead letters may still be on their way when the task dies.
+`exactly.once.table` has a row per partition of a topic, `backfill.table` one per chunk of a backfill. Both note refused
+rows, too: if the task dies before their dead letters are in Kafka, these are sent again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Written:
     refused: Reasons
 
     def has(self, offset: int) -> bool:
-        """Return True if nothing is left to be done with this record. One that was refused is looked at again."""
+        """Return True if this record is written. A record that was refused is tried again, for its dead letter."""
         return (offset < self.base or offset in self.above) and offset not in self.refused
 
     def plus(self, offsets: Iterable[int], refused: Reasons, base: int) -> Written:
@@ -91,7 +91,7 @@ class WrittenOffsets:
                     return  # another task has made it
 
     def locked(self, connection: sa.Connection, partition: TopicPartition, topic_id: str) -> Written:
-        """Return what is written of a partition; nobody else writes of it until the transaction ends."""
+        """Return what is written of a partition. No other task can write rows of it until the transaction ends."""
         where = self._is(self._key(partition, topic_id))
         # An UPDATE locks the row on every database; SELECT … FOR UPDATE does not.
         connection.execute(self._table.update().where(*where).values(base=self._table.c.base))

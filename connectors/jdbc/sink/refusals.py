@@ -10,10 +10,11 @@ from typing import Final
 from connect.api.errors import ConnectError
 
 _REFUSED_STATES: Final = ("09", "21", "22", "23", "27", "38", "44", "54", "P0")
-"""The SQLSTATE classes that say that rows are at fault.
+"""An error of one of these SQLSTATE classes means that rows are at fault.
 
-A trigger's exception, one row twice in a statement, data exception, integrity, a trigger that changed the row, a
-function's error, the condition of a view, a limit of the program as of an index, RAISE.
+In this order they are: a trigger's exception, one row twice in a statement, data exception, integrity violation, a
+trigger that changed the row, a function's error, the condition of a view, a limit of the program (as of an index),
+RAISE.
 """
 _REFUSED_NUMBERS: Final = frozenset({
     1048, 1062, 1118, 1138, 1216, 1263, 1264, 1265, 1292, 1364, 1366, 1367, 1369, 1406, 1411, 1416, 1452, 1525, 1526,
@@ -21,7 +22,7 @@ _REFUSED_NUMBERS: Final = frozenset({
 })  # fmt: skip
 _REFUSED_KINDS: Final = frozenset({"DataError", "IntegrityError"})
 _CHANGED_STATES: Final = frozenset({"42P01", "42703", "0A000", "42S02", "42S22"})
-"""The SQLSTATEs of a missing table or column, and of a cached plan of a table that was changed."""
+"""These SQLSTATEs mean that a table or column is missing, or that a cached plan is for a table that was changed."""
 _CHANGED_NUMBERS: Final = frozenset({1054, 1146, 1136})
 _CHANGED_SQLITE: Final = ("no such table", "no such column", "has no column")
 _DENIED_STATES: Final = frozenset({"42501", "28000"})
@@ -54,6 +55,6 @@ def is_denied(error: BaseException) -> bool:
 
 
 def _code(error: BaseException) -> tuple[int, str]:
-    """Return MySQL's number, 0 for none, and SQLSTATE, empty for none."""
+    """Return MySQL's error number (0: there is none) and the SQLSTATE (empty: there is none)."""
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     return number, str(getattr(error, "sqlstate", None) or "")

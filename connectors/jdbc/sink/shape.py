@@ -27,13 +27,13 @@ _KAFKA_PARTS = ("topic", "partition", "offset")
 
 
 class RecordPart(Enum):
-    """The part of a record that has a column's values."""
+    """Names the part of a record that has a column's values."""
 
     KEY = "key"
     WHOLE_KEY = "whole key"
     VALUE = "value"
     PLACE = "place"
-    """The part that is the record's topic, partition or offset."""
+    """The part is the record's topic, partition or offset."""
 
 
 @dataclass(frozen=True, slots=True)

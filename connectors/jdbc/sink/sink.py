@@ -33,7 +33,7 @@ class JdbcSinkConnector:
         self._config = config
 
     def check(self, deadline: Deadline) -> Sequence[str]:
-        """Connect; see that tables, keys and rights are as the settings need them."""
+        """Connect and check that tables, keys and rights are as the settings need them. Return notes."""
         return check(self._config, deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -62,7 +62,7 @@ class JdbcSinkConnector:
 
 
 class _LostError(RetriableError):
-    """Says that another task has the partition by now, as the next poll will tell."""
+    """Says that another task has the partition by now. The next poll will tell this task so."""
 
 
 class JdbcSinkTask(WriteThroughTask):
@@ -137,7 +137,7 @@ class JdbcSinkTask(WriteThroughTask):
         try:
             bad = self._writer.in_transaction(f"writing rows of topic {batch.topic}", work)
         except RetriableError:
-            self._reads.forget([place])  # nobody knows what is there of it
+            self._reads.forget([place])  # it is not known which rows of it are written
             raise
         self._reads.wrote(place, next_offset, len(admitted.numbers) - len(bad), self._writer.were_there)
         return bad
@@ -146,8 +146,8 @@ class JdbcSinkTask(WriteThroughTask):
         """Raise _LostError if another task has the partition by now, as this task may have been frozen since it read
         the rows.
 
-        The rows that it changes are locked by now. A row that such a task would give up may have been refused only
-        because the next owner has written it.
+        The rows that this task changes are locked at this point. A row that is refused may be refused only because the
+        next owner of the partition has written it; then it must not become a dead letter.
         """
         assert self._ctx is not None
         if not self._ctx.owns(place, deadline):

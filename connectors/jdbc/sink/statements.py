@@ -1,6 +1,6 @@
 """Defines what differs between databases when rows are written: types of new columns, forms of values, statements.
 
-The base writes any database row by row, with SQLAlchemy's statements; subclasses have quicker ones where a driver does.
+The base class writes to any database row by row, with SQLAlchemy's statements. Subclasses use quicker ways of drivers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class StatementRows:
 
     columns: pa.Table
     keys: Sequence[str]
-    """The columns by which a row is found; empty: rows have no key."""
+    """Rows are found by these columns; empty: they have no key."""
 
     @property
     def values(self) -> list[str]:
@@ -60,11 +60,11 @@ class SinkStatements(ABC):
     """Holds the statements by which the sink writes to a kind of database. Stateless."""
 
     types: ClassVar[Mapping[str, Type]]
-    """The type that a new column has, by the logical name or the type of its schema."""
+    """Maps the logical name or the type of a schema to the type of a new column."""
     key_types: ClassVar[Mapping[str, Type]] = {}
-    """The types that columns of a primary key have where these differ from `types`."""
+    """Maps types of schemas to the types of primary key columns, if these differ from `types`."""
     timestamp: ClassVar[Type]
-    """The type that fields of timestamp.fields.list have."""
+    """Columns for fields of timestamp.fields.list have this type."""
 
     def __init__(self, zones: Zones) -> None:
         self.zones = zones
@@ -131,7 +131,7 @@ def _same_key(target: Target, rows: StatementRows) -> sa.ColumnElement[bool]:
 
 
 NUMBER: Final = "connect_number"
-"""The further column of a temporary table for comparing rows: it holds each row's number."""
+"""A temporary table for comparing rows has a further column of this name, with each row's number."""
 
 
 def numbered(columns: pa.Table) -> StatementRows:

@@ -25,7 +25,7 @@ from connectors.jdbc.values.types import Raw, TypeRules, plan_column
 
 _log = logging.getLogger(__name__)
 NAME_PARTS: Final = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
-"""The parts of a table's name between dots, in quotes or without."""
+"""Matches one part of a table's name; parts are separated by dots, and may be in quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class TargetTables:
         return self._known[topic]
 
     def ready(self, topic: str, shape: Shape | None) -> Target:
-        """Return the table of a topic with a column for each member, where it may be made or widened.
+        """Return the table of a topic with a column for each member. It is made or widened if the settings allow that.
 
         `shape` is None if the records have no schema; then nothing is made. ConnectError: there is no table.
         SchemaError: it has no column for a member.
@@ -134,7 +134,7 @@ class TargetTables:
         target = self.find(topic) or self._made(topic, shape)
         missing = [] if shape is None else target.missing(shape.members)
         if missing:
-            # Somebody may have added them meanwhile.
+            # Somebody may have added the columns meanwhile.
             self._known.pop(topic)
             target = self.find(topic) or self._made(topic, shape)
             missing = target.missing(missing)
@@ -241,7 +241,7 @@ def _require_no(problem: str | None, doing: str, key: str) -> None:
 
 
 def _is_in_part(index: ReflectedIndex) -> bool:
-    """Tell if the index covers only some rows or an expression, so that two rows may be alike in its columns."""
+    """Return True if the index covers only some rows or an expression, so that two rows may be alike in its columns."""
     options = index.get("dialect_options", {})
     is_of_some_rows = any(option.endswith("_where") and value is not None for option, value in options.items())
     return is_of_some_rows or None in index["column_names"]

@@ -1,4 +1,4 @@
-"""Makes columns of records the texts that a database reads into its own types. Pure; never value by value.
+"""Converts columns of records to texts that a database reads into its own types. Pure; never value by value.
 
 The database knows its types best: it refuses a text that does not fit, and only the text's row is bad.
 """
@@ -45,8 +45,7 @@ class Zones:
 def moments_us(array: pa.Array, schema: s.Schema, raw: Raw) -> pa.Array | None:
     """Return dates, times of day and timestamps as microseconds since the epoch; None: the column holds no moments.
 
-    Values of Debezium's types are moments if the table's column holds moments, and else the numbers and texts that they
-    are.
+    Values of Debezium's types are moments if the table's column holds moments; else they stay numbers and texts.
     """
     if schema.name in _LOGICAL:
         kind = pa.timestamp("us") if pa.types.is_date(array.type) else None

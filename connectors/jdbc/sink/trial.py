@@ -1,4 +1,4 @@
-"""Makes separate tables for a trial, with the columns and keys of the tables that the sink is set to."""
+"""Makes separate tables for a trial, with the columns and keys of the tables that the sink would write to."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TrialTables:
             database.close()
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Yield every row of these tables, but for offsets."""
+        """Yield every row of these tables as bytes, except the rows of the offsets table."""
         del deadline
         database = TargetDatabase(self._config)
         try:
@@ -73,7 +73,7 @@ class TrialTables:
                 if table.name != f"{self._prefix}offsets":
                     with database.transaction(f"reading table {table.full}") as connection:
                         for row in connection.execute(sa.select(sa.text("*")).select_from(_relation(table))):
-                            # The order is the same in each trial and in the real table.
+                            # Columns have the same order in each trial and in the real table.
                             yield repr((table.name[len(self._prefix) :], tuple(row))).encode()
         finally:
             database.close()
@@ -106,7 +106,7 @@ class TrialTables:
             database.close()
 
     def _renamed(self, text: str) -> str:
-        """Return a table's name or format with the prefix in its last part, where no limit of length cuts it off."""
+        """Return a table's name or format with the prefix before its last part, where no limit of length cuts it."""
         parts = ["".join(filter(None, found)) for found in NAME_PARTS.findall(text)]
         return ".".join(f'"{part}"' for part in [*parts[:-1], f"{self._prefix}{parts[-1]}"])
 

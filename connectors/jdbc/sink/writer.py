@@ -69,7 +69,7 @@ class TableWriter:
         """How many rows of the last batch were there so."""
 
     def admit(self, batch: Batch) -> Admitted:
-        """Look at the rows, and make their table ready for them. No transaction may be open, as tables may be changed.
+        """Check the rows, and make their table ready for them. No transaction may be open, as tables may be changed.
 
         ConnectError: there is no table, or it cannot be made. RetriableError: the database is away.
         """
@@ -87,7 +87,7 @@ class TableWriter:
     def in_transaction(self, doing: str, work: Callable[[sa.Connection], T]) -> T:
         """Run `work` in a transaction; run it once more if its commit fails because of bad rows.
 
-        The second time `write` looks at constraints itself. RetriableError: nothing is written.
+        In the second run `write` checks constraints itself. RetriableError: nothing is written.
         """
         try:
             with self._database.transaction(doing) as connection:
@@ -98,7 +98,7 @@ class TableWriter:
             with self._database.transaction(doing) as connection:
                 return work(connection)
         except RefusedAtCommitError as error:
-            raise RetriableError(error.message) from error  # the rows that these lean on were changed meanwhile
+            raise RetriableError(error.message) from error  # rows that these rows need were changed meanwhile
         finally:
             self._looks_late = False
 
@@ -129,8 +129,8 @@ class TableWriter:
         return [self.write(connection, one) for one in batches]
 
     def _already_there(self, connection: sa.Connection, batch: Batch) -> set[int]:
-        """Return the places of rows that are in their table with the same values, but none behind a delete of its
-        key.
+        """Return the places of rows that are in their table with the same values, without rows that come after a delete
+        of their key.
         """
         try:
             shape = shape_of(self._config, batch)

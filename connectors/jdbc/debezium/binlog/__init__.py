@@ -1,1 +1,4 @@
-"""Offers Debezium's MySQL and MariaDB connectors by their own names and keys: the reader of mode=log does the work."""
+"""Offers Debezium's MySQL and MariaDB connectors under their own names and keys.
+
+The reader of mode=log does the work.
+"""

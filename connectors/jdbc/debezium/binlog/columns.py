@@ -1,4 +1,4 @@
-"""Tells the columns of a table, as the catalog has them now, or as the log had them at one of its places."""
+"""Reads the columns of a table: the present ones from the catalog, and those at a place of the log from the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES: Final = {
 }  # fmt: skip
 _WITH_DIGITS: Final = {17: "timestamp", 18: "datetime", 19: "time"}
 _SIZED: Final = frozenset({"decimal", "bit", *_WITH_DIGITS.values()})
-"""The types whose sizes the log tells."""
+"""The log tells the sizes of columns of these types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def logged_type(mapped: TableMap, number: int, logged: LoggedColumn) -> Declared
 
 
 def agrees(now: DeclaredType, told: DeclaredType) -> bool:
-    """Tell if the present type agrees with the log's, which leaves some facts out."""
+    """Return True if the present type of a column may be the one in the log, which tells only some facts."""
     if now.name != told.name:
         return any(now.name in names and told.name in names for names in (TEXTS, BYTES, SHAPES))
     sizes = now.sizes or ((0,) if told.name in _WITH_DIGITS.values() else now.sizes)

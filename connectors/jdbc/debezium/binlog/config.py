@@ -155,9 +155,9 @@ class DebeziumBinlogConfig(TypeKeys, StatementKeys, LogKeys, TableKeys, Connecti
 
     answers = ANSWERS
     connector: ClassVar[str]
-    """This is the connector's name in the source block and in headers."""
+    """The connector has this name in the source block and in headers."""
     ssl_modes: ClassVar[Mapping[str, str]]
-    """These are the values of database.ssl.mode, each as a JDBC URL names it."""
+    """Maps the values of database.ssl.mode to the names that they have in a JDBC URL."""
 
     @property
     def ssl(self) -> str:

@@ -1,7 +1,7 @@
 """Reads the default of a column for its schema, from the catalog's text. Pure.
 
-A default that the server computes becomes the type's zero if it is a time, as Debezium does: the schema of a column of
-CURRENT_TIMESTAMP says 1970.
+As in Debezium, a timestamp that the server computes becomes the zero of its type: for CURRENT_TIMESTAMP the schema has
+1970-01-01 as its default.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WITHOUT: Final = frozenset({"json", "text", "blob"})
 
 
 def default_of(column: CatalogColumn, kind: BinlogKind) -> object:
-    """Return the value in Python's form; None: the schema has none."""
+    """Return the default as a Python value; None: the schema has no default."""
     name = column.declared.name
     if column.default is None or name in _WITHOUT:
         return None
@@ -43,7 +43,7 @@ def _absent(kind: BinlogKind) -> object:
 
 
 def _given(column: CatalogColumn, kind: BinlogKind, text: str) -> object:
-    """Return what the reader would give for a value of this text; None for a zero date."""
+    """Return the Python value that the reader would give for this text; None for a zero date."""
     match kind.raw:
         case Raw.INTEGER:
             return int(Decimal(text).to_integral_value(ROUND_HALF_UP))

@@ -1,4 +1,4 @@
-"""Describes how the values of a type of MySQL and MariaDB stand in Debezium's records. Pure."""
+"""Describes the form that the values of a type of MySQL and MariaDB have in Debezium's records. Pure."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Told = Callable[[pa.Array], pa.Array]
 class BinlogKind:
     """Describes one kind of value.
 
-    `raw`, `reads` and `projection` say how the reader is to give the values. `told` makes Arrow values of the schema
-    from what the reader gives; Misfit or ArrowException: a value does not fit. `logged` does the same for rows from the
-    log, if Debezium shows those in another form. `absent` stands for a missing value that may not be null. With
-    `always_optional` the schema is optional even if the column is NOT NULL.
+    `raw`, `reads` and `projection` tell the reader in which form to give the values. `told` converts the reader's
+    values to Arrow values of the schema; Misfit or ArrowException: a value does not fit. `logged` does the same for
+    rows from the log, if Debezium shows those in another form. `absent` replaces a missing value that may not be null.
+    With `always_optional` the schema is optional even if the column is NOT NULL.
     """
 
     schema: s.Schema
@@ -47,7 +47,7 @@ class BinlogKind:
 
 
 def as_they_are(values: pa.Array) -> pa.Array:
-    """Return values that the reader gives in their form."""
+    """Return values unchanged, as the reader gives them in Debezium's form."""
     return values
 
 

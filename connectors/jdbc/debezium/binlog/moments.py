@@ -1,4 +1,4 @@
-"""Reads dates and times of MySQL and MariaDB as Debezium's time.precision.mode has them. Pure."""
+"""Reads dates and times of MySQL and MariaDB in the forms of Debezium's time.precision.mode. Pure."""
 
 from __future__ import annotations
 
@@ -113,16 +113,16 @@ def _floor_ms(micros: pa.Array) -> pa.Array:
 
 
 def _adjusted(days: pa.Array, handling: Handling) -> pa.Array:
-    """Return dates, of which the years 0 to 99 become 1970 to 2069."""
+    """Return dates. If enable.time.adjuster is set, the years 0 to 99 become 1970 to 2069."""
     micros = pc.multiply(days.cast(pa.int32()).cast(pa.int64()), DAY_US)
     return pc.divide(_adjusted_moments(micros, handling), DAY_US).cast(pa.int32()).cast(pa.date32())
 
 
 def _adjusted_moments(micros: pa.Array, handling: Handling) -> pa.Array:
-    """Return moments, of which the years 0 to 99 become 1970 to 2069."""
+    """Return moments. If enable.time.adjuster is set, the years 0 to 99 become 1970 to 2069."""
     if not handling.adjusts_years or not pc.any(pc.less(micros, _YEAR_100_DAYS * DAY_US)).as_py():
         return micros
-    # Python's dates have no year 0.
+    # NumPy is used, as Python's dates have no year 0.
     moments = pc.fill_null(micros, 0).to_numpy().astype("datetime64[us]")
     months = moments.astype("datetime64[M]")
     years = moments.astype("datetime64[Y]").astype(np.int64) + 1970

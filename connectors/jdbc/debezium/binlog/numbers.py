@@ -1,4 +1,4 @@
-"""Reads numbers and bits of MySQL and MariaDB as Debezium's modes have them. Pure."""
+"""Reads numbers and bits of MySQL and MariaDB in the forms of Debezium's handling modes. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from connectors.jdbc.values.types import Raw
 
 _UNSIGNED = s.decimal(0, precision=20)
 _FLOAT_DIGITS = 24
-"""The most bits of precision that FLOAT holds in four bytes."""
+"""A FLOAT with at most so many bits of precision has four bytes."""
 
 
 def unsigned_bigint(mode: str) -> BinlogKind:
-    """Return the kind of BIGINT UNSIGNED. As INT64 values beyond its range are negative."""
+    """Return the kind of BIGINT UNSIGNED. If it is INT64, values that are too large for it become negative numbers."""
     if mode == "precise":
         return BinlogKind(_UNSIGNED, Raw.DECIMAL, _UNSIGNED, as_they_are, Decimal(0))
 

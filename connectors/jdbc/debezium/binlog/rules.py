@@ -1,4 +1,4 @@
-"""Checks what must hold between the settings of Debezium's MySQL and MariaDB connectors. Pure."""
+"""Checks the rules between the settings of Debezium's MySQL and MariaDB connectors. Pure."""
 
 from __future__ import annotations
 

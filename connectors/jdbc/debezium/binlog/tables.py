@@ -71,7 +71,7 @@ class DebeziumBinlogTable(BinlogTable):
                 fix="Mend the row, or leave the column out by column.exclude.list.",
             ) from error
         if array.null_count and column.not_null:
-            # This is a zero date: a column that is NOT NULL holds no other value that comes as null.
+            # These nulls are zero dates: no other value of a column that is NOT NULL comes as null.
             absent = pa.array([column.kind.absent], array.type)[0]
             array = pc.if_else(array.is_null(), absent, array)
         return array
@@ -150,7 +150,7 @@ class DebeziumBinlogTables(BinlogTables):
         events = EventFormat(
             topic, row, table.events.key, table.events.source, optional=False, chosen_key=chosen, changes=changes
         )
-        # Bits come as bytes, however many there are.
+        # The reader gives BIT as bytes, also for one bit.
         logged = tuple(replace(column, bits_as_number=False) for column in table.logged)
         return DebeziumBinlogTable(
             table.name,

@@ -19,7 +19,7 @@ from connectors.jdbc.values.types import Raw
 _SPACED: Final = re.compile(r'("(?:[^"\\]|\\.)*")|([:,]) ', re.DOTALL)
 _POINT_BYTES: Final = 21
 _EMPTY: Final = struct.pack("<BII", 1, 7, 0)
-"""A collection without shapes, in the well-known binary form."""
+"""Holds a collection without shapes, in the well-known binary form."""
 SHAPE: Final = s.Schema(
     s.Type.STRUCT, name="io.debezium.data.geometry.Geometry", version=1, doc="Geometry",
     fields=(s.Field("wkb", s.BYTES), s.Field("srid", s.INT32.as_optional())),
@@ -43,7 +43,7 @@ def choice(members: Sequence[str], *, is_set: bool) -> BinlogKind:
 
 
 def json() -> BinlogKind:
-    """Return the kind of JSON: as a query's text, and from the log without spaces between the values."""
+    """Return the kind of JSON: a query's text is kept, and a text from the log loses the spaces between values."""
     kind = text("Json")
     compact = by_value(kind.schema, lambda document: _SPACED.sub(r"\1\2", str(document)))
     return replace(kind, logged=compact, absent="{}")

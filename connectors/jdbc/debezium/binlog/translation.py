@@ -24,8 +24,8 @@ def reader_config(config: DebeziumBinlogConfig, tables: str = "") -> JdbcTaskCon
     host = f"[{config.hostname}]" if ":" in config.hostname else config.hostname
     given = {
         **shared_settings(config, tables),
-        # Some statements need a database to be chosen. It is one that every user sees; tables of all others are read
-        # from it.
+        # Some statements need a current database. It is one that every user can see; tables of all databases can be
+        # read from there.
         "connection.url": f"jdbc:{config.connector}://{host}:{config.port}/information_schema", "catalog.pattern": "%",
         **{f"connection.{name}": value for name, value in _encryption(config).items() if value},
         "table.include.list": ",".join(included_tables(config, config.database_include or config.database_whitelist)),
@@ -33,7 +33,7 @@ def reader_config(config: DebeziumBinlogConfig, tables: str = "") -> JdbcTaskCon
             [*excluded_tables(config, config.database_exclude or config.database_blacklist), _BUILT_IN]
         ),
         "snapshot.mode": snapshot_mode(config, config.snapshot_mode),
-        # In this form values lose nothing before they get Debezium's form.
+        # In this form the reader's values have lost nothing when they are converted to Debezium's form.
         "zero.date.handling": "null", "bigint.unsigned.handling.mode": "precise",
         "time.precision.mode": "microseconds",
     }  # fmt: skip

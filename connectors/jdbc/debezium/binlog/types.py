@@ -1,4 +1,4 @@
-"""Tells as which kind of value Debezium shows a type of MySQL or MariaDB. Pure."""
+"""Tells which kind of value Debezium makes of each type of MySQL or MariaDB. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WHOLE: Final[Mapping[str, tuple[s.Schema, s.Schema]]] = MappingProxyType(
         "int": (s.INT32, s.INT64),
     }
 )  # fmt: skip
-"""The schemas of numbers with and without a sign."""
+"""Maps types of whole numbers to two schemas: for numbers with a sign, and for numbers without one."""
 _Make = Callable[[DeclaredType, Handling], BinlogKind]
 _MADE: Final[Mapping[str, _Make]] = MappingProxyType(
     {

@@ -1,3 +1,3 @@
-"""Makes records of statements that change databases and tables of MySQL and MariaDB, as Debezium's schema changes
-topic.
+"""Makes records of statements that change databases and tables of MySQL and MariaDB, as Debezium writes them to its
+schema changes topic.
 """

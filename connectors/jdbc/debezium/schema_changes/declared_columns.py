@@ -1,4 +1,4 @@
-"""Reads what the definition of a column says of it, as Debezium's schema changes tell it. Pure.
+"""Reads the facts about a column from its definition in a statement, as Debezium's schema changes tell them. Pure.
 
 Source: records that Debezium's MySQL connector 3.6 wrote of every type; the numbers of types are those of
 java.sql.Types.
@@ -43,7 +43,7 @@ _MORE_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "NCHAR": _NATIONAL, "NATIONAL": _NATIONAL, "NATIONAL CHAR": ("varying",), "NATIONAL CHARACTER": ("varying",),
     }
 )  # fmt: skip
-"""The words that may follow a type's first word as a part of its name."""
+"""Maps the first words of a type's name to the words that may follow them in the name."""
 _NOW: Final = frozenset({"current_timestamp", "now", "localtime", "localtimestamp"})
 _EPOCH: Final = "1970-01-01 00:00:00"
 _SHORT_CHARSETS: Final = {"ascii": "latin1", "unicode": "ucs2", "byte": "binary"}
@@ -73,7 +73,7 @@ class DeclaredColumn:
 
     @property
     def has_charset(self) -> bool:
-        """Tell if its values are text."""
+        """Return True if the column's values are text."""
         return self.jdbc_type in _TEXTS
 
     def in_charset(self, charset: str | None) -> DeclaredColumn:
@@ -125,7 +125,7 @@ def _with_attribute(column: DeclaredColumn, reader: Reader) -> DeclaredColumn:
     if reader.skip("comment"):
         return replace(column, comment=reader.next().text)
     if reader.rest[0] == Token(Kind.MARK, "("):
-        # This is an expression: words within it are no attributes.
+        # The tokens in parentheses are an expression, and its words are no attributes.
         reader.enclosed()
     else:
         reader.next()
@@ -133,7 +133,7 @@ def _with_attribute(column: DeclaredColumn, reader: Reader) -> DeclaredColumn:
 
 
 def _with_rule(column: DeclaredColumn, reader: Reader) -> DeclaredColumn | None:
-    """Return the column with what the next words say about its values; None: they say nothing about these."""
+    """Return the column with the rule about its values that the next words name; None: they name no such rule."""
     if reader.skip("not", "null"):
         return replace(column, is_optional=False)
     if reader.skip("unique"):

@@ -1,6 +1,6 @@
-"""Reads which columns CREATE TABLE gives a table, and what ALTER TABLE makes of them. Pure.
+"""Reads the columns of a table from CREATE TABLE, and changes them as ALTER TABLE does. Pure.
 
-A table may be known as it became after the statement. So an action that is already done changes nothing.
+A table may be known only as it is after the statement. So an action whose result is there already changes nothing.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class DeclaredTable:
         key = tuple(column.name if name.lower() == old.lower() else name for name in self.key)
         key = (column.name,) if column.is_key else key
         at = self._place(old)
-        # A column that already has the new name was known as later statements left it.
+        # If a column has the new name already, the table is known as later statements left it.
         before = [one.name.lower() for one in self.columns[:at]]
         gone = {old.lower(), column.name.lower()}
         if at is None or column.name.lower() in before:

@@ -44,10 +44,10 @@ _SERVER: Final = "SELECT @@global.character_set_server, @@global.collation_serve
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Says which statements become records. `captured` selects the connector's own tables, and `databases` its
-    databases.
+    """Tells which statements become records.
 
-    With `only_tables` or `only_databases` no statements about others become records.
+    `captured` selects the tables that the connector reads, and `databases` the databases that it reads. With
+    `only_tables` or `only_databases` no statements about others become records.
     """
 
     captured: Callable[[TableName], bool]
@@ -67,7 +67,7 @@ class Scope:
         return replace(told, changes=changes) if changes else None
 
     def reads(self, name: TableName) -> bool:
-        """Tell if a first read makes a record of the table."""
+        """Return True if a first read makes a record of the table."""
         if self.only_tables:
             return self.captured(name)
         return not self.only_databases or self.databases(name.schema or "")
@@ -99,7 +99,7 @@ class SchemaChanges:
         """Return records of a statement of the log; None: it changes no database or table that becomes a record."""
         narrowed = map(self._scope.narrowed, told_statements(self._logged.of(event), self._memory))
         told = [one for one in narrowed if one is not None]
-        # The event of a row has microseconds, but Debezium's record of a statement has none.
+        # Events of rows have a time in microseconds; Debezium's record of a statement has whole milliseconds.
         ms = place.at_us // 1000
         source = {
             **self._constant, "snapshot": "false", "ts_ms": ms, "ts_us": ms * 1000,
@@ -159,7 +159,7 @@ class SchemaChanges:
 
     def _definition(self, name: TableName) -> str | None:
         """Return the CREATE TABLE that the server writes of a table; None: it is gone, or the user may not see it."""
-        # A colon would begin a parameter.
+        # Colons are escaped, as a colon would begin a parameter.
         asked = sa.text(f"SHOW CREATE TABLE {_quoted(name)}".replace(":", "\\:"))
         try:
             return str(self._database.rows(asked, f"reading the definition of table {name.full}")[0][1])

@@ -1,4 +1,4 @@
-"""Remembers tables and databases' character sets that statements change, and asks for a table it does not know."""
+"""Remembers the tables and the databases' character sets that statements change; asks the server for unknown tables."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class TableMemory:
     """
 
     def __init__(self, ask: Ask, charsets: Mapping[str, str], charset: str) -> None:
-        """Take what asks the server. `charsets` are those of databases; `charset` is for databases that are made
-        without one.
+        """Take the function that asks the server for a table, and the character sets of databases.
+
+        `charset` is the character set of databases that are made without naming one.
         """
         self._ask = ask
         self._charsets = dict(charsets)
@@ -38,7 +39,7 @@ class TableMemory:
         return self._charsets.get(schema, self._charset)
 
     def has_other(self, name: TableName, made: DeclaredTable | None) -> bool:
-        """Tell if a table exists with other columns than these: IF NOT EXISTS leaves it as it is.
+        """Return True if a table exists that has other columns than `made`: IF NOT EXISTS leaves such a table as it is.
 
         A table that was never seen may have been made by this very statement.
         """

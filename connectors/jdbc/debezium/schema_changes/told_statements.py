@@ -1,4 +1,4 @@
-"""Reads what a statement changes, by its text and what is known of the tables before it. Pure.
+"""Finds the changes that a statement makes, from its text and from the tables before it. Pure.
 
 Source: records that Debezium's MySQL connector 3.6 wrote of such statements. It records statements on databases, tables
 and indexes, but not on views, routines, triggers, users, and no TRUNCATE.
@@ -28,7 +28,7 @@ _KINDS_OF_INDEX: Final = ("unique", "fulltext", "spatial", "online", "offline")
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """Tells what became of one table. `table` is the table behind the statement; None: it is gone, or not known."""
+    """Holds the change of one table. `table` is the table after the statement; None: it is gone, or not known."""
 
     type: str
     name: TableName
@@ -180,7 +180,7 @@ class _Reading:
         return self._each(listed)
 
     def _each(self, listed: Sequence[tuple[str, TableChange]]) -> list[ToldStatement]:
-        """Return a statement for each table; the source block of each names all of its database."""
+        """Return a statement for each table. Its source block names all listed tables of the same database."""
         names: dict[str, set[str]] = {}
         for _, change in listed:
             names.setdefault(change.name.schema or "", set()).add(change.name.name)

@@ -15,9 +15,11 @@ TRUNCATED: Final = re.compile(r"column\.truncate\.to\.(\d+)\.chars")
 MASKED: Final = re.compile(r"column\.mask\.with\.(\d+)\.chars")
 HASHED: Final = re.compile(r"column\.mask\.hash\.(v2\.)?([^.]+)\.with\.salt\.(.+)")
 PREFIXES: Final = ("column.mask.", "column.truncate.to.")
-"""The beginnings of the keys that this module reads."""
+"""Keys that begin with one of these are read here."""
 MASK_CHARS_MAX: Final = 65_535
-"""A mask stands in every row, so that one of millions of characters would take the memory of all tasks of its host."""
+"""A mask has so many characters at most. It is in every row, so that one of millions of characters would use up the
+memory of its task host.
+"""
 TRUNCATED_CHARS_MAX: Final = 2**31 - 1
 """The largest int of Java, and so the largest length that Debezium accepts."""
 KEY: Final = re.compile(r"\s*([^\s:]+)\s*:\s*([^:\s]+)\s*")
@@ -82,7 +84,7 @@ def _length_problems(name: str) -> Iterator[ConfigProblem]:
 
 
 def _is_above(digits: str, most: int) -> bool:
-    """Tell if a number is larger than `most`. Few digits are read, as Python refuses more than 4300."""
+    """Return True if the number in a text is larger than `most`. Long texts are not read: int() refuses 4300 digits."""
     own = digits.lstrip("0")
     return len(own) > len(str(most)) or int(own or "0") > most
 

@@ -1,7 +1,7 @@
 """Tells which columns Debezium's events mask, hash or cut off, and which make up the record key. Pure.
 
-Source: Debezium 3's documentation of `column.mask.*`, `column.truncate.to.*` and `message.key.columns`; what a text is
-hashed as was seen in what it wrote.
+Source: Debezium 3's documentation of `column.mask.*`, `column.truncate.to.*` and `message.key.columns`. The bytes of a
+text that are hashed were found in records that Debezium wrote.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ColumnRules:
 
     def change(self, name: str, column: TextColumn) -> ColumnChange | None:
         """Return the change of a column, by its full name; None: events show it as it is."""
-        # The first rule that names it counts: Debezium cuts off before it masks.
+        # The first rule that names the column counts. Rules that cut off come first, as in Debezium.
         return next((rule.change(column) for _, rule in self._rules if rule.matches(name)), None)
 
     def key_of(self, table: str, columns: Sequence[str]) -> tuple[str, ...]:
@@ -94,7 +94,8 @@ def _truncated(size: int, column: TextColumn) -> ColumnChange | None:
 
 
 def _cut(size: int, values: pa.Array) -> pa.Array:
-    # Java counts a character beyond 16 bits twice, and may cut it in half, which no text can hold.
+    # Java counts a character beyond 16 bits as two, and may cut it in half. Half a character is no text, so that
+    # characters are counted here.
     return pc.utf8_slice_codeunits(values, 0, size)
 
 
@@ -127,7 +128,7 @@ def _hashed(algorithm: str, salt: str, column: TextColumn, *, serialized: bool) 
 
 
 def _serialized(text: str) -> bytes:
-    """Return a text as Java's ObjectOutputStream writes it; version 1 of the hash is made of that."""
+    """Return the bytes that Java's ObjectOutputStream writes for a text; version 1 of the hash is made of these."""
     octets = _modified_utf8(text)
     if len(octets) > _SHORT_BYTES:
         return _LONG_TEXT + struct.pack(">Q", len(octets)) + octets

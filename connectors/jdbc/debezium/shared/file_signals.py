@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class FileSignals:
-    """Takes the lines out of one file now and then. Owned by the reading thread."""
+    """Takes the lines out of one file at an interval. Owned by the reading thread."""
 
     def __init__(self, allowed: AllowedPaths, path: str, interval_s: float) -> None:
         self._allowed = allowed

@@ -1,4 +1,6 @@
-"""Makes the headers of Debezium's events: they name connector and task, and the other key of a moved row. Pure."""
+"""Makes the headers of Debezium's events: they name connector and task, and the second key of a row whose key was
+changed. Pure.
+"""
 
 from __future__ import annotations
 

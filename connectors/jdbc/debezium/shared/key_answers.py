@@ -84,7 +84,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType(
         "internal.snapshot.scan.all.columns.force": TUNING,
     }
 )
-"""The keys that are accepted, each with the reason why it changes nothing; in lower case."""
+"""Maps keys that are accepted, in lower case, to the reason why they change nothing."""
 
 REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -100,7 +100,7 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
         "sourceinfo.struct.maker": "the source block is that of Debezium 2 and 3; leave it out",
     }
 )
-"""The keys that are not accepted, each with the fix. A value that asks for what is done anyway is accepted."""
+"""Maps keys that are not accepted to the fix. Values that ask for what is done anyway are accepted, see HARMLESS."""
 
 HARMLESS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -112,13 +112,13 @@ HARMLESS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         ),
     }
 )
-"""The values of refused keys that are accepted, as they ask for what is done anyway. An empty value always is."""
+"""Maps keys of REFUSED to values that are accepted, as they ask for what is done anyway. So is each empty value."""
 
 _FOREIGN_PREFIXES: Final = (
     "database.", "driver.", "signal.", "notification.", "schema.history.", "database.history.", "internal.",
     "openlineage.", "incremental.",
 )  # fmt: skip
-"""The beginnings of keys that Debezium passes on to its drivers and clients."""
+"""Debezium passes keys that begin with one of these on to its drivers and clients."""
 
 
 OF_JAVA: Final = "it is a setting of a driver or a client of Java's, and none runs here"
@@ -129,14 +129,15 @@ _OF_JAVA: Final = re.compile(
 
 
 def is_for_java(name: str) -> bool:
-    """Tell if Debezium passes a key on to a driver, whose keys have capitals, or to one of its own clients."""
+    """Return True if Debezium passes a key on to a driver (the key has capitals) or to one of its own clients."""
     return _OF_JAVA.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
 class KeyAnswers:
-    """Holds the answers of one connector. A key that is not named here is a setting that works, or none of
-    Debezium's.
+    """Holds the answers to keys of one connector that have no effect here.
+
+    A key without an answer is a setting that works, or is not Debezium's.
     """
 
     without_effect: Mapping[str, str]
@@ -144,7 +145,7 @@ class KeyAnswers:
     harmless: Mapping[str, frozenset[str]]
 
     def know(self, name: str) -> bool:
-        """Tell if a key is one of Debezium's that has an answer, or one that it passes on."""
+        """Return True if a key has an answer, or if Debezium passes it on to its drivers and clients."""
         is_answered = name.lower() in self.without_effect or name in self.refused
         return is_answered or name.startswith(_FOREIGN_PREFIXES)
 

@@ -21,7 +21,7 @@ from connectors.jdbc.settings.log_keys import OPERATIONS
 
 CONNECTION, TABLES, LOG, TYPES = "Connection", "Tables", "Log", "Types"
 SELECTS = "snapshot.select.statement.overrides."
-"""The beginning of a key that holds a table's query."""
+"""A key that begins so holds the query for a table."""
 _ADJUSTMENTS = ("none", "avro", "avro_unicode")
 
 
@@ -212,7 +212,7 @@ class SignalKeys(ConnectorConfig):
 
 
 SIGNAL_CLIENT = "signal.consumer."
-"""The beginning of the keys for the consumer of signals."""
+"""Keys that begin so are settings of the consumer of signals."""
 
 
 class DebeziumConfig(SignalKeys, FlowKeys, EventKeys, ServerKeys):

@@ -1,4 +1,4 @@
-"""Tells what must hold between the settings that Debezium's connectors share. Pure."""
+"""Checks the rules between the settings that Debezium's connectors share. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def name_problems(config: DebeziumConfig) -> Iterator[ConfigProblem]:
 def list_problems(given: Mapping[str, str], group: str) -> Iterator[ConfigProblem]:
     """Yield lists that exclude each other, and malformed patterns.
 
-    `group` is Debezium's word for what holds tables.
+    `group` is Debezium's word for the owner of tables in keys: `schema` or `database`.
     """
     for kind in ("table", group, "column"):
         for one, other in (

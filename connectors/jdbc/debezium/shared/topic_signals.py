@@ -18,7 +18,7 @@ _POLL_S: Final = 0.01
 
 
 class TopicSignals:
-    """Reads one topic now and then. Owned by the reading thread.
+    """Reads one topic at an interval. Owned by the reading thread.
 
     The place in the topic is stored in the connector's offset, together with the tables that its signals ask for, so
     that each signal counts once.
@@ -61,7 +61,7 @@ class TopicSignals:
 
     def _signals(self, found: Sequence[TopicRecord]) -> Iterator[Signal]:
         for record in found:
-            # Several connectors may share a topic.
+            # Several connectors may share a topic, so signals for other connectors are left out.
             if record.key != self._prefix.encode() or record.value is None:
                 continue
             try:

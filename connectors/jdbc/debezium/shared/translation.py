@@ -1,4 +1,4 @@
-"""Translates settings that Debezium's connectors share for the reader of mode=log, and its problems back. Pure."""
+"""Translates the settings that Debezium's connectors share to those of mode=log, and problems back. Pure."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def columns_left_out(config: EventKeys) -> Callable[[str], bool]:
 
 @contextmanager
 def by_own_keys() -> Iterator[None]:
-    """Raise the reader's problems, found within the block, on Debezium's keys."""
+    """Raise the reader's problems that are found inside the block on Debezium's keys instead of the reader's."""
     try:
         yield
     except ConfigError as error:
