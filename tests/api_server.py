@@ -1,4 +1,4 @@
-"""An HTTP API on loopback that keeps what it was sent, and answers with the statuses that a test gives it."""
+"""Runs an HTTP API on loopback that keeps the requests that it gets, and answers with the statuses that a test sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class ApiServer(ThreadingHTTPServer):
-    """`statuses` are those of the next answers; then every answer is 200. `asked`: method, path, headers, body."""
+    """Answers with `statuses` in turn, and then always with 200. `asked` holds method, path, headers and body of each
+    request.
+    """
 
     daemon_threads = True
 
@@ -28,7 +30,7 @@ class ApiServer(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """Answers one request."""
 
     server: ApiServer
     protocol_version = "HTTP/1.1"

@@ -1,4 +1,4 @@
-"""A dataset as any other client sees it, and a connector's settings for it."""
+"""Makes a dataset in BigQuery, reads it as any other client would, and has a connector's settings for it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ CLASS = "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector"
 
 
 class Dataset:
-    """Made on entry, dropped on exit; read by Google's client, never through the sink's code.
+    """Makes the dataset on entry and drops it on exit. Google's client reads it, never the sink's code.
 
-    `endpoint` None: Google's own service, as whoever the environment's credentials are.
+    `endpoint` None: the dataset is in Google's own service, used with the credentials of the environment.
     """
 
     def __init__(self, project: str, name: str, endpoint: BigQueryEndpoint | None) -> None:
@@ -56,7 +56,7 @@ class Dataset:
         return {table.table_id for table in self.client.list_tables(self.name)}
 
     def settings(self, **others: str) -> dict[str, str]:
-        """A sink's settings; others: `dedup.*` and the like with `__` for each dot."""
+        """Return a sink's settings. `others` has further ones, such as those of `dedup.*`, with `__` for each dot."""
         return {
             "connector.class": CLASS,
             "project": self.project,

@@ -1,4 +1,4 @@
-"""A proxy before BigQuery's REST API that answers some requests with errors, loses replies, or keeps them waiting."""
+"""Runs a proxy before BigQuery's REST API that answers some requests with errors, loses replies, or delays requests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _NOT_FORWARDED = frozenset({"connection", "transfer-encoding", "content-length",
 
 @dataclass
 class Fault:
-    """What becomes of `times` requests whose "METHOD path body" matches `where`, after the first `after` of them.
+    """Tells what happens to `times` requests whose "METHOD path body" matches `where`, after the first `after` of them.
 
-    status, reason: answered so, and nothing is done. lost: done, and the reply is cut. delay_s: done after this time.
-    meets: done once as many such requests are here, one close behind the other. held: done, or with `lost` cut, once
-    this is set. met: the requests that it took.
+    With `status` and `reason` they are answered so, and not forwarded. With `lost` they are forwarded, and the reply is
+    cut off. `delay_s` forwards them after so many seconds. `meets` forwards them once as many such requests have come,
+    one shortly after the other. `held` forwards them (or, with `lost`, cuts them off) once it is set. `met` has the
+    requests that it was applied to.
     """
 
     where: str
@@ -50,12 +51,14 @@ class Fault:
 
     @property
     def job_ids(self) -> list[str]:
-        """The ids of the jobs that met it."""
+        """Return the ids of the jobs in those requests."""
         return [found[1] for request in self.met if (found := re.search(r'"jobId": "([^"]+)"', request))]
 
 
 class FaultProxy:
-    """Runs between entry and exit. `faults` are looked at in turn, `met` are the requests that met one."""
+    """Runs the proxy from entry to exit. The first of `faults` that takes a request is applied; `met` has those
+    requests.
+    """
 
     def __init__(self, url: str) -> None:
         self.upstream = urlsplit(url).netloc
@@ -102,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self._answer()
@@ -127,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fault is not None and fault.held is not None and not fault.lost:
             fault.held.wait(_MEET_S)
         if fault is not None and fault.meets is not None:
-            # The emulator looks for a job's id and notes it in two steps, where BigQuery has one.
+            # The emulator looks for a job's id and notes it in two steps, while BigQuery does so in one.
             self.owner.stopped.wait(_APART_S * fault.meets.wait(_MEET_S))
         if fault is not None and fault.status:
             self._send(fault.status, {"content-type": "application/json"}, _error(fault))
@@ -138,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
             connection.request(self.command, self.path, body, headers)
             answer = connection.getresponse()
             content = answer.read()
-        except (OSError, http.client.HTTPException):  # upstream is away
+        except (OSError, http.client.HTTPException):  # the real server cannot be reached
             self._cut()
             return
         finally:
@@ -153,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
         try:
             self._write(status, headers, content)
-        except ConnectionError:  # who asked has given up
+        except ConnectionError:  # the client has given up
             self.close_connection = True
 
     def _write(self, status: int, headers: Mapping[str, str], content: bytes) -> None:

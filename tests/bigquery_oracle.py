@@ -1,4 +1,4 @@
-"""What a deduplicated table must hold, folded record by record in plain Python; and logs of records to try it on."""
+"""Computes in plain Python what a deduplicated table must hold after some records, and draws logs of records to try."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Message:
-    """A record of the log. `text` None: a tombstone. gone: what the field of that name says."""
+    """Holds a record of the log. `text` None: it is a tombstone. `gone` is the value of the field of that name."""
 
     partition: int
     offset: int
@@ -61,17 +61,17 @@ class Message:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """The order under dedup.order.by=__timestamp."""
+        """Return the sort key of the record under dedup.order.by=__timestamp."""
         return (self.time_s, self.partition, self.offset, self.topic)
 
     @property
     def version_order(self) -> tuple[Any, ...]:
-        """The order under dedup.order.by=version."""
+        """Return the sort key of the record under dedup.order.by=version."""
         return (self.version, self.time_s, self.partition, self.offset, self.topic)
 
 
 def batch_of(messages: Sequence[Message], *, next_offset: int | None = None) -> Batch:
-    """Messages of one partition, in order, as the framework gives them to a sink."""
+    """Return messages of one partition, in order, as the batch that the framework gives to a sink."""
     first = messages[0]
     offsets = [m.offset for m in messages]
     return Batch(
@@ -89,7 +89,9 @@ def batch_of(messages: Sequence[Message], *, next_offset: int | None = None) -> 
 
 
 def latest(messages: Iterable[Message], *, by_version: bool = False, field_deletes: bool = False) -> dict[int, Message]:
-    """The rows by id under dedup.keep=latest: the message of the largest order, unless that deletes its row."""
+    """Return the rows by id under dedup.keep=latest: each is the last message by order, unless that one deletes the
+    row.
+    """
     winners: dict[int, Message] = {}
     for message in messages:
         if message.id is None:
@@ -102,7 +104,7 @@ def latest(messages: Iterable[Message], *, by_version: bool = False, field_delet
 
 
 def behind_tombstones(messages: Iterable[Message]) -> list[Message]:
-    """The records that no tombstone of their key and partition stands behind, tombstones not among them."""
+    """Return the records behind which no tombstone of their key stands in their partition; tombstones are left out."""
     log = list(messages)
     last: dict[tuple[int | None, str, int], int] = {}
     for message in log:
@@ -113,7 +115,9 @@ def behind_tombstones(messages: Iterable[Message]) -> list[Message]:
 
 
 def first(batches: Iterable[Sequence[Message]]) -> dict[int, Message]:
-    """The rows by id under dedup.keep=first: of the first batch with the id, the message of the smallest order."""
+    """Return the rows by id under dedup.keep=first: of the first batch with an id, the message that is first by
+    order.
+    """
     rows: dict[int, Message] = {}
     for batch in batches:
         found: dict[int, Message] = {}
@@ -130,10 +134,10 @@ def first(batches: Iterable[Sequence[Message]]) -> dict[int, Message]:
 def logs(
     draw: st.DrawFn, *, most: int = 24, deletes: bool = True, null_keys: bool = True, own_keys: bool = False
 ) -> list[list[Message]]:
-    """Partitions of messages of few ids, with times and versions out of order and equal. own_keys: no id comes through
-    two partitions.
+    """Draw partitions with messages of few ids; times and versions are out of order and often equal.
 
-    A log may be of one id alone: what a delete and the records around it do to each other needs all of them.
+    With `own_keys` no id is in two partitions. A log may have only one id, as tests of a delete and the records around
+    it need many of one id.
     """
     partitions = draw(st.integers(1, 3))
     found = []
@@ -162,20 +166,23 @@ def logs(
 
 @st.composite
 def histories(draw: st.DrawFn, **of_logs: Any) -> list[list[Sequence[Message]]]:
-    """Merges, each a list of runs of messages of one partition: all of a log's, cut anywhere and shared out among
-    tasks, with replays from earlier places, as after crashes."""
+    """Draw merges, each a list of runs of messages of one partition.
+
+    All messages of a log are cut anywhere into runs and dealt out to tasks. Some runs are replayed from an earlier
+    place, as after a crash.
+    """
     runs: list[list[Sequence[Message]]] = []
     for messages in draw(logs(**of_logs)):
         start, queue = 0, []
         while start < len(messages):
             stop = draw(st.integers(start + 1, min(len(messages), start + 6)))
             queue.append(messages[start:stop])
-            # A crash before the offset was committed: the next run begins again at an earlier place.
+            # After a crash before the offset was committed, the next run begins again at an earlier place.
             start = stop if draw(st.integers(0, 3)) else draw(st.integers(0, stop - 1)) if len(queue) < 12 else stop
         runs.append(queue)
     merges: list[list[Sequence[Message]]] = []
     while any(runs):
-        # One merge takes what some tasks staged: a run or two of some partitions.
+        # One merge takes the runs that some tasks have staged: one or two of some partitions.
         taken = []
         for queue in runs:
             count = draw(st.integers(0, 2))
@@ -186,5 +193,5 @@ def histories(draw: st.DrawFn, **of_logs: Any) -> list[list[Sequence[Message]]]:
             taken.append(longest.pop(0))
         merges.append(taken)
     if merges and draw(st.booleans()):
-        merges.append(merges[draw(st.integers(0, len(merges) - 1))])  # a zombie's merge, late
+        merges.append(merges[draw(st.integers(0, len(merges) - 1))])  # a zombie task repeats a merge late
     return merges

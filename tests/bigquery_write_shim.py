@@ -1,8 +1,8 @@
-"""A BigQueryWrite service before the emulator's: loses replies, refuses rows, and keeps tables by change data capture.
+"""Runs a BigQueryWrite service before the emulator's. It loses replies, refuses rows, and applies changes to tables.
 
-The emulator knows no `_CHANGE_TYPE`. Here rows with one are upserts and deletes by the table's primary key, in the
-order of `_CHANGE_SEQUENCE_NUMBER`, under the rules that Google's documentation gives: the default stream, protobuf, the
-whole primary key in each row, sections of at most 16 hexadecimal digits. All else goes to the emulator as it is.
+The emulator does not know `_CHANGE_TYPE`. Here rows with it are upserts and deletes by the table's primary key, in the
+order of `_CHANGE_SEQUENCE_NUMBER`, under the rules of Google's documentation: the default stream, protobuf, the whole
+primary key in each row, sections of at most 16 hexadecimal digits. Everything else goes to the emulator unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STREAMS = {
 
 @dataclass
 class AppendFault:
-    """`times` appends, after the first `after`, end with this code; lost: once their rows are there."""
+    """Ends `times` appends, after the first `after`, with this code; with `lost` their rows are written before that."""
 
     code: grpc.StatusCode
     lost: bool = False
@@ -46,11 +46,11 @@ class AppendFault:
 
 
 class RefusedError(Exception):
-    """The request as a whole is invalid."""
+    """Says that a request as a whole is invalid."""
 
 
 class WriteShim:
-    """Runs between entry and exit. refuses: a text that makes its row invalid. appends: how many came."""
+    """Runs from entry to exit. A row with the text `refuses` is invalid. `appends` counts the appends that came."""
 
     def __init__(self, storage: str, client: bigquery.Client, *, refuses: str = "\0never") -> None:
         self._upstream: Any = BigQueryWriteClient(
@@ -146,7 +146,7 @@ class WriteShim:
         return next(iter(self._upstream.append_rows(iter([request]), timeout=30)))
 
     def _change(self, request: types.AppendRowsRequest, descriptor: descriptor_pb2.DescriptorProto) -> None:
-        """Apply upserts and deletes: of a key the row with the largest sequence number stays, whenever it came."""
+        """Apply upserts and deletes: the row with the largest sequence number of a key stays, whenever it came."""
         stream = request.write_stream
         if not stream.endswith("/_default"):
             raise RefusedError("Change data capture takes the default stream only.")
@@ -197,7 +197,7 @@ class WriteShim:
 
 
 def _complete(request: types.AppendRowsRequest, first: types.AppendRowsRequest) -> None:
-    """Stream and schema stand in the first request of a connection only."""
+    """Add stream and schema to a request, as only the first request of a connection has them."""
     request.write_stream = request.write_stream or first.write_stream
     if "arrow_rows" in request and not request.arrow_rows.writer_schema.serialized_schema:
         request.arrow_rows.writer_schema = first.arrow_rows.writer_schema
@@ -206,7 +206,7 @@ def _complete(request: types.AppendRowsRequest, first: types.AppendRowsRequest) 
 
 
 def _contents(request: types.AppendRowsRequest) -> list[bytes]:
-    """Each row as some bytes that hold its texts."""
+    """Return for each row some bytes that contain its texts."""
     if "proto_rows" in request:
         return list(request.proto_rows.rows.serialized_rows)
     schema = pa.ipc.read_schema(pa.py_buffer(request.arrow_rows.writer_schema.serialized_schema))

@@ -1,4 +1,4 @@
-"""Three agents of Cassandra that send copies of the same changes, each at its own pace."""
+"""Runs three agents of Cassandra that send copies of the same changes, each at its own pace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 
 
 def event(number: int, node: str) -> dict[str, object]:
-    """A change of a row of its own, as the agent of a node sends it."""
+    """Return a change of the row with this number, as the agent of a node sends it."""
     cell = {"value": str(number), "writetime_us": number, "ttl_s": None, "local_deletion_s": None, "deleted": False}
     return {
         "op": "update", "writetime_us": number, "key": {"k": number % 50, "c": number}, "columns": {"v": cell},
@@ -22,7 +22,7 @@ def event(number: int, node: str) -> dict[str, object]:
 
 
 class Agents:
-    """Three agents that send the same changes, each at its own pace, until they are told to end."""
+    """Stands for three agents that send the same changes, each at its own pace, until they are told to end."""
 
     def __init__(self, bootstrap_servers: str, topic: str, pause_s: float = 0.002) -> None:
         self._producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 5})
@@ -40,7 +40,7 @@ class Agents:
         self.stop()
 
     def stop(self) -> int:
-        """End them; return how many changes there are."""
+        """End the agents, and return how many changes there are."""
         self._ending.set()
         self._thread.join(60)
         return self.rows

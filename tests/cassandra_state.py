@@ -1,6 +1,6 @@
-"""What a table holds by its change events, in whatever order: the newest write of each cell, as Cassandra has it.
+"""Computes from change events, in any order, what a table holds: the newest write of each cell, by Cassandra's rules.
 
-Kept apart from the product on purpose: it only knows the documented form of the events.
+It uses no code of the product on purpose, and only knows the documented form of the events.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ NEVER = -(2**63)
 
 @dataclass
 class _Cell:
-    """The newest write: time, then removal, then the value that expires, the last one, then the greater value."""
+    """Holds the newest write of a cell.
+
+    `order` compares writes: the later time wins, then a removal, then a value that expires (of several the one that
+    expires last), then the greater value.
+    """
 
     order: tuple[int, bool, int, str]
     value: Any
@@ -35,12 +39,12 @@ class _Row:
 
 
 class TableState:
-    """A table built of events."""
+    """Holds the state of a table, built from events."""
 
     def __init__(
         self, partition_key: list[str], clustering: list[str], kinds: Mapping[str, str], static: set[str]
     ) -> None:
-        """`kinds`: of each other column cell, list, set, map or udt."""
+        """Take the key columns. `kinds` says for each other column if it is a cell, list, set, map or udt."""
         self._partition_key = partition_key
         self._clustering = clustering
         self._kinds = kinds
@@ -55,7 +59,7 @@ class TableState:
             self._apply(event)
 
     def rows(self) -> dict[str, dict[str, Any]]:
-        """The rows there are, as `SELECT *` has them, by their keys as JSON text."""
+        """Return the rows as `SELECT *` returns them, by their keys as JSON text."""
         found: dict[str, dict[str, Any]] = {}
         statics: dict[str, dict[str, Any]] = {}
         for (partition, clustering), row in self._rows.items():
@@ -81,7 +85,7 @@ class TableState:
         return found
 
     def writetimes(self, column: str) -> dict[str, int]:
-        """When a column of one cell was written, of each row that has a value in it, by the rows' keys."""
+        """Return when a column of one cell was written, for each row with a value in it, by the rows' keys."""
         rows, found = self.rows(), {}
         for (partition, clustering), row in self._rows.items():
             key = self.key_of({**json.loads(partition), **json.loads(clustering or "{}")}) if clustering else ""
@@ -158,7 +162,7 @@ class TableState:
                 found.setdefault(name, []).append(json.loads(path))
             case "map" | "udt":
                 key = json.loads(path)
-                # Python holds -0.0 and 0.0 for one key.
+                # Python takes -0.0 and 0.0 for the same key.
                 found.setdefault(name, {})[path if isinstance(key, float) else key] = value
 
     def _inside(self, clustering: Mapping[str, Any], bounds: Mapping[str, Any]) -> bool:
@@ -183,7 +187,7 @@ def _write(row: _Row, place: tuple[str, str], change: Mapping[str, Any], value: 
 
 
 def _path_order(kinds: Mapping[str, str], place: tuple[str, str]) -> tuple[str, Any]:
-    """Lists are in the order of their positions, which are times."""
+    """Return the sort key of a cell's path; elements of lists are sorted by their positions, which are times."""
     import uuid
 
     name, path = place

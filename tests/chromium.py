@@ -1,4 +1,4 @@
-"""A real Chromium for tests of pages, and axe-core, which finds what keeps people from reading them."""
+"""Gives tests of pages a real Chromium, and axe-core, which finds what keeps people from reading a page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not in
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """axe-core's script, fetched once."""
+    """Return axe-core's script, which is fetched once."""
     script = cache_folder() / f"axe-core-{AXE}" / "node_modules/axe-core/axe.min.js"
     if not script.exists():
         if shutil.which("npm") is None:
@@ -45,7 +45,7 @@ def browser() -> Iterator[Any]:
 
 
 def violations(page: Any, script: str) -> list[tuple[str, str]]:
-    """What keeps people from reading a page: each rule that is broken, and where."""
+    """Return the rules of accessibility that a page breaks, each with the place."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(script)
     found = page.evaluate("axe.run()")["violations"]
@@ -53,19 +53,20 @@ def violations(page: Any, script: str) -> list[tuple[str, str]]:
 
 
 def fits(page: Any) -> bool:
-    """No part of the page is beside the screen."""
+    """Return True if no part of the page is beside the screen."""
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
 def ends_above(part: Any, end: float) -> bool:
-    """The part of a page ends above this height."""
+    """Return True if the part of a page ends above this height."""
     return part.evaluate("element => element.getBoundingClientRect().bottom + window.scrollY") <= end
 
 
 def picture(page: Any, name: str, folder: Path, *parts: str, until: str) -> None:
-    """Take a picture of a page down to the end of the element `until`: into CONNECT_SCREENSHOTS where that is set.
+    """Take a picture of a page down to the end of the element `until`, into the folder CONNECT_SCREENSHOTS if that is
+    set.
 
-    The picture has to show these texts, and may cut no column.
+    The picture must show the texts `parts`, and must not cut off a column.
     """
     end = page.locator(until).evaluate("element => element.getBoundingClientRect().bottom + window.scrollY")
     shown = {part: page.get_by_text(part).locator("visible=true").all() for part in parts}

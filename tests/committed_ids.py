@@ -1,4 +1,4 @@
-"""Follows the committed records of a topic, of which each tells a number."""
+"""Follows the committed records of a topic; each record has a number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 10_000
 
 
 class CommittedIds:
-    """The numbers of all records so far. Owned by one thread."""
+    """Collects the numbers of all records so far. Owned by one thread."""
 
     def __init__(self, bootstrap_servers: str, topic: str, partitions: int, number_of: Callable[[bytes], int]) -> None:
         settings: dict[str, Any] = {
@@ -36,5 +36,5 @@ class CommittedIds:
         return self._ids
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the client."""
         self._consumer.close()

@@ -1,4 +1,4 @@
-"""Fixtures for all tests: the real services, started once for the whole run, and names that do not collide."""
+"""Provides fixtures for all tests: the real services, started once for the whole run, and names that do not collide."""
 
 import gc
 import os
@@ -40,17 +40,18 @@ from connect.tools.services.mariadb import MariaDbService
 from connect.tools.services.postgres import PostgresService
 from connect.tools.services.sql import SqlEndpoint
 
-# No case fails because the machine is slow: it may be shared, or the native code be checked as it runs.
+# No drawn case may fail because the machine is slow: others may use it, or the native code may be checked as it runs.
 settings.register_profile("drawn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", settings.get_profile("drawn"), derandomize=True)
-# The same cases for everyone; `make chaos` draws others each time.
+# By default everybody gets the same cases; `make chaos` draws others each time.
 settings.load_profile("drawn" if DRAWN else "same")
 
-# A JVM of the tests lives for seconds: its better compiler and its collector's threads would cost more than they save.
+# A JVM of the tests lives for seconds, so its better compiler and its collector's threads would cost more than they
+# save.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
 
 collect_ignore = ["conformance"]
-"""A suite of its own, which `integration/conformance` runs against two workers."""
+"""This is a suite of its own, which `integration/conformance` runs against two workers."""
 
 _TESTS = f"{Path(__file__).parent}{os.sep}"
 _INTEGRATION = f"{_TESTS}integration{os.sep}"
@@ -69,7 +70,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Search modules and tests for garbage neither while they are loaded nor later: they stay."""
+    """Keep the garbage collector from searching modules and tests, while they are loaded and later: they stay to the
+    end.
+    """
     gc.disable()
     try:
         return (yield)
@@ -80,7 +83,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _module_search_path_of_children() -> Iterator[None]:
-    """Take away after a module what a Spark session puts into its process's environment for the session's children."""
+    """Remove after a module the variables that a Spark session sets in its process's environment for its children."""
     before = os.environ.get("PYTHONSAFEPATH")
     yield
     if before is None:
@@ -89,9 +92,9 @@ def _module_search_path_of_children() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_words_of_earlier_tests(request: pytest.FixtureRequest) -> None:
-    """Collect what earlier tests left behind before a test listens to the log.
+    """Collect garbage of earlier tests before a test that listens to the log.
 
-    Python logs an error for a pending task when it collects that task, in whichever test the collection happens.
+    Python logs an error for a pending task when it collects that task, whichever test runs then.
     """
     if "caplog" in request.fixturenames:
         gc.collect()
@@ -99,21 +102,23 @@ def _no_words_of_earlier_tests(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session")
 def kafka_service() -> Iterator[KafkaService]:
-    """A broker of this test process alone, for tests of the service itself."""
+    """Return a broker that only this test process uses, for tests of the service itself."""
     with KafkaService() as service:
         yield service
 
 
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> KafkaEndpoint:
-    """Where the shared broker is: one for all processes of a run."""
+    """Return the address of the shared broker; all processes of a run use the same one."""
     shared = shared_services.given(request.config)
     return shared.kafka if shared is not None else request.getfixturevalue("kafka_service").endpoint
 
 
 @pytest.fixture(scope="session")
 def s3_service() -> Iterator[SeaweedS3Service]:
-    """An S3 store of this test process alone, with the bucket `s3_bucket`, for tests of the service itself."""
+    """Return an S3 store that only this test process uses, with the bucket `s3_bucket`, for tests of the service
+    itself.
+    """
     with SeaweedS3Service() as service:
         service.create_bucket(S3_BUCKET)
         yield service
@@ -121,34 +126,36 @@ def s3_service() -> Iterator[SeaweedS3Service]:
 
 @pytest.fixture(scope="session")
 def s3(request: pytest.FixtureRequest) -> S3Endpoint:
-    """Where the shared S3 store is: one for all processes of a run."""
+    """Return the address of the shared S3 store; all processes of a run use the same one."""
     shared = shared_services.given(request.config)
     return shared.s3 if shared is not None else request.getfixturevalue("s3_service").endpoint
 
 
 @pytest.fixture(scope="session")
 def s3_bucket(s3: S3Endpoint) -> str:
-    """A bucket that exists; tests keep apart by the prefix `unique`."""
+    """Return a bucket that exists. Tests keep apart in it by the prefix `unique`."""
     return S3_BUCKET
 
 
 @pytest.fixture(scope="session")
 def registry_service() -> Iterator[SchemaRegistryService]:
-    """A schema registry of this test process alone, for tests of the service itself."""
+    """Return a schema registry that only this test process uses, for tests of the service itself."""
     with SchemaRegistryService() as service:
         yield service
 
 
 @pytest.fixture(scope="session")
 def registry(request: pytest.FixtureRequest) -> RegistryEndpoint:
-    """Where the shared schema registry is: one for all processes of a run; tests keep apart by subjects."""
+    """Return the address of the shared schema registry; all processes of a run use the same one, with different
+    subjects.
+    """
     shared = shared_services.given(request.config)
     return shared.registry if shared is not None else request.getfixturevalue("registry_service").endpoint
 
 
 @pytest.fixture(scope="session")
 def bigquery_service() -> Iterator[BigQueryService]:
-    """An emulated BigQuery of this test process; where Python 3.13 is missing its tests skip, and say so."""
+    """Return an emulated BigQuery of this test process. Without Python 3.13 its tests are skipped, and say so."""
     service = BigQueryService()
     try:
         service.prepare()
@@ -160,32 +167,32 @@ def bigquery_service() -> Iterator[BigQueryService]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[SqlEndpoint]:
-    """Where a PostgreSQL of this test process is."""
+    """Return the address of a PostgreSQL of this test process."""
     with installed(PostgresService()) as service:
         yield service.endpoint
 
 
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[SqlEndpoint]:
-    """Where a MariaDB of this test process is."""
+    """Return the address of a MariaDB of this test process."""
     with installed(MariaDbService()) as service:
         yield service.endpoint
 
 
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresService]:
-    """A PostgreSQL of one test alone, which may stop and kill it."""
+    """Return a PostgreSQL for one test, which may stop and kill it."""
     with installed(PostgresService()) as service:
         yield service
 
 
 @pytest.fixture
 def unique() -> str:
-    """A short prefix that no other test has."""
+    """Return a short prefix that no other test has."""
     return f"t{secrets.token_hex(4)}"
 
 
 @pytest.fixture
 def topic_name(request: pytest.FixtureRequest, unique: str) -> str:
-    """A topic name of this test alone, which tells the test in the broker's log."""
+    """Return a topic's name for this test; in the broker's log it shows which test it is."""
     return f"{unique}-{re.sub(r'[^a-zA-Z0-9_]', '-', request.node.name)[:80]}"

@@ -1,8 +1,9 @@
-"""`pytest -p tests.costs --costs FILE`: write what tests and fixtures took, and what of it they computed.
+"""Writes how long tests and fixtures took, and how long processors worked for them: `pytest -p tests.costs --costs
+FILE`.
 
-One JSON object per line: the seconds that passed, and the seconds that processors gave to this process and to all that
-it started. What a test waits for is the difference, also on a machine that others load. The shared services of a
-parallel run are the directing process's: run with `-n 0` to see theirs.
+The file has one JSON object per line, with the seconds that passed and the seconds of processors for this process and
+all that it started. The difference is what a test waited for, also on a machine that others use. In a parallel run the
+directing process owns the shared services: run with `-n 0` to see their costs.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ import pytest
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PARENT, _TIMES = 1, slice(11, 15)
-"""Fields of /proc/<pid>/stat behind the command: the parent; the times of a process and of its children that ended."""
+"""These fields of /proc/<pid>/stat follow the command: the parent, and the times of the process and of its ended
+children.
+"""
 _SET_CHILD_SUBREAPER = 36
-"""See prctl(2): orphans become children of this process, and their times are not lost."""
+"""With this option of prctl(2) orphans become children of this process, so that their times are not lost."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,14 +40,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def cpu_s() -> float:
-    """Return the seconds that this process and all its descendants computed."""
+    """Return the seconds that this process and all its descendants have computed."""
     children: dict[int, list[int]] = defaultdict(list)
     ticks: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_bytes().rpartition(b")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
-            continue  # It ended just now, and its parent has its times.
+            continue  # The process has ended just now, and its parent has its times.
         pid = int(stat.parent.name)
         children[int(fields[_PARENT])].append(pid)
         ticks[pid] = sum(map(int, fields[_TIMES]))
@@ -63,7 +66,7 @@ class _Writer:
         self._began_s = time.monotonic()
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write what the process took in all: that of the directing one has all others in it."""
+        """Write what the process took in total; the total of the directing process includes all others."""
         process = getattr(session.config, "workerinput", {}).get("workerid", "run")
         self._write("", f"process {process}", self._began_s, 0)
 

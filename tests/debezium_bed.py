@@ -13,7 +13,7 @@ from connect.tools.services.sql import SqlEndpoint
 
 @contextmanager
 def server_of_many_slots() -> Iterator[SqlEndpoint]:
-    """Yield a PostgreSQL with a slot for each connector: by default it has ten."""
+    """Yield a PostgreSQL that has a replication slot for each connector; by default it allows ten."""
     with PostgresService() as service:
         with connected(service.endpoint) as database:
             for setting in ("max_replication_slots", "max_wal_senders"):

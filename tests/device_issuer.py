@@ -1,4 +1,6 @@
-"""An OpenID Connect issuer with the device grant: the certified `oidc-provider` of Node.js, and a person's browser."""
+"""Runs an OpenID Connect issuer with the device grant, `oidc-provider` of Node.js, and does what a person does in a
+browser.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _VERSION: Final = "9.13.3"
 
 
 class DeviceIssuer(SupervisedService[str]):
-    """Its endpoint is the issuer's address. Its tokens are JWTs that last `token_lasts_s`."""
+    """Keeps the issuer. Its endpoint is the issuer's address. Its tokens are JWTs that are valid for
+    `token_lasts_s`.
+    """
 
     name: ClassVar[str] = "device-issuer"
     port_names: ClassVar[tuple[str, ...]] = ("http",)
@@ -52,7 +56,7 @@ class DeviceIssuer(SupervisedService[str]):
 
 
 def log_in_by_browser(browser: Browser, url: str, code: str, user: str) -> None:
-    """Do what a person does: open the address, type the code, say who one is, and agree."""
+    """Do what a person does to log in: open the address, type the code, give the user's name, and agree."""
     page = browser.new_page()
     page.goto(url)
     page.fill('input[name="user_code"]', code)
@@ -71,7 +75,7 @@ def _library() -> Path:
 
 
 def refuse_by_browser(browser: Browser, url: str, code: str) -> None:
-    """Open the address, type the code, and say that one did not ask for it."""
+    """Open the address, type the code, and refuse the login as not one's own."""
     page = browser.new_page()
     page.goto(url)
     page.fill('input[name="user_code"]', code)

@@ -1,6 +1,6 @@
-"""How many random cases a test draws: a few, the same for everyone, or many others in `make chaos`.
+"""Decides how many random cases a test draws: a few, the same for everybody, or many others in `make chaos`.
 
-And the cases of a test of which the quick tests try a few, and `make test` all.
+It also divides the cases of a test into a few that quick tests try, and the others, which `make test` tries too.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 DRAWN = bool(os.environ.get("CONNECT_DRAWN_CASES"))
-"""`make chaos` sets it: each run draws other cases."""
+"""`make chaos` sets this variable; then each run draws other cases."""
 
 
 def cases(few: int, *, drawn: int) -> int:
-    """Return `drawn` where each run draws others, else `few`."""
+    """Return `drawn` if each run draws other cases, or else `few`."""
     return drawn if DRAWN else few
 
 
 def quick_first(quick: int, *, of: int) -> list[Any]:
-    """Return the parameters 0 to `of` - 1 of a test in tests/unit; all but the first `quick` ones are thorough."""
+    """Return the parameters 0 to `of` - 1 of a test in tests/unit; all but the first `quick` are marked as thorough."""
     others = (pytest.param(number, marks=pytest.mark.thorough) for number in range(quick, of))
     return [*range(quick), *others]

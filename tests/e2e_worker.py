@@ -1,4 +1,4 @@
-"""A `connect worker` process for tests (see `warm_process`), with the few REST calls they make."""
+"""Runs `connect worker` processes for tests (see `warm_process`), and makes the REST calls that tests need."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ from connect.tools.services.process.process import log_tail
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 FEW_PARTITIONS = {"slots": "6", "offset.storage.partitions": "2", "status.storage.partitions": "2"}
-"""Of internal topics that live for one test: the 90 that a worker makes cost a broker more than the test."""
+"""Tests use few partitions for internal topics that live for one test: the usual 90 would cost a broker more than the
+test.
+"""
 
 
 class Program(Protocol):
-    """A process whose work a test waits for."""
+    """Stands for a process whose work a test waits for."""
 
     def exit_code(self) -> int | None:
-        """Return None while it runs."""
+        """Return the exit code; None while the process runs."""
 
     def log_tail(self) -> str:
-        """Return what it logged last."""
+        """Return the last lines of its log."""
 
 
 def wait_for(
@@ -48,12 +50,13 @@ def wait_for(
 ) -> Any:
     """Return the first true answer of `condition`.
 
-    The test fails with the last answer after `timeout_s` seconds, and at once when the process that has to do it ends.
+    After `timeout_s` seconds the test fails with the last answer. If the process `by` ends before, the test fails at
+    once.
     """
     limit_s = time.monotonic() + timeout_s
     pause, short_s = threading.Event(), pause_s / 10
     while True:
-        # Asked for before the condition: what a process did last counts.
+        # The exit code is asked for first, so that what a process did just before its end counts.
         code = by.exit_code() if by else None
         answer = condition()
         if answer:
@@ -63,18 +66,18 @@ def wait_for(
             said = f"\n{by.log_tail()}" if by else ""
             awaited = what if isinstance(what, str) else what()
             pytest.fail(f"{awaited}: {why}; the last answer was {answer!r}{said}")
-        # Most answers come soon, and each question costs whoever is asked some of the time.
+        # Most answers come soon, and each question costs time of whoever answers.
         pause.wait(short_s)
         short_s = min(pause_s, short_s * 1.5)
 
 
 class WorkerProcess:
-    """One worker on a free port with internal topics of its own."""
+    """Keeps one worker on a free port with its own internal topics."""
 
     def __init__(
         self, folder: Path, bootstrap_servers: str, name: str, *, cold_hosts: bool = False, **settings: str
     ) -> None:
-        """`cold_hosts`: its task hosts share no memory but that of their fork server."""
+        """Take the settings. With `cold_hosts` its task hosts share memory only with their own fork server."""
         folder.mkdir(parents=True, exist_ok=True)
         self.url = f"http://127.0.0.1:{free_ports(1)[0]}"
         self.log_path = folder / "worker.log"
@@ -114,7 +117,7 @@ class WorkerProcess:
             self._process.wait(10.0)
 
     def kill(self) -> None:
-        """As a crash would; its task hosts die with it."""
+        """Kill the worker as a crash would; its task hosts die with it."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(10.0)
@@ -125,11 +128,11 @@ class WorkerProcess:
         return self._process.pid
 
     def is_running(self) -> bool:
-        """Tell whether its process is there."""
+        """Tell if its process runs."""
         return self._process is not None and self._process.poll() is None
 
     def exit_code(self) -> int | None:
-        """Return None while it runs."""
+        """Return the exit code; None while the process runs."""
         assert self._process is not None
         return self._process.poll()
 
@@ -143,7 +146,7 @@ class WorkerProcess:
         return log_tail(self.log_path) if self.log_path.exists() else ""
 
     def _stacks(self) -> str:
-        """Return the stacks of its threads, which it logs when it is asked for them; nothing when it has ended."""
+        """Return the stacks of its threads, which it logs on request; an empty text if it has ended."""
         logged = self.log_path.stat().st_size
         if not self.is_running():
             return ""
@@ -171,7 +174,7 @@ class WorkerProcess:
         return answer.json() if answer.status_code == 200 else {}
 
     def wait_for_tasks(self, name: str, state: str, timeout_s: float = 60.0) -> dict[str, Any]:
-        """The status once there are tasks and all of them are in `state`."""
+        """Return the status once there are tasks and all of them are in `state`."""
 
         def look() -> dict[str, Any] | None:
             status = self.status(name)

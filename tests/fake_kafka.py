@@ -1,7 +1,8 @@
-"""Kafka as the loop of one task sees it, in memory: scripted acknowledgements and rebalances, and a death at any step.
+"""Simulates Kafka in memory for the loop of one task: acknowledgements and rebalances by a script, and death at any
+step.
 
-Every call that reaches Kafka, and each of its effects, is a step. A test counts the steps of a whole life, and then
-lets the task die at each of them.
+Every call that reaches Kafka, and each of its effects, is a step. A test counts the steps of a whole life of the task,
+and then lets the task die at each of them.
 """
 
 from __future__ import annotations
@@ -27,18 +28,21 @@ from connect.runtime.task.control import Control
 
 _TICK_S = 0.005
 OFFSETS = "offsets"
-"""The topic of source offsets."""
+"""This is the topic of source offsets."""
 
 
 class KilledError(BaseException):
-    """kill -9: nothing behind it runs."""
+    """Stands for kill -9: nothing after it runs."""
 
 
 class FakeKafka:
-    """What outlives a task."""
+    """Holds what survives the death of a task."""
 
     def __init__(self, dies_at: int | str | None = None, after_step: Callable[[FakeKafka], None] | None = None) -> None:
-        """`dies_at`: the number of the step, or the first one of a name; `after_step`: what must hold at all times."""
+        """Take `dies_at`, the number of the step at which the task dies, or the name whose first step that is.
+
+        `after_step` is called after each step, and checks what must always hold.
+        """
         self.dies_at = dies_at
         self.steps: list[str] = []
         self.records: dict[str, list[bytes]] = defaultdict(list)
@@ -56,10 +60,10 @@ class FakeKafka:
         self.commits.set()
         self._after_step = after_step
         self._is_dead = False
-        self.lock = threading.RLock()  # a commit may run beside the task's thread
+        self.lock = threading.RLock()  # a commit may run on another thread beside the task's
 
     def step(self, name: str) -> None:
-        """The task dies here, or goes on."""
+        """Count a step, and let the task die if it is the one."""
         with self.lock:
             if self._is_dead or self.dies_at in {name, len(self.steps)}:
                 self._is_dead = True
@@ -72,7 +76,9 @@ class FakeKafka:
                 raise RetriableError(f"{name}: the brokers do not answer.")
 
     def after_death(self) -> FakeKafka:
-        """For the next life of the task: it is not killed any more, and what its last one left open is aborted."""
+        """Return this Kafka for the task's next life: nothing kills it any more, and its open transaction is
+        aborted.
+        """
         with self.lock:
             after = FakeKafka(after_step=self._after_step)
             after.records |= {topic: list(rows) for topic, rows in self.records.items()}
@@ -80,7 +86,7 @@ class FakeKafka:
             return after
 
     def written(self, topic: str, key: bytes | None, value: bytes) -> None:
-        """A row is visible."""
+        """Make a row visible to readers."""
         self.records[topic].append(value)
         if topic == OFFSETS and key is not None:
             self.offsets[key.decode()] = json.loads(value)
@@ -94,9 +100,10 @@ class _Row(NamedTuple):
 
 
 class FakeProducer:
-    """A `BatchProducer`.
+    """Stands for a `BatchProducer`.
 
-    `acknowledged`: how many rows are, at each `check`; later on, all of them. `room`: for how many rows its queue has.
+    `acknowledged` says how many rows are acknowledged at each `check`; after the last number all of them are. Its queue
+    has room for `room` rows.
     """
 
     def __init__(self, kafka: FakeKafka, acknowledged: Iterable[int] = (), room: int = 1000) -> None:
@@ -183,7 +190,7 @@ class FakeProducer:
 
 
 class FakeOffsets:
-    """`SourceOffsets` of one connector."""
+    """Stands for the `SourceOffsets` of one connector."""
 
     topic = OFFSETS
 
@@ -215,7 +222,7 @@ Rebalance = Callable[["FakeConsumer"], None]
 
 
 class NoRemarks:
-    """What a group keeps beside its offsets where no row was ever missed."""
+    """Stands for the remarks that a group keeps beside its offsets, if no row was ever missed: there are none."""
 
     own: Mapping[TopicPartition, str] = MappingProxyType({})
 
@@ -224,10 +231,10 @@ class NoRemarks:
 
 
 class FakeConsumer:
-    """A `BatchConsumer` whose group has this member alone. What it reads begins behind what is committed.
+    """Stands for a `BatchConsumer` that is the only member of its group. It reads on from the committed offsets.
 
-    `reads`: what each poll does: the rows that it gives at most of each partition, or a rebalance. Behind the last one
-    everything is given, and once that is read `control` is asked to stop.
+    `reads` says what each poll does: it is a rebalance, or the number of rows that a poll gives at most of each
+    partition. After the last one a poll gives everything, and once that is read `control` is asked to stop.
     """
 
     trouble: str | None = None
@@ -273,18 +280,18 @@ class FakeConsumer:
         return found
 
     def assign(self, *partitions: TopicPartition) -> None:
-        """The group gives these partitions."""
+        """Have the group give these partitions to the task."""
         for tp in partitions:
             self._next[tp] = self._kafka.committed.get(tp, 0)
         self._callbacks[0](list(partitions))
 
     def revoke(self, *partitions: TopicPartition) -> None:
-        """The group takes these partitions, and waits until it has them."""
+        """Have the group take these partitions from the task, and wait until the task has released them."""
         self._callbacks[1](list(partitions))
         self._forget(partitions)
 
     def lose(self, *partitions: TopicPartition) -> None:
-        """The group has taken these partitions."""
+        """Have the group take these partitions without waiting for the task."""
         self._forget(partitions)
         self._callbacks[2](list(partitions))
 
@@ -313,7 +320,7 @@ class FakeConsumer:
         return {tp: end for tp, end in self.end_offsets().items() if self._next[tp] == end}
 
     def take_gaps(self) -> list[Gap]:
-        """Return none: this log keeps every row."""
+        """Return no gaps, as this log keeps every row."""
         return []
 
     def committed(self, partitions: Iterable[TopicPartition], _deadline: Deadline) -> dict[TopicPartition, int]:

@@ -1,7 +1,7 @@
-"""Asks Google's own parser of BigQuery's SQL, compiled to WebAssembly, what kind a statement is.
+"""Asks Google's own parser of BigQuery's SQL, compiled to WebAssembly, of what kind a statement is.
 
-It runs in an environment of its own, which pip fills: its packages may differ from those of the product. A parser
-knows no tables, so it says nothing of names and types.
+It runs in its own environment, which pip fills, as its packages may differ from the product's. A parser knows no
+tables, so it does not check names and types.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ json.dump([kind(sql) for sql in json.load(sys.stdin)], sys.stdout)
 
 
 def kinds(statements: Sequence[str], folder: Path) -> list[str]:
-    """Return the kind of each statement, as Merge or AlterTable, or "refused: " and why. `folder` is made."""
+    """Return the kind of each statement, such as Merge or AlterTable, or "refused: " and the reason. `folder` is
+    created.
+    """
     EnvBuilder(with_pip=True).create(folder)
     python = str(folder / "bin" / "python")
     pip = python_child.command("pip", "install", "--quiet", "--disable-pip-version-check", _PACKAGE, python=python)

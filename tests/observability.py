@@ -1,4 +1,4 @@
-"""The queries of docker/observability, and a real Prometheus that asks them."""
+"""Reads the queries in docker/observability, and runs a real Prometheus to ask them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def board_queries(board: Path) -> list[str]:
 
 
 def queries() -> list[str]:
-    """Return every query of the dashboards and of the rules, but for those of sinks of BigQuery."""
+    """Return every query of the dashboards and rules, except for those of BigQuery sinks."""
     shown = [query for board in sorted(BOARDS.glob("*.json")) if board != BIGQUERY for query in board_queries(board)]
     rules = yaml.safe_load((RULES / "connect.yml").read_text())
     return [*shown, *(rule["expr"] for group in rules["groups"] for rule in group["rules"])]
@@ -47,7 +47,7 @@ def samples_of(text: str) -> set[str]:
 
 
 def tool(name: str) -> str:
-    """Return where a tool of Prometheus is."""
+    """Return the path of a Prometheus tool."""
     found = shutil.which(name)
     assert found is not None, f"{name} is not installed (apt-get install --no-install-recommends prometheus)."
     return found
@@ -55,7 +55,7 @@ def tool(name: str) -> str:
 
 @contextmanager
 def prometheus(folder: Path, worker_url: str) -> Iterator[str]:
-    """Run a Prometheus that scrapes a worker each second by our settings; give its address."""
+    """Run a Prometheus that scrapes a worker every second with our settings, and yield its address."""
     config = yaml.safe_load((FOLDER / "prometheus.yml").read_text())
     config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
     config["rule_files"] = [str(RULES / "connect.yml")]

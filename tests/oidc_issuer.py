@@ -1,4 +1,4 @@
-"""An OpenID Connect issuer of this machine: a process that serves its discovery document and its keys, and tokens."""
+"""Runs an OpenID Connect issuer: a process serves its discovery document and keys, and the test signs its tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AUDIENCE = "connect"
 
 
 class Issuer:
-    """Signs tokens here, by keys that another process lists over HTTP."""
+    """Signs tokens in this process, with keys that another process publishes over HTTP."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "issuer"
@@ -35,12 +35,12 @@ class Issuer:
         self.rotate("k1")
 
     def say(self, **about: str) -> None:
-        """Have the discovery document say this."""
+        """Set members of the discovery document."""
         document = {"jwks_uri": f"{self.url}/jwks.json", **about}
         (self.folder / ".well-known/openid-configuration").write_text(json.dumps(document))
 
     def rotate(self, name: str, *, keep: bool = False, kind: str = "RSA") -> None:
-        """Sign by a new key from now on, and list the others no more unless `keep`."""
+        """Sign with a new key from now on. Unless `keep`, the other keys are not published any more."""
         parameters = {"kid": name, "use": "sig"}
         key = RSAKey.generate_key(2048, parameters) if kind == "RSA" else ECKey.generate_key("P-256", parameters)
         self.keys = {**(self.keys if keep else {}), name: key}
@@ -48,7 +48,7 @@ class Issuer:
         (self.folder / "jwks.json").write_text(json.dumps({"keys": listed}))
 
     def token(self, user: str = "ada", *, groups: Any = (), lasts_s: float = 300, **more: Any) -> str:
-        """Return a token; `more`: claims, of which None takes one away; `kid`, `alg` and `key` are not among them."""
+        """Return a token. `more` sets claims; None removes one. The arguments `kid`, `alg` and `key` are no claims."""
         name = more.pop("kid", list(self.keys)[-1])
         key = more.pop("key", None) or self.keys[name]
         algorithm = more.pop("alg", "RS256" if isinstance(key, RSAKey) else "ES256")
@@ -61,7 +61,7 @@ class Issuer:
         return jwt.encode({"alg": algorithm, "kid": name}, given, key, algorithms=[algorithm])
 
     def start(self) -> None:
-        """Answer from now on."""
+        """Start to answer requests."""
         command = [sys.executable, "-m", "http.server", str(self.port), "--bind", "127.0.0.1", "--directory", "."]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
@@ -72,14 +72,14 @@ class Issuer:
                 raise AssertionError(f"The issuer does not answer: {self.log.read_text()}")
 
     def stop(self) -> None:
-        """Answer no more."""
+        """Stop answering requests."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(60)
             self._process = None
 
     def asked(self) -> int:
-        """Return how often its keys were asked for."""
+        """Return how often its keys were fetched."""
         return self.log.read_text().count("GET /jwks.json")
 
     def _answers(self) -> bool:

@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry on loopback, to which a test's own worker or exporter sends by HTTP."""
+"""Runs a collector of OpenTelemetry on loopback, to which a test's worker or exporter sends over HTTP."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Configurations as public repositories have them, and what a worker here says of each.
+"""Judges configurations from public repositories as a worker here does.
 
-`tests/fixtures/public` holds their classes, keys and values; hosts, names and secrets are neutral ones. `java` is
-what is assumed of Java's worker: it runs them, but for those that lack a required key. None was run there.
-Run as a program this module writes the verdicts anew, and the counts of the page that shows them.
+`tests/fixtures/public` has their classes, keys and values; hosts, names and secrets are replaced by neutral ones.
+`java` is what we assume of Java's worker: it runs them, except for those that lack a required key. None was run there.
+Run as a program, this module writes the verdicts again, and the counts on the page that shows them.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ PAGE: Final = Path(__file__).parents[1] / "docs/public-configurations.md"
 _START, _END = "<!-- counts:start -->\n", "\n<!-- counts:end -->"
 JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
 INSTEAD: Final = "Use instead:"
-"""A class that is not here, and that something of this product can stand for, is answered so."""
+"""The answer to a class that is not here says this if something in this product can replace it."""
 _JAVA: Final = " Failed to find any class"
 Verdict = Literal["runs", "note", "refused", "no such class"]
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
-"""From the best to the worst."""
+"""The verdicts are in the order from the best to the worst."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A configuration and what becomes of it. note: it runs, and keys of it have no effect, which `why` names."""
+    """Holds a configuration and its verdict. `note` means that it runs, but that keys named in `why` have no effect."""
 
     config: Mapping[str, str]
     java: str
@@ -43,7 +43,7 @@ class Judged:
 
 
 def validator() -> Validator:
-    """A worker whose file lists every folder, as Java's has no such list."""
+    """Return the validator of a worker whose file allows every folder, as Java's worker has no such list."""
     return Validator(
         Catalog.installed(),
         WorkerConfig.parse({
@@ -54,7 +54,7 @@ def validator() -> Validator:
 
 
 def judged(validator: Validator, config: Mapping[str, str], java: str = "runs") -> Judged:
-    """What the worker answers to PUT validate."""
+    """Return what the worker answers to a PUT of this configuration to validate."""
     if validator.catalog.find(config["connector.class"], *CONNECTORS) is None:
         try:
             validator.validate({"name": "public", **config})
@@ -69,13 +69,13 @@ def judged(validator: Validator, config: Mapping[str, str], java: str = "runs") 
 
 
 def corpus() -> Iterator[Judged]:
-    """All configurations with the verdicts that were written."""
+    """Yield all configurations with the verdicts that were written before."""
     for file in sorted(FOLDER.glob("*.json")):
         yield from (Judged(**one) for one in json.loads(file.read_text()))
 
 
 def table(found: Sequence[Judged]) -> str:
-    """How many of each class run, unchanged or with keys that have no effect, and how many are refused."""
+    """Return a table of how many of each class run unchanged, run with keys that have no effect, or are refused."""
     counts = Counter((one.config["connector.class"], one.here) for one in found)
     classes = sorted({name for name, _ in counts}, key=lambda name: (-sum(counts[name, v] for v in VERDICTS), name))
     lines = [f"| `{name}` | " + " | ".join(str(counts[name, v]) for v in VERDICTS) + " |" for name in classes]
@@ -84,7 +84,7 @@ def table(found: Sequence[Judged]) -> str:
 
 
 def page(found: Sequence[Judged]) -> str:
-    """Return the page of the documents with today's counts."""
+    """Return the documentation page with today's counts."""
     counts = Counter(one.here for one in found)
     others = Counter("instead" if INSTEAD in one.why[0] else "left" for one in found if one.here == "no such class")
     here = len(found) - counts["no such class"]

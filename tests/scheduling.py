@@ -1,6 +1,6 @@
-"""Which tests of a parallel run share a process, and in which order their files begin: those that take longest first.
+"""Decides which tests of a parallel run share a process, and lets the files that take longest begin first.
 
-`conftest.py` takes the hooks from here.
+`conftest.py` imports the hooks.
 """
 
 from __future__ import annotations
@@ -21,32 +21,34 @@ _TOGETHER = {
     "connect dev": re.compile(r".*/test_(cli_dev|docs_guides|bigquery_readme)"),
     "syntax trees": re.compile(r".*tests/shape/test_shape_(children|files|house)"),
 }
-"""Names what is shared, and the files that share it; the first that fits counts.
+"""Names shared things, and the files that share each; the first entry that matches a file counts.
 
-Two of `connect dev` that start at once may choose one port. A node takes 15 s of a core to start, a JVM of Spark 10,
-all modules of the product 3 s to parse.
+Two of `connect dev` that start at the same moment may choose one port. A Cassandra node takes 15 s of a core to start,
+a JVM of Spark 10 s, and parsing all modules of the product 3 s.
 """
 
 _FILE = Path(__file__).with_name("seconds.json")
 _SECONDS: dict[str, int] = json.loads(_FILE.read_text()) if _FILE.exists() else {}
-"""What is run by one process -> how long that took, as `pytest --note-seconds` found."""
+"""Maps each file or group to the seconds that one process took for it, as `pytest --note-seconds` measured."""
 _AHEAD = 1
-"""Tests that a process holds beyond the one it runs; it begins one when it knows the next."""
+"""A process holds so many tests beyond the one that it runs, as it begins a test only when it knows the next."""
 _UNKNOWN_S = 20
-"""Of a file that was never measured: begun early, as what is begun last is waited for with idle cores."""
+"""Files that were never measured count as so many seconds: they begin early, as all other cores wait for the last
+file.
+"""
 
 
 class ByService(LoadScopeScheduling):
-    """Hands whole files, or the files of a service, to whichever process is free."""
+    """Gives whole files, or all files of a service, to any process that is free."""
 
     def _split_scope(self, nodeid: str) -> str:
         return _scope(nodeid)
 
     def _reschedule(self, node: WorkerController) -> None:
-        """Hand out until the process has tests to run.
+        """Give units to a process until it has tests to run.
 
-        After a crash, units come back of which nothing is left to run, or one test, with which a process waits for the
-        next: with one unit handed out at a time the whole run would wait for ever.
+        After a crash a unit may come back with no test left, or with one test, for which a process waits until it knows
+        the next. If only one unit were given at a time, the whole run would wait for ever.
         """
         while self.workqueue and not node.shutting_down and self._pending_of(self.assigned_work[node]) <= _AHEAD:
             self._assign_work_unit(node)
@@ -56,22 +58,22 @@ class ByService(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByService:
-    """Instead of what `--dist` names."""
+    """Return our scheduler in place of the one that `--dist` names."""
     return ByService(config, log)
 
 
 def longest_first(items: list[pytest.Item]) -> None:
-    """Sort; tests of a file keep their order."""
+    """Sort tests by the time of their files; tests of a file keep their order."""
     items.sort(key=lambda item: -_SECONDS.get(_scope(item.nodeid), _UNKNOWN_S))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How the times are measured anew, of all files or of some."""
+    """Add the option by which the times of all or some files are measured again."""
     parser.addoption("--note-seconds", action="store_true", help=f"write into {_FILE.name} how long the files took")
 
 
 class NoteSeconds:
-    """Adds up how long tests take, with what they set up and tear down."""
+    """Adds up how long tests take, including their setup and teardown."""
 
     def __init__(self) -> None:
         self._took = Counter[str]()
@@ -85,7 +87,7 @@ class NoteSeconds:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In the directing process, which hears of every test."""
+    """Register the measurement in the directing process, which hears of every test."""
     if config.getoption("--note-seconds") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(NoteSeconds())
 

@@ -1,6 +1,7 @@
-"""The way to a server that can be cut: a process that passes bytes on, is killed, and is started again on its port.
+"""Runs a relay to a server, to cut connections: a process that passes bytes on, is killed, and starts again on its
+port.
 
-A process of its own, so that the sockets it has open are not taken for ones that a task left behind.
+It is a separate process, so that its open sockets are not taken for those that a task has left open.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ _DRIP_S = 0.5
 
 
 class ServerRelay:
-    """Clients reach the server at `port` while the relay runs; cut, they are refused and their connections end."""
+    """Lets clients reach the server at `port` while the relay runs. When it is cut, connections end and new ones are
+    refused.
+    """
 
     def __init__(self, port: int, server_port: int) -> None:
         self.port = port
@@ -35,15 +38,15 @@ class ServerRelay:
         assert self._process.stdout.readline() == _LISTENING, "The relay does not listen."
 
     def drop_newest(self) -> None:
-        """End the connection that was made last; the others stay, and new ones are taken."""
+        """End the newest connection; the others stay, and new ones are accepted."""
         self._say(_DROP)
 
     def hold(self) -> None:
-        """Take connections and pass nothing on to clients, until `flow`."""
+        """Accept connections, but pass nothing on to clients until `flow`."""
         self._say(_HOLD)
 
     def drip(self) -> None:
-        """Pass a byte to each client now and then, until `flow`."""
+        """Pass a byte on to each client now and then, until `flow`."""
         self._say(_DRIP)
 
     def flow(self) -> None:
@@ -79,7 +82,7 @@ class _Relay:
         await asyncio.gather(_pass_on(client, to_server), self._answer(server, to_client))
 
     def obey(self, command: bytes) -> None:
-        """Do as the parent says; in the event loop."""
+        """Do what the parent process says; called in the event loop."""
         if command == _DROP:
             self._clients[-1].close()
             return
@@ -101,7 +104,7 @@ class _Relay:
         target.close()
 
     async def _held_up(self) -> None:
-        """Return when the next byte may go: after a while if it drips, else when all flows."""
+        """Return when the next byte may be passed on: after a while if it drips, or when everything flows."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._flows.wait(), _DRIP_S if self._way == _DRIP else None)
 
@@ -127,7 +130,7 @@ async def _pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -
 
 
 def _listen_to_parent(obey: Callable[[bytes], object]) -> None:
-    """Do as the parent says, and end when it does."""
+    """Do what the parent process says, and end when the parent ends."""
     for line in sys.stdin.buffer:
         obey(line)
     os._exit(0)

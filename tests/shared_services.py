@@ -1,8 +1,8 @@
-"""One broker, S3 store and schema registry for all processes of a parallel run, owned by the directing process.
+"""Shares one broker, S3 store and schema registry among all processes of a parallel run; the directing process owns
+them.
 
-It also gives them the variables with which Spark starts quickly.
-
-`conftest.py` takes the hooks from here. In a run of one process nothing is shared: the fixtures start their own.
+It also sets the variables with which Spark starts quickly. `conftest.py` imports the hooks. In a run of one process
+nothing is shared: the fixtures start their own services.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STARTED = pytest.StashKey[Mapping[str, Any]]()
 
 @dataclass(frozen=True)
 class Shared:
-    """Where the shared services are."""
+    """Holds the addresses of the shared services."""
 
     kafka: KafkaEndpoint
     s3: S3Endpoint
@@ -44,7 +44,7 @@ class Shared:
 
 
 def given(config: pytest.Config) -> Shared | None:
-    """The services that the directing process started; None in a run of one process."""
+    """Return the services that the directing process has started; None in a run of one process."""
     told = getattr(config, "workerinput", {}).get(_KEY)
     if not told:
         return None
@@ -53,9 +53,9 @@ def given(config: pytest.Config) -> Shared | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
-    """Have Spark start quickly in all processes of the run, which inherit it.
+    """Let Spark start quickly in all processes of the run, which inherit the variables.
 
-    What is missing is recorded here, as that takes longer than a test may on a loaded machine.
+    A missing class archive is recorded here, as that takes longer than a test may take on a loaded machine.
     """
     if not _is_without_services(config):
         os.environ.update(spark_classes.environment())
@@ -63,7 +63,7 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a new process of the run where the services are; the first one has them started."""
+    """Tell a new process of the run where the services are; for the first one they are started."""
     config: pytest.Config = node.config
     if _is_without_services(config):
         return
@@ -73,7 +73,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop what was started."""
+    """Stop the services that were started."""
     config.stash.setdefault(_STACK, ExitStack()).close()
 
 
@@ -82,9 +82,9 @@ def _is_without_services(config: pytest.Config) -> bool:
 
 
 def _start(stack: ExitStack) -> Mapping[str, Any]:
-    # All tests leave thousands of partitions behind. A heap that they fill is collected all the time, and the broker,
-    # which stands still meanwhile, loses its session: all partitions are without a leader then. Nobody restarts this
-    # node, so none waits for its session to end.
+    # All tests together leave thousands of partitions behind. If they filled the heap, Java would collect garbage all
+    # the time, the broker would stand still meanwhile and lose its session, and all partitions would have no leader.
+    # Nobody restarts this node, so nothing waits for its session to end.
     kafka = KafkaService(heap_mib=1536, properties={"broker.session.timeout.ms": "120000"})
     store, registry = SeaweedS3Service(), SchemaRegistryService()
     with ThreadPoolExecutor(thread_name_prefix="services") as pool:

@@ -1,7 +1,7 @@
-"""Which tests may be skipped: with CONNECT_NO_SKIPS=1 every other skip is a failure. `conftest.py` takes the hooks.
+"""Makes skips of tests fail if CONNECT_NO_SKIPS=1, unless they are allowed. `conftest.py` imports the hooks.
 
-A test that says nothing because a service is missing looks like one that passed. The few that may be skipped
-everywhere are in allowed_skips.toml, each with its reason.
+A test that is skipped because a service is missing looks like one that passed. The few that may be skipped everywhere
+are in allowed_skips.toml, each with its reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ReportT = TypeVar("ReportT", pytest.TestReport, pytest.CollectReport)
 
 
 class Allowed(NamedTuple):
-    """Which skips: patterns of the test's node id and of what it says; and why nothing is lost by them."""
+    """Holds patterns of the node ids and messages of skips that are allowed, and why nothing is lost by them."""
 
     test: str
     said: str
@@ -29,19 +29,19 @@ class Allowed(NamedTuple):
 
 
 def allowed() -> list[Allowed]:
-    """Read the list."""
+    """Return the allowed skips from the list."""
     return [Allowed(**one) for one in tomllib.loads(_LIST.read_text(encoding="utf-8"))["skip"]]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Take a test's skip for a failure."""
+    """Turn a test's skip into a failure, unless it is allowed."""
     return _judged((yield))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Take the skip of a whole file for a failure."""
+    """Turn the skip of a whole file into a failure, unless it is allowed."""
     return _judged((yield))
 
 

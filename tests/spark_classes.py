@@ -1,4 +1,5 @@
-"""An archive of the classes that Spark loads: with it a JVM of Spark costs 8 s of a core, and 13 without.
+"""Makes an archive of the classes that Spark loads: with it starting a JVM of Spark takes 8 s of a core, without it 13
+s.
 
 It is recorded once for each installation of Spark, by `spark-submit` of this file, which does what most tests do.
 """
@@ -25,18 +26,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _OPTIONS = "SPARK_SUBMIT_OPTS"
-"""Options of the JVM of each driver, from Spark's own script."""
+"""Spark's own script takes options of the driver's JVM from this variable."""
 _SPARK = Path(pyspark.__file__).parent
 _WARNINGS_ON_STANDARD_ERROR = ("-Xlog:disable", "-Xlog:all=warning:stderr")
-"""An archive that is left aside is said there, and not among the lines of a program."""
+"""With these options a JVM warns on standard error of an archive that it cannot use, not among the program's lines."""
 _RECORD_S = 600
-"""For the work and for writing 180 MB; a quiet machine needs half a minute."""
+"""So many seconds are for the work and for writing 180 MB; a quiet machine needs half a minute."""
 
 
 def environment() -> dict[str, str]:
-    """Return the variables with which each driver uses the archive, recorded now if there is none."""
+    """Return the variables with which each driver uses the archive. If there is none, it is recorded now."""
     given = os.environ.get(_OPTIONS, "")
-    # A JVM takes an archive only where its jars are in the folder that they were recorded in.
+    # A JVM only accepts an archive if its jars are in the folder in which they were when it was recorded.
     program = f"spark-{pyspark.__version__}-{crc32(os.fsencode(_SPARK)):08x}"
     options = archived_classes(program, find_java(), given.split(), _recorder)
     return {_OPTIONS: " ".join([given, *options, *_WARNINGS_ON_STANDARD_ERROR]).strip()}
@@ -47,7 +48,7 @@ class _Driver:
         self._submitted = submitted
 
     def stop(self, grace_s: float | None = None) -> None:
-        """Wait for its end, which it comes to by itself, within a longer time than `grace_s`."""
+        """Wait longer than `grace_s` for the driver, which ends by itself."""
         del grace_s
         code = self._submitted.wait(_RECORD_S)
         if code:

@@ -1,4 +1,4 @@
-"""SQL servers of the tests: a test whose server is not installed is skipped, and says which one."""
+"""Provides SQL servers for tests: a test whose server is not installed is skipped, and names the server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ServiceT = TypeVar("ServiceT", PostgresService, MariaDbService)
 
 
 def installed(service: ServiceT) -> ServiceT:
-    """The service, not started yet. The test is skipped where the server's programs are missing."""
+    """Return the service, which is not started yet. If the server's programs are missing, the test is skipped."""
     try:
         service.prepare()
     except ArtifactError as missing:

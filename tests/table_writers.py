@@ -1,4 +1,4 @@
-"""Six sessions that change a table in transactions of their own, and what its events must then be."""
+"""Runs six sessions that change a table in their own transactions, and checks the events of the changes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ WRITERS = 6
 
 
 class TableWriters:
-    """Sessions that insert, update, delete and move rows, each those of its own, and roll some of it back."""
+    """Runs sessions that insert, update, delete and move rows, each its own rows, and roll some transactions back."""
 
     def __init__(self, url: sa.URL, table: str, rows: int) -> None:
-        """`rows`: the table has those from 1 on, as (id, version); a row's version grows with each change of it."""
+        """Take the table, which has `rows` rows as (id, version), from id 1 on. A row's version grows with each
+        change.
+        """
         self._table = table
         self._rows = rows
         self._engine = sa.create_engine(url, pool_size=WRITERS)
@@ -42,7 +44,7 @@ class TableWriters:
         assert not self._failures
 
     def wait_for(self, transactions: int) -> None:
-        """Until so many more are committed."""
+        """Wait until so many more transactions are committed."""
         with self._changed:
             wanted = self._committed + transactions
             assert self._changed.wait_for(lambda: self._committed >= wanted or self._failures, 60)
@@ -86,9 +88,10 @@ class TableWriters:
 
 
 def require_order(events: Iterable[tuple[Any, str, int | None]]) -> None:
-    """No row goes back to a version that it had, and each change fits to what is there: all of them came, once.
+    """Fail if events are missing or doubled: no row may go back to an old version, and each change must fit the row
+    before.
 
-    `events`: in order; the key, the operation (r, c, u, d), and the row's version behind it.
+    `events` has in order the key, the operation (r, c, u, d) and the version of the row after it.
     """
     there: dict[Any, int | None] = {}
     for key, operation, version in events:

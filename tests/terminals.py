@@ -1,4 +1,6 @@
-"""Two terminals in one folder, for lines that documents show: `connect dev` stays up, the rest runs beside it."""
+"""Provides two terminals in one folder for lines that documents show: `connect dev` stays up, the rest runs beside
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ WAIT_S = 120
 
 
 class Terminals:
-    """Two terminals in one folder; `connect` is this installation's."""
+    """Runs lines in two terminals of one folder; `connect` is the one of this installation."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -40,7 +42,7 @@ class Terminals:
         return self._log.read_text()
 
     def run(self, lines):
-        """Return what became of the lines, which end with the first that fails."""
+        """Run the lines until one fails, and return the result of the shell that ran them."""
         return subprocess.run(
             ["bash", "-e"], input="\n".join(lines), cwd=self._folder, env=self._environ, capture_output=True, text=True,
             check=False, timeout=START_S,

@@ -1,4 +1,4 @@
-"""A browser without JavaScript: pages of a worker's web UI, their forms, and what they show."""
+"""Reads a worker's web UI like a browser without JavaScript: its pages, their forms, and the texts that they show."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from urllib.parse import urljoin
 import requests
 
 ANSWER_S = 120
-"""Longer than a worker takes for any request (rest.request.timeout.ms): it says itself what was too slow."""
+"""This is longer than a worker takes for any request (rest.request.timeout.ms), so that it can say itself what was
+slow.
+"""
 _VOID = {"meta", "link", "input", "img", "br", "hr", "polyline", "path", "rect"}
 
 
 class Page(HTMLParser):
-    """A page as a reader without JavaScript has it."""
+    """Holds a page as a reader without JavaScript sees it."""
 
     def __init__(self, answer: requests.Response) -> None:
         super().__init__()
@@ -31,25 +33,25 @@ class Page(HTMLParser):
         self._area = ""
         self._form = ""
         self._open: list[str] = []
-        self.feed(answer.text.replace("<wbr>", ""))  # a place where a word may be broken, and nothing to read
+        self.feed(answer.text.replace("<wbr>", ""))  # `<wbr>` marks where a word may be broken; readers do not see it
         self.close()
         self.unclosed = list(self._open)
 
     @property
     def text(self) -> str:
-        """All that is to be read, in one line."""
+        """Return all texts of the page in one line."""
         return " ".join(" ".join(self.texts).split())
 
     def links(self) -> list[str]:
-        """Where its links lead."""
+        """Return the addresses of its links."""
         return [values["href"] for tag, values in self.elements if tag == "a" and "href" in values]
 
     def buttons(self) -> list[str]:
-        """What its buttons do."""
+        """Return the values of its buttons."""
         return [values["value"] for tag, values in self.elements if tag == "button" and "value" in values]
 
     def form_url(self, form: str) -> str:
-        """Where a form is sent."""
+        """Return the address to which a form is sent."""
         found = next(v for tag, v in self.elements if tag == "form" and form in {v.get("id"), v.get("action")})
         return urljoin(self.url, found["action"])
 
@@ -81,7 +83,7 @@ class Page(HTMLParser):
 
 
 class Reader:
-    """Somebody who reads pages and presses buttons, as a browser sends that."""
+    """Stands for a person who reads pages and presses buttons, and sends what a browser sends."""
 
     def __init__(self, url: str, **headers: str) -> None:
         self.url = url
@@ -97,7 +99,7 @@ class Reader:
         return Page(self.session.get(urljoin(self.url, path), timeout=ANSWER_S, **more))
 
     def press(self, page: Page, do: str, form: str = "act", **over: str) -> Page:
-        """The page that is there after a button was pressed."""
+        """Press a button, and return the page that follows."""
         fields = page.fields[form] | {"do": do} | over
         headers = {"Origin": self.url, "Referer": page.url}
         return Page(self.session.post(page.form_url(form), data=fields, headers=headers, timeout=ANSWER_S))

@@ -1,9 +1,9 @@
-"""The fork server of a worker's task hosts, from a process that has loaded what hosts need.
+"""Gives a worker's task hosts a fork server that comes from a process with the hosts' modules loaded.
 
-Loading that is four times what the start of the worker itself costs, and tests start hundreds. A worker that
-`warm_server` forks first forks a spare process, while it has one thread. Where the worker would then start its fork
-server, it tells the spare to become it: the same child, with the same descriptors. After the end of that one it starts
-the next as every worker does.
+Loading them takes four times as long as starting the worker itself, and tests start hundreds. A worker that
+`warm_server` forks first forks a spare process, while it has only one thread. When the worker starts its fork server,
+it tells the spare process to become it: the same kind of child, with the same descriptors. If that one ends, the worker
+starts the next as every worker does.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ _LIBRARIES: Final = (
     "sqlalchemy", "sqlalchemy.dialects.mysql", "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite",
     "psycopg", "pymysql", "google.cloud.bigquery", "pyarrow.fs", "pyarrow.parquet",
 )  # fmt: skip
-"""Libraries that our connectors load in each host; the connectors themselves are loaded there, as everywhere."""
+"""Our connectors load these libraries in each host. The connectors themselves are loaded in the hosts, as
+everywhere.
+"""
 _SERVER: Final = fork_server.__name__
 
 
 def load() -> None:
-    """Load what hosts have in common, and the libraries of most connectors."""
+    """Load the modules that all hosts need, and the libraries of most connectors."""
     fork_server.set_up_libraries()
     fork_server.load_shared()
     for library in _LIBRARIES:
@@ -39,7 +41,7 @@ def load() -> None:
 
 
 def keep_spare() -> None:
-    """Fork the spare, and have the next start of a fork server take it."""
+    """Fork the spare process, and let the next start of a fork server use it."""
     start, spares = python_child.start, [_Spare()]
 
     def start_warm(argv: Sequence[str], **options: Any) -> subprocess.Popen[Any] | _Spare:
@@ -51,7 +53,7 @@ def keep_spare() -> None:
 
 
 class _Spare:
-    """The process that becomes the fork server, with the part of `subprocess.Popen` that a worker uses."""
+    """Stands for the process that becomes the fork server, with the part of `subprocess.Popen` that a worker uses."""
 
     def __init__(self) -> None:
         self._line, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -63,7 +65,7 @@ class _Spare:
                 _wait_for_work(its, worker)
 
     def begin(self, descriptors: Sequence[int]) -> _Spare:
-        """Have it begin, with these descriptors as its arguments."""
+        """Let the process begin, with these descriptors as its arguments."""
         assert len(descriptors) <= _MOST_DESCRIPTORS
         with self._line:
             socket.send_fds(self._line, [b"begin"], descriptors)

@@ -1,4 +1,4 @@
-"""Loads what a backfill's lanes need into the process that `warm_lanes` forks them from."""
+"""Loads what a backfill's lanes need into the process from which `warm_lanes` forks them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from connect.backfill.engines import local
 
 
 def _die_with_driver(driver: int) -> None:
-    """End this process when its driver dies, which is not the parent that the kernel knows."""
+    """End this process when its driver dies; the kernel's parent of this process is another one."""
     parent = process.parent_process()
     assert parent is not None
     assert parent.pid == driver

@@ -1,7 +1,8 @@
-"""`connect` commands as processes of their own that need not load their modules: most of what a worker's start costs.
+"""Starts `connect` commands as processes that need not load their modules, which takes most of the time of a start.
 
-A run starts hundreds of workers. Each is forked from `warm_server`, one for each process of the run, and from there on
-it is what a person's command is: its own arguments, environment, folder, outputs and process id.
+A run starts hundreds of workers. Each is forked from `warm_server`, of which there is one for each process of the run.
+From then on it is like a command that a person starts: it has its own arguments, environment, folder, outputs and
+process id.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import warm_server
 
 
 class WarmProcess:
-    """A command that was started, with the part of `subprocess.Popen` that tests use."""
+    """Stands for a command that was started, with the part of `subprocess.Popen` that tests use."""
 
     def __init__(self, pid: int, pipe: int) -> None:
         self.pid = pid
@@ -30,13 +31,13 @@ class WarmProcess:
         self._pipe = pipe
 
     def poll(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
+        """Return the exit code, which is negative for a signal; None while the command runs."""
         if self.returncode is None and select.select([self._pipe], [], [], 0)[0]:
             self._end()
         return self.returncode
 
     def wait(self, timeout_s: float) -> int:
-        """Its exit code; subprocess.TimeoutExpired."""
+        """Wait for the command, and return its exit code. subprocess.TimeoutExpired: it still runs."""
         if self.returncode is None:
             if not select.select([self._pipe], [], [], timeout_s)[0]:
                 raise subprocess.TimeoutExpired(f"process {self.pid}", timeout_s)
@@ -45,12 +46,12 @@ class WarmProcess:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Signal it; no error when it has ended."""
+        """Send the command a signal; no error if it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """Kill the command, as a crash would."""
         self.send_signal(signal.SIGKILL)
 
     def _end(self) -> None:
@@ -59,7 +60,7 @@ class WarmProcess:
 
 
 def start(argv: list[str], *, folder: Path, environ: Mapping[str, str], stdout: int, stderr: int) -> WarmProcess:
-    """Start `connect` with these arguments; it keeps copies of the descriptors of its outputs."""
+    """Start `connect` with these arguments. It keeps copies of the descriptors of its outputs."""
     reads, writes = os.pipe()
     try:
         order = json.dumps({"argv": argv, "folder": str(folder), "environ": dict(environ)}).encode()
@@ -83,7 +84,7 @@ def _number(pipe: int) -> int:
 def _server() -> socket.socket:
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     argv = [sys.executable, warm_server.__file__, "--fd", str(its.fileno())]
-    # It finds its modules beside it, also after a test of Spark, whose children must not do that.
+    # The server finds its modules beside itself, also after a test of Spark, whose children must not do that.
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     server = subprocess.Popen(
         argv, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL, start_new_session=True, env=environ

@@ -1,8 +1,8 @@
 """Forks `connect` commands from a process that has loaded their modules: `--fd N`. See `warm_process`.
 
-Each message on N, a socket that keeps messages apart, is one command: `{"argv", "folder", "environ"}` with the
-descriptors of its standard output, its standard error and a pipe, on which come back its process id and in the end its
-exit code, a line each. When the other end of N is gone all commands are killed.
+N is a socket that keeps messages apart. Each message on it is one command, `{"argv", "folder", "environ"}`, with the
+descriptors of its standard output, its standard error and a pipe. The command's process id and in the end its exit code
+are written to the pipe, each on a line. When the other end of N is gone, all commands are killed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final
 
 MESSAGE_BYTES: Final = 120_000
 COLD_HOSTS: Final = "CONNECT_TESTS_COLD_HOSTS"
-"""In the environment of a worker whose fork server has to be started as everywhere, and to load what hosts need."""
+"""A worker with this variable in its environment starts its fork server as everywhere, and loads what hosts need."""
 
 
 def load() -> None:
@@ -43,7 +43,7 @@ def load() -> None:
 
 
 def serve(control: socket.socket) -> list[str]:
-    """Fork commands until the other end is gone; returns in each of them, with its arguments."""
+    """Fork commands until the other end is gone. In each command this returns the command's arguments."""
     woken, wakeup = socket.socketpair()
     for end in (woken, wakeup):
         end.setblocking(False)
@@ -98,13 +98,13 @@ def _reap(pipes: dict[int, int]) -> None:
         try:
             os.write(pipe, f"{os.waitstatus_to_exitcode(status)}\n".encode())
         except BrokenPipeError:
-            continue  # nobody waits for it any more
+            continue  # nobody waits for this command any more
         finally:
             os.close(pipe)
 
 
 def _noticed(number: int, frame: FrameType | None) -> None:
-    """Only there so that the end of a child wakes the loop."""
+    """Do nothing: the handler only exists so that the end of a child wakes the loop."""
 
 
 if __name__ == "__main__":

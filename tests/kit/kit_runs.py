@@ -1,4 +1,4 @@
-"""Runs a suite on many plug-ins: a class for each, in a few pytest processes at a time, as part of a run is waiting."""
+"""Runs a suite on many plug-ins, with a class for each, in a few pytest processes at a time, as tests also wait."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ settings.load_profile("kit")
 
 @dataclass(frozen=True)
 class Case:
-    """A class `Test<name>` of a suite. `only`: its tests that are run, else all; `without`: tests that are left out."""
+    """Holds the code of a class `Test<name>` of a suite. `only` are the tests to run; empty: all. `without` are left
+    out.
+    """
 
     code: str
     only: Collection[str] = ()
@@ -34,7 +36,7 @@ class Case:
 
 @dataclass
 class Outcome:
-    """The names of the tests that passed and that failed, without parameters, and what pytest says of the failed."""
+    """Holds the names of passed and failed tests, without parameters, and what pytest prints about the failed ones."""
 
     passed: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)
@@ -42,12 +44,12 @@ class Outcome:
 
 
 def names_of(suite: type) -> set[str]:
-    """The names of a suite's tests."""
+    """Return the names of a suite's tests."""
     return {name for name in dir(suite) if name.startswith("test_")}
 
 
 class Reports:
-    """What became of each test, by the name of its plug-in."""
+    """Collects the outcome of each test, by the name of its plug-in."""
 
     def __init__(self) -> None:
         self.outcomes: dict[str, Outcome] = {}
@@ -66,17 +68,17 @@ class Reports:
 
 @dataclass(frozen=True)
 class Runs:
-    """The processes, by the name of each plug-in that they test."""
+    """Holds the processes, by the names of the plug-ins that they test."""
 
     processes: Mapping[str, Future[Mapping[str, Outcome]]]
 
     def outcome(self, name: str) -> Outcome:
-        """Wait for the process of this plug-in to end."""
+        """Wait for the process of this plug-in to end, and return the outcome."""
         return self.processes[name].result()[name]
 
 
 def start_runs(folder: Path, cases: Mapping[str, Case]) -> Runs:
-    """Deal the cases out to processes and start them."""
+    """Divide the cases among processes and start them."""
     names = list(cases)
     processes: dict[str, Future[Mapping[str, Outcome]]] = {}
     pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="kit")
@@ -101,19 +103,19 @@ def _run(folder: Path, cases: Mapping[str, Case]) -> Mapping[str, Outcome]:
 
 
 def _arguments(folder: Path, cases: Mapping[str, Case]) -> list[str]:
-    """What pytest is to run, and how."""
+    """Return pytest's arguments for these cases."""
     nodes = []
     for name, case in cases.items():
         nodes += [f"test_it.py::Test{name}::{test}" for test in sorted(case.only)] or [f"test_it.py::Test{name}"]
     left_out = [f"--deselect=test_it.py::Test{name}::{test}" for name, c in cases.items() for test in c.without]
     places = [f"--rootdir={folder}", f"--basetemp={folder / 'tmp'}"]
-    # The asserts of the suites have messages of their own: no time is spent on rewriting others.
+    # The asserts of the suites have their own messages, so no time is spent on rewriting them.
     unneeded = ["-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:xdist"]
     return ["-q", "--tb=short", "--assert=plain", *unneeded, *places, *left_out, *nodes]
 
 
 def main() -> int:
-    """Run pytest as the arguments say, and leave the outcomes in the working folder."""
+    """Run pytest as the arguments say, and write the outcomes into the working folder."""
     reports = Reports()
     code = pytest.main(sys.argv[1:], plugins=[reports])
     outcomes = {

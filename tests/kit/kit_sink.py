@@ -1,4 +1,4 @@
-"""A correct sink into a SQLite table, its driver, and broken ones that each break one promise."""
+"""Holds a correct sink into a SQLite table with its driver, and broken sinks that each break one promise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECK = "CHECK (text IS NOT 'refused')"
 
 
 class TableSink:
-    """Buffers batches; `flush` writes them in one transaction, rows replaced by key, and claims what it wrote."""
+    """Buffers batches. `flush` writes them in one transaction, replaces rows by key, and claims what it has written."""
 
     def __init__(self, config: TableConfig) -> None:
         self.config = config
@@ -104,7 +104,7 @@ class TableSinkConnector:
 
 
 class TableSinkDriver:
-    """The same file by sqlite3 alone."""
+    """Reads and changes the same file by sqlite3 alone."""
 
     topic = "rows"
     other_topics = ("more-rows",)
@@ -151,7 +151,7 @@ class TableSinkDriver:
 
 
 def sink(connector: type[TableSinkConnector]) -> Plugin:
-    """The declaration of a connector class of this module."""
+    """Return the plug-in of a connector class of this module."""
     return Plugin(
         PluginKind.SINK,
         name=f"kit.{connector.__name__}",
@@ -163,7 +163,7 @@ def sink(connector: type[TableSinkConnector]) -> Plugin:
 
 
 class ClaimsTooMuchTask(TableSink):
-    """Writes what a flush before this one should have written, and claims all that was put."""
+    """Writes only what an earlier flush should have written, but claims everything that was put."""
 
     late: Sequence[Batch] = ()
 
@@ -192,7 +192,7 @@ class CastsIntToFloatTask(TableSink):
 
 class SwallowsABadRowTask(TableSink):
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Tells nobody."""
+        """Tell nobody about the rows."""
 
 
 class RejectsTheWholeBatchTask(TableSink):
@@ -212,7 +212,7 @@ class IgnoresTheDeadlineTask(TableSink):
 
 class KeepsRevokedTask(TableSink):
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Goes on with what it holds."""
+        """Keep the rows of partitions that are revoked."""
 
 
 class ForgetsEmptyBatchesTask(TableSink):
@@ -245,7 +245,7 @@ class KeepsTheFirstTask(TableSink):
 
 
 class DependsOnTheFormTask(TableSink):
-    """Writes rows given as Arrow as they are, and cleans the text of others."""
+    """Writes rows that came as Arrow as they are, but strips the texts of others."""
 
     def write(self, connection: sqlite3.Connection, batch: Batch) -> None:
         self.strip = not batch.values.is_arrow

@@ -1,4 +1,6 @@
-"""Broken sinks that lose records of one kind: bad, schemaless, of another key, schema, topic or task."""
+"""Holds broken sinks that lose records of one kind: bad or schemaless ones, or those of another key, schema, topic or
+task.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from connect.lib.deadline import Deadline
 
 
 class FailsOnTwoBadRowsTask(TableSink):
-    """A bad row among good ones is rejected, two of them in one batch fail the task."""
+    """Rejects a bad row among good ones, but fails the task if a batch has two of them."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         if len(rows) > 1:
@@ -52,7 +54,7 @@ class KeepsOneTopicTask(TableSink):
 
 
 class EmptiesTheTableTask(TableSink):
-    """Its second task begins with an empty table."""
+    """Empties the table when its second task begins."""
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
         if self.ctx.task == 1:

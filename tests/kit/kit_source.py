@@ -1,4 +1,4 @@
-"""Broken sources over a SQLite table that each break one promise."""
+"""Holds broken sources over a SQLite table that each break one promise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from connect.lib.deadline import Deadline
 
 
 class AcksEarlyTask(TableSource):
-    """Prunes upstream as soon as rows are read, not when they are stored."""
+    """Prunes rows upstream when they are read, not when they are stored."""
 
     def query(self) -> list[dict[str, Any]]:
         found = self.select("SELECT * FROM rows WHERE NOT pruned ORDER BY tie, id LIMIT :most", {"most": 7})
@@ -31,7 +31,7 @@ class AcksEarlyTask(TableSource):
 
 
 class PrefetchesTask(AcksEarlyTask):
-    """Prunes and holds more batches than it gave away."""
+    """Reads, prunes and holds more batches than it gives away."""
 
     def __init__(self, config: TableConfig) -> None:
         super().__init__(config)
@@ -91,7 +91,7 @@ class LosesARowAtTheEdgeTask(TableSource):
 
 
 class RepeatsAfterARestartTask(TableSource):
-    """Resumes at the last row, not after it."""
+    """Resumes at the last row instead of after it."""
 
     def open(self, ctx: SourceContext) -> None:
         super().open(ctx)
@@ -139,7 +139,7 @@ class SwallowsDeletesTask(TableSource):
 
 
 class DiesOfALostConnectionTask(TableSource):
-    """Moves on although the query failed."""
+    """Goes on behind the rows although the query has failed."""
 
     def query(self) -> list[dict[str, Any]]:
         try:
@@ -155,7 +155,7 @@ class DropsUnreadableRowsTask(TableSource):
 
 
 class StaysAtUnreadableRowsTask(TableSource):
-    """Its place is the last row that it could read."""
+    """Takes the last row that it could read for its place."""
 
     def readable(self, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         good = super().readable(rows)
@@ -185,7 +185,7 @@ class LogsASecret(TableConnector):
 
 
 class SecretlessConfig(ConnectorConfig):
-    """Nothing in it is declared secret, and people give secrets all the same."""
+    """Declares nothing as secret, although people put secrets into it."""
 
     database: String = key("database", doc="The file of the SQLite database.", importance="high")
     batch_max_rows: Annotated[Int, at_least(1)] = key("batch.max.rows", 7, doc="Rows per batch.")
@@ -201,7 +201,7 @@ class LeaksAUrl(TableConnector):
 
 
 class SplitsWithoutAsking(TableConnector):
-    """Looks for its place where the new split would have it."""
+    """Looks for its place where the new split would have stored it."""
 
     def resume(self, stored: Sequence[SourcePosition]) -> None:
         pass
@@ -214,7 +214,7 @@ class LeavesItsReader(TableConnector):
 
 
 class CleansUpOnce(TableConnector):
-    """Takes what is gone already for an error."""
+    """Fails if the reader is gone already."""
 
     def clean_up(self, deadline: Deadline) -> str | None:
         with reached(self.config.database) as connection:
@@ -233,7 +233,7 @@ class CleansUpInSilence(TableConnector):
 
 
 class CopiesTheRows(TableConnector):
-    """Gives each task all of the rows."""
+    """Gives all rows to each task."""
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [dict(self.config.originals)] * max_tasks

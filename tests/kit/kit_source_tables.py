@@ -1,4 +1,4 @@
-"""Broken sources that go wrong where columns change or there are several topics."""
+"""Holds broken sources that fail if columns change or if there are several topics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from connect.api.records import Batch
 
 
 class SkipsRowsAtAChangeTask(TableSource):
-    """Takes the new columns when they change, and forgets the rows by which it saw that."""
+    """Uses new columns once it sees them, but forgets the rows in which it saw them."""
 
     columns: frozenset[str] = frozenset()
 
@@ -24,7 +24,7 @@ class SkipsRowsAtAChangeTask(TableSource):
 
 
 class LosesOtherTopicsTask(TableSource):
-    """Moves on behind the rows of another topic that it read with those of its own."""
+    """Goes on behind rows of another topic that it has read together with its own."""
 
     def of_one_topic(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         own = super().of_one_topic(rows)

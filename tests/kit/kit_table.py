@@ -1,4 +1,4 @@
-"""A correct source over a SQLite table, and its driver."""
+"""Holds a correct source over a SQLite table, and its driver."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class TableConfig(ConnectorConfig):
 
 @contextmanager
 def reached(path: str) -> Iterator[sqlite3.Connection]:
-    """A connection; RetriableError while the database is away. Nothing waits for the disk: no test cuts the power."""
+    """Yield a connection. RetriableError: the database is away. Writes do not wait for the disk, as no test cuts the
+    power.
+    """
     try:
         connection = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None)
     except sqlite3.OperationalError as error:
@@ -74,11 +76,11 @@ class TableSource:
         return self.batch(self.readable(rows))
 
     def of_one_topic(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The rows before the first of another topic."""
+        """Return the rows before the first row of another topic."""
         return list(takewhile(lambda row: row["topic"] == rows[0]["topic"], rows))
 
     def readable(self, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-        """The rows that a record can hold; the others are given up, as they are."""
+        """Return the rows that a record can hold. The others are given up as they are."""
         bad = [row for row in rows if isinstance(row["text"], bytes)]
         if bad:
             reasons = {i: SchemaError("It is no UTF-8.", field="text") for i in range(len(bad))}
@@ -145,7 +147,7 @@ class TableConnector:
 
 
 class TableDriver:
-    """The same file by sqlite3 alone."""
+    """Reads and changes the same file by sqlite3 alone."""
 
     in_order = True
 
@@ -230,7 +232,7 @@ class TableDriver:
 
 
 def source(connector: type[TableConnector], config: type[TableConfig] = TableConfig) -> Plugin:
-    """The declaration of a connector class of this module."""
+    """Return the plug-in of a connector class of this module."""
     return Plugin(
         PluginKind.SOURCE,
         name=f"kit.{connector.__name__}",

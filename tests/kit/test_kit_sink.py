@@ -1,6 +1,6 @@
-"""The sink suite passes a correct sink, and catches each broken one by the tests that are named for it.
+"""Checks that the sink suite passes a correct sink, and catches each broken one by the tests that are named for it.
 
-That no other test fails for a fault is a matter of minutes, and so of `make chaos`.
+A check that no other test fails for a fault takes minutes, so it belongs to `make chaos`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ EXACTLY = {
     "RejectsTheWholeBatch": {BAD_ROW, BAD_ROWS, SCHEMALESS_BAD},
     "SwallowsABadRow": {ANY_KEY, BAD_ROW, BAD_ROWS, SCHEMALESS_BAD},
 }
-"""Connector -> the tests that fail, and no others of the suite, COSTLY ones left out."""
+"""Maps each connector to the tests that must fail; no other test of the suite may, COSTLY ones left out."""
 RECORDS = {
     "DropsOtherKeys": {ANY_KEY},
     "DropsSchemaless": {SCHEMALESS, SCHEMALESS_BAD},
@@ -69,16 +69,16 @@ RECORDS = {
     "KeepsTheFirstSchema": {CHANGED},
     "RefusesBytes": {EACH_TYPE},
 }
-"""The same of kit_sink_records."""
+"""Maps the connectors of kit_sink_records in the same way."""
 EXACTLY |= RECORDS
 CORRECT = "TableSinkConnector"
 AT_LEAST = {
     "ClaimsTooMuch": "test_flush_never_claims_more_than_is_durable",
     "GoesBack": "test_an_idle_flush_is_harmless",
 }
-"""Connector so broken that many tests would fail -> the one that says why."""
+"""Maps connectors that are so broken that many tests would fail to the test that says why."""
 COSTLY = {EACH_TYPE, ANY_TYPE}
-"""Tests that take many rounds: run for the correct sink and where they are to fail."""
+"""These tests take many rounds, so they only run for the correct sink and where they must fail."""
 
 
 def _code(name: str) -> str:
@@ -87,7 +87,7 @@ def _code(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """All tests of the correct sink, and of each other one those that are to fail."""
+    """Run all tests of the correct sink, and for each broken one those that must fail."""
     faults = EXACTLY | {name: {test} for name, test in AT_LEAST.items()}
     cases = {CORRECT: Case(_code(CORRECT))}
     cases |= {name: Case(_code(name), only=failing) for name, failing in faults.items()}
@@ -96,7 +96,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 @pytest.fixture(scope="module")
 def other_runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Of each broken sink the tests that are to pass all the same."""
+    """Run for each broken sink the tests that must pass all the same."""
     cases = {name: Case(_code(name), without=COSTLY | failing) for name, failing in EXACTLY.items()}
     return start_runs(tmp_path_factory.mktemp("others"), cases)
 

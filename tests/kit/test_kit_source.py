@@ -1,6 +1,6 @@
-"""The source suite passes a correct source, and catches each broken one by the tests that are named for it.
+"""Checks that the source suite passes a correct source, and catches each broken one by the tests that are named for it.
 
-That no other test fails for a fault is a matter of minutes, and so of `make chaos`.
+A check that no other test fails for a fault takes minutes, so it belongs to `make chaos`.
 """
 
 from __future__ import annotations
@@ -73,35 +73,35 @@ EXACTLY = {
     "StaysAtUnreadableRows": {UNREADABLE},
     "SwallowsDeletes": {"test_deletes_become_tombstones"},
 }
-"""Connector -> the tests that fail, and no others of the suite, COSTLY ones left out."""
+"""Maps each connector to the tests that must fail; no other test of the suite may, COSTLY ones left out."""
 TABLES = {
     "LosesOtherTopics": {TOPICS},
     "MixesTopics": {TOPICS},
     "SkipsRowsAtAChange": {CHANGED},
 }
-"""The same of kit_source_tables."""
+"""Maps the connectors of kit_source_tables in the same way."""
 EXACTLY |= TABLES
 CORRECT = "TableConnector"
 AT_LEAST = {
     "BadOffsets": "test_offsets_are_json_primitives_and_survive_the_store",
     "PlansTooMany": "test_tasks_are_at_most_as_many_as_asked_for",
 }
-"""Connector so broken that many tests would fail -> the one that says why."""
+"""Maps connectors that are so broken that many tests would fail to the test that says why."""
 CONFIGS = {
     "BadDefaultConfig": "test_defaults_validate",
     "OddKeysConfig": "test_key_names_are_lower_case_and_dotted",
     "UndocumentedConfig": "test_definitions_are_complete",
 }
-"""Configuration of an otherwise correct source -> the only test that fails."""
+"""Maps each broken configuration of an otherwise correct source to the only test that fails."""
 SECRETS = {"LogsASecret": "SecretlessConfig", "LeaksAUrl": "UrlConfig"}
-"""Connector -> a configuration without a password, whose secrets it shows."""
+"""Maps a connector to a configuration without a password, whose secrets it shows."""
 COSTLY = {IDLE, KILL}
-"""Tests that wait for seconds or start a process: run for the correct source and where they are to fail."""
+"""These tests wait for seconds or start a process, so they only run for the correct source and where they must fail."""
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """All tests of the correct source, and of each other one those that are to fail."""
+    """Run all tests of the correct source, and for each broken one those that must fail."""
     faults = EXACTLY | {name: {test} for name, test in AT_LEAST.items()}
     cases = {CORRECT: Case(_code(CORRECT))}
     cases |= {name: Case(_code(name), only=failing) for name, failing in faults.items()}
@@ -112,7 +112,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 @pytest.fixture(scope="module")
 def other_runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Of each broken source the tests that are to pass all the same."""
+    """Run for each broken source the tests that must pass all the same."""
     cases = {name: Case(_code(name), without=COSTLY | failing) for name, failing in EXACTLY.items()}
     cases |= {name: Case(_code(name, CORRECT, name), without=COSTLY | {test}) for name, test in CONFIGS.items()}
     return start_runs(tmp_path_factory.mktemp("others"), cases)
