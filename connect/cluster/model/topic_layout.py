@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connect.kafka.admin.topics import InternalTopic, TopicSpec
+from connect.kafka.admin.topic_specs import InternalTopic, TopicSpec
 from connect.runtime.settings.internal_topics import slots_topic
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.offset_topics import compacted, explicit, workers_topic

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol
 
 from connect.api.errors import ConfigError, RetriableError
 from connect.cluster.model.cluster_claim import ClusterClaim, conflict
-from connect.kafka.admin.group_members import GroupMembers
+from connect.kafka.admin.groups import GroupMembers
 from connect.lib.deadline import Deadline
 
 STARTING_MS: Final = 5_000

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from connect.cluster.model.cluster_claim import KEY, SUFFIX, ClusterClaim
 from connect.cluster.store.claiming import SeenClaim
-from connect.kafka.admin.group_members import GroupMembers
+from connect.kafka.admin.groups import GroupMembers
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import consumer_settings, producer_settings
 from connect.kafka.consume.last_value import LastValue, read_values, write_value

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connect.kafka.admin.topics import InternalTopic, TopicAdmin
+from connect.kafka.admin.topic_specs import InternalTopic
+from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.errors import MissingTopicError
 from connect.lib.deadline import Deadline
 

@@ -9,7 +9,7 @@ from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Finding, Severity
 from connect.doctor.model.words import topic_config_line
 from connect.kafka.admin.cluster_state import TopicState
-from connect.kafka.admin.topics import InternalTopic
+from connect.kafka.admin.topic_specs import InternalTopic
 
 
 class InternalTopics:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
+from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
 
-from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.admin.calls import BrokerRefusedError, RetryingAdmin
-from connect.kafka.admin.group_members import GroupMembers
 from connect.kafka.admin.group_offsets import alter_offsets, committed_offsets
+from connect.kafka.admin.groups import GroupMembers, delete_group, group_members
+from connect.kafka.admin.internal_topics import check_policy, check_size, missing, not_created
 from connect.kafka.admin.topic_descriptions import TopicDescription, asked_of_each, described
+from connect.kafka.admin.topic_specs import InternalTopic, TopicSpec
 from connect.kafka.client.librdkafka import COORDINATOR_S
 from connect.kafka.client.rights import Needs
 from connect.kafka.produce.producer import BatchProducer
@@ -35,36 +36,6 @@ _OFFSETS_S: Final = 0.5
 """A request for offsets is repeated after this time. librdkafka sometimes misses that a new topic has leaders.
 
 It would look again only after 3 s."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicSpec:
-    """Describes a topic to create. -1 is the broker's default; `configs` are topic configs such as cleanup.policy."""
-
-    name: str
-    partitions: int = -1
-    replication_factor: int = -1
-    configs: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class InternalTopic:
-    """Describes one of the worker's own topics, which is compacted, and made when it is missing.
-
-    `key` is the worker key that names the topic ("config.storage.topic"), and `set_in` says where that key is set.
-    `purpose` names the content as Kafka Connect's messages do ("connector configurations"). With `single_partition`
-    more than one partition is an error. `factor_key` is the worker key of the replication factor, where that is not
-    named after `key`.
-    """
-
-    spec: TopicSpec
-    key: str
-    purpose: str
-    single_partition: bool = False
-    factor_key: str = ""
-    set_in: str = "Connect worker configurations"
-    explicit: frozenset[str] = frozenset()
-    """Names what the worker's file sets itself (partitions, replicas). A topic that has less is refused."""
 
 
 class TopicAdmin:
@@ -213,27 +184,11 @@ class TopicAdmin:
 
     def delete_group(self, group: str, deadline: Deadline) -> None:
         """Delete a consumer group with its offsets, if it exists. Raise RetriableError while it has members."""
-
-        def ask(client: AdminClient, _timeout_s: float) -> Future[Any]:
-            return client.delete_consumer_groups([group], request_timeout=COORDINATOR_S)[group]
-
-        doing = f"deleting group {group}"
-        try:
-            gone, busy = {KafkaError.GROUP_ID_NOT_FOUND}, {KafkaError.NON_EMPTY_GROUP}
-            self._admin.call_coordinator(ask, deadline, doing, ignore=gone, answers=busy)
-        except BrokerRefusedError as refused:
-            raise RetriableError(f"Failed {doing}: the group still has members.") from refused
+        delete_group(self._admin, group, deadline)
 
     def group_members(self, group: str, deadline: Deadline) -> GroupMembers:
         """Return the members that a group has now; a group that does not exist has none."""
-
-        def ask(client: AdminClient, _timeout_s: float) -> Future[Any]:
-            return client.describe_consumer_groups([group], request_timeout=COORDINATOR_S)[group]
-
-        described = self._admin.call_coordinator(
-            ask, deadline, f"describing group {group}", ignore={KafkaError.GROUP_ID_NOT_FOUND}
-        )
-        return GroupMembers.of(described)
+        return group_members(self._admin, group, deadline)
 
     def fence(self, producer_settings: Sequence[Settings], deadline: Deadline) -> None:
         """Fence the producers of these transactional ids: open transactions are aborted, later writes fail.
@@ -251,7 +206,7 @@ class TopicAdmin:
         """Return True if the topic was made; check it if it exists."""
         if not make:
             if not self.describe([topic.spec.name], deadline):
-                raise _missing(topic)
+                raise missing(topic)
             self._check(topic, deadline)
             return False
         try:
@@ -259,7 +214,7 @@ class TopicAdmin:
         except RetriableError:
             raise
         except ConnectError as error:
-            raise _not_created(topic, error) from error
+            raise not_created(topic, error) from error
         if not created:
             self._check(topic, deadline)
         return created
@@ -293,18 +248,10 @@ class TopicAdmin:
             # A worker that may not describe configs starts all the same, as in Kafka Connect.
             _LOG.warning("The cleanup.policy of topic %s was not checked: %s", name, error)
         else:
-            if {part.strip() for part in policy.split(",") if part.strip()} != {"compact"}:
-                raise ConfigError(_wrong_policy(topic, policy), key=topic.key)
+            check_policy(topic, policy)
         found = self.describe([name], deadline).get(name)
         if found is not None:
-            _check_size(topic, found)
-        count = 1 if found is None else found.partitions
-        if topic.single_partition and count > 1:
-            raise ConfigError(
-                f"Topic '{name}' supplied via the '{topic.key}' property is required to have a single partition in"
-                f" order to guarantee consistency of {topic.purpose}, but found {count} partitions.",
-                key=topic.key,
-            )
+            check_size(topic, found)
 
     def _offsets(
         self, partitions: Collection[TopicPartition], spec: Any, deadline: Deadline, committed_only: bool
@@ -325,65 +272,3 @@ class TopicAdmin:
         while any(one.offset == OFFSET_INVALID for one in found.values()) and deadline.wait(_OFFSETS_S):
             found = self._admin.call(ask, deadline, doing, again=again, first_s=_OFFSETS_S)
         return {TopicPartition(part.topic, part.partition): result.offset for part, result in found.items()}
-
-
-def _missing(topic: InternalTopic) -> ConfigError:
-    spec = topic.spec
-    return ConfigError(
-        f"Topic '{spec.name}' for {topic.purpose}, named by '{topic.key}', does not exist, and "
-        "internal.topics.automatic.creation.enable=false.",
-        key=topic.key,
-        fix=f"Create it with {spec.partitions} partitions and cleanup.policy=compact, or let the worker do it.",
-    )
-
-
-def _check_size(topic: InternalTopic, found: TopicDescription) -> None:
-    name, factor_key = topic.spec.name, _factor_key(topic)
-    if "replicas" in topic.explicit and found.replication_factor < topic.spec.replication_factor:
-        raise ConfigError(
-            f"Topic '{name}' supplied via the '{topic.key}' property has a replication factor of "
-            f"{found.replication_factor}, but {factor_key}={topic.spec.replication_factor} is asked for: "
-            f"{topic.purpose} could be lost with a broker.",
-            key=factor_key,
-            fix="Give the topic more replicas (kafka-reassign-partitions.sh), or set "
-            f"{factor_key}={found.replication_factor}.",
-        )
-    if "partitions" in topic.explicit and found.partitions != topic.spec.partitions:
-        raise ConfigError(
-            f"Topic '{name}' has {found.partitions} partitions, but slots={topic.spec.partitions} is asked for, and "
-            "their number is fixed when the topic is made.",
-            key="slots",
-            fix=f"Set slots={found.partitions}, or stop all workers and delete the topic.",
-        )
-
-
-def _factor_key(topic: InternalTopic) -> str:
-    return topic.factor_key or f"{topic.key.removesuffix('.topic')}.replication.factor"
-
-
-def _not_created(topic: InternalTopic, error: ConnectError) -> ConfigError:
-    spec = topic.spec
-    factor_key = _factor_key(topic)
-    if isinstance(error.__cause__, KafkaException) and (
-        error.__cause__.args[0].code() == KafkaError.INVALID_REPLICATION_FACTOR
-    ):
-        return ConfigError(
-            f"Topic '{spec.name}' supplied via the '{topic.key}' property could not be created with a replication"
-            f" factor of {spec.replication_factor}: {error.__cause__.args[0].str()}",
-            key=factor_key,
-            fix=f"Set {factor_key} to at most the number of brokers, or to -1 for the broker's default.",
-        )
-    return ConfigError(
-        f"Topic '{spec.name}' supplied via the '{topic.key}' property could not be created: {error}", key=topic.key
-    )
-
-
-def _wrong_policy(topic: InternalTopic, policy: str) -> str:
-    """Return Kafka Connect 4.1's sentence (TopicAdmin.verifyTopicCleanupPolicyOnlyCompact): users search for it."""
-    return (
-        f"Topic '{topic.spec.name}' supplied via the '{topic.key}' property is required to have"
-        f" 'cleanup.policy=compact' to guarantee consistency and durability of {topic.purpose}, but found the topic"
-        f" currently has 'cleanup.policy={policy}'. Continuing would likely result in eventually losing"
-        f" {topic.purpose} and problems restarting this Connect cluster in the future. Change the '{topic.key}'"
-        f" property in the {topic.set_in} to use a topic with 'cleanup.policy=compact'."
-    )

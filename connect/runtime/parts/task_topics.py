@@ -9,7 +9,8 @@ from dataclasses import replace
 from functools import partial
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.kafka.admin.topics import InternalTopic, TopicAdmin
+from connect.kafka.admin.topic_specs import InternalTopic
+from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_part, admin_settings, consumer_settings
 from connect.kafka.client.shared import Shared
 from connect.kafka.consume.consumer import BatchConsumer

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from connect.kafka.admin.topics import InternalTopic, TopicSpec
+from connect.kafka.admin.topic_specs import InternalTopic, TopicSpec
 from connect.kafka.log.kv_log import KeyValueLog, Settings
 from connect.kafka.produce.shared_producer import SharedProducer
 from connect.lib.deadline import Deadline

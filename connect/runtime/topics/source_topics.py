@@ -13,7 +13,8 @@ from connect.api import schema as s
 from connect.api.errors import ConfigError
 from connect.api.records import Batch, Column, TopicPartition
 from connect.api.state import StateEntry
-from connect.kafka.admin.topics import InternalTopic, TopicAdmin
+from connect.kafka.admin.topic_specs import InternalTopic
+from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import ClientSettings
 from connect.kafka.consume.consumer import BatchConsumer
 from connect.kafka.consume.log_reader import OffsetRange, read_spans

@@ -6,7 +6,8 @@ from kafka_drive import in_s
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.admin.topics import InternalTopic, TopicAdmin, TopicSpec
+from connect.kafka.admin.topic_specs import InternalTopic, TopicSpec
+from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.errors import FencedError
 from connect.kafka.client.settings import producer_settings
 from connect.kafka.raw import RawBatch

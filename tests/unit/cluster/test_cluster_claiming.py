@@ -10,7 +10,7 @@ from connect.api.errors import ConfigError, RetriableError
 from connect.api.state import NewerFormatError
 from connect.cluster.model.cluster_claim import ClusterClaim
 from connect.cluster.store.claiming import STARTING_MS, Claiming, SeenClaim
-from connect.kafka.admin.group_members import GroupMembers
+from connect.kafka.admin.groups import GroupMembers
 
 KEYS = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 
