@@ -13,7 +13,7 @@ import yaml
 from connect.api.allowed import ConfigType
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.cluster.validation.client_settings import POLICIES, policy_name
+from connect.cluster.validation.override_policy import POLICIES, policy_name
 from connect.cluster.validation.plugins import CONVERTERS, class_error
 from connect.lib.setting_text import text_of
 from connect.plugins.catalog import Catalog

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.cluster.validation.client_settings import may_override, policy_name
+from connect.cluster.validation.override_policy import may_override, policy_name
 from connect.cluster.validation.plugins import CONVERTERS
 from connect.kafka.client.own_login import LOGIN_ADDRESSES
 from connect.kafka.client.security_names import translate_security

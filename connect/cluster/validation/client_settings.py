@@ -1,4 +1,4 @@
-"""Checks client settings that a connector overrides: if the worker's policy allows them and values are valid. Pure.
+"""Checks client settings that a connector overrides: names, values, and what the worker's policy says. Pure.
 
 Types are those of ProducerConfig, ConsumerConfig and AdminClientConfig of Kafka 4.1; a key that is not listed here is
 text, or a setting of librdkafka, and passed on as it is.
@@ -6,7 +6,7 @@ text, or a setting of librdkafka, and passed on as it is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -16,6 +16,7 @@ from connect.api.config import Boolean, Double, Int, Long, Short
 from connect.api.plugin import PluginKind
 from connect.cluster.model.validation_infos import Definition, Info, Value
 from connect.cluster.validation.notes import FAIL_UNTIL, NO_EFFECT
+from connect.cluster.validation.override_policy import may_override, policy_name
 from connect.cluster.validation.rules import DLQ
 from connect.kafka.client.settings import WORKERS_ALONE, all_override_problems
 from connect.kafka.client.trial import refused_overrides, unknown_overrides
@@ -23,13 +24,11 @@ from connect.lib.secrets import HIDDEN
 from connect.runtime.settings.config_providers import placeholders
 from connect.runtime.settings.worker_config import WorkerConfig
 
-PRINCIPAL_KEYS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
 PASSWORDS: Final = frozenset({
     "sasl.jaas.config", "ssl.key.password", "ssl.keystore.key", "ssl.keystore.certificate.chain",
     "ssl.keystore.password", "ssl.truststore.certificates", "ssl.truststore.password", "sasl.password",
 })  # fmt: skip
-POLICIES: Final = ("All", "None", "Principal", "Allowlist")
-REFUSED: Final = "The '{}' policy does not allow '{}' to be overridden in the connector configuration."
+_REFUSED: Final = "The '{}' policy does not allow '{}' to be overridden in the connector configuration."
 _SHORTS = ("sasl.login.refresh.min.period.seconds", "sasl.login.refresh.buffer.seconds")
 _INTS = (
     "max.poll.records", "max.poll.interval.ms", "session.timeout.ms", "heartbeat.interval.ms", "fetch.min.bytes",
@@ -77,7 +76,7 @@ def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
         for setting in sorted(wanted):
             key = prefix + setting
             policy = policy_name(worker.connector_client_config_override_policy)
-            errors: tuple[str, ...] = () if may_override(worker, setting) else (REFUSED.format(policy, setting),)
+            errors: tuple[str, ...] = () if may_override(worker, setting) else (_REFUSED.format(policy, setting),)
             errors += tuple(problem.message for problem in found if problem.key == key)
             if setting in WORKERS_ALONE:
                 errors = (f"{key} loads a library: only the worker's own file may set {setting}.",)
@@ -115,28 +114,6 @@ def _prefixes_in_use(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
         "admin.override.": dead_letters or (is_source and worker.topic_creation_enable),
     }
     return [prefix for prefix, used in in_use.items() if used]
-
-
-def policy_name(policy: str) -> str:
-    return policy.rpartition(".")[2].removesuffix("ConnectorClientConfigOverridePolicy")
-
-
-def may_override(worker: WorkerConfig, setting: str) -> bool:
-    """Tell if the worker lets connectors override this setting of their clients."""
-    allowlist = worker.connector_client_config_override_allowlist
-    return _allowed(worker.connector_client_config_override_policy, setting, allowlist)
-
-
-def _allowed(policy: str, setting: str, allowlist: Collection[str]) -> bool:
-    match policy_name(policy):
-        case "All":
-            return True
-        case "Principal":
-            return setting in PRINCIPAL_KEYS
-        case "Allowlist":
-            return setting in allowlist
-        case _:
-            return False
 
 
 def _info(key: str, setting: str, text: str, errors: tuple[str, ...]) -> Info:
