@@ -15,6 +15,7 @@ from connect.api.tls.client_tls import checks_host, client_tls
 from connect.api.url import Url
 from connectors.http.api.plan import Plan, statuses
 from connectors.http.calls.peer import Peer, basic_authorization, proxy_url
+from connectors.http.calls.tls_keys import client_key_password, store_file, store_password, store_type
 
 CONNECTION: Final = "Connection"
 BATCHES: Final = "Batching"
@@ -102,45 +103,18 @@ class HttpSinkConfig(ConnectorConfig):
     proxy_password: Password | None = key(
         "http.proxy.password", None, group=CONNECTION, doc="The password of the proxy's user.", harmless="a password"
     )
-    truststore: String | None = key(
-        f"{_SSL}truststore.location", None, group=CONNECTION, reach=Reach.FILE,
-        doc="A PEM file or a store of Java's with the authorities that the server's certificate is of.",
+    truststore: String | None = store_file(
+        _SSL, "truststore", CONNECTION,
+        "A PEM file or a store of Java's with the authorities that the server's certificate is of.",
     )  # fmt: skip
-    keystore: String | None = key(
-        f"{_SSL}keystore.location", None, group=CONNECTION, reach=Reach.FILE,
-        doc="A PEM file or a store of Java's with the client's key and certificate.",
-    )  # fmt: skip
-    key_password: Password | None = key(f"{_SSL}key.password", None, group=CONNECTION, doc="The key's password.")
-    truststore_password: Password | None = key(
-        f"{_SSL}truststore.password",
-        None,
-        group=CONNECTION,
-        harmless="a password",
-        doc="The password of a trust store of Java's.",
+    keystore: String | None = store_file(
+        _SSL, "keystore", CONNECTION, "A PEM file or a store of Java's with the client's key and certificate."
     )
-    keystore_password: Password | None = key(
-        f"{_SSL}keystore.password",
-        None,
-        group=CONNECTION,
-        harmless="a password",
-        doc="The password of a key store of Java's.",
-    )
-    truststore_type: String = key(
-        f"{_SSL}truststore.type",
-        "",
-        group=CONNECTION,
-        importance="low",
-        harmless="a name",
-        doc="Nothing depends on it: the file tells its type.",
-    )
-    keystore_type: String = key(
-        f"{_SSL}keystore.type",
-        "",
-        group=CONNECTION,
-        importance="low",
-        harmless="a name",
-        doc="Nothing depends on it: the file tells its type.",
-    )
+    key_password: Password | None = client_key_password(_SSL, CONNECTION)
+    truststore_password: Password | None = store_password(_SSL, "truststore", CONNECTION)
+    keystore_password: Password | None = store_password(_SSL, "keystore", CONNECTION)
+    truststore_type: String = store_type(_SSL, "truststore", CONNECTION)
+    keystore_type: String = store_type(_SSL, "keystore", CONNECTION)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield what cannot be sent."""

@@ -23,6 +23,7 @@ from connect.api.reach import Reach
 from connect.api.tls.client_tls import checks_host, client_tls
 from connect.api.url import Urls
 from connectors.http.calls.peer import Peer, basic_authorization, proxy_url
+from connectors.http.calls.tls_keys import client_key_password, store_file, store_password, store_type
 
 CONNECTOR: Final = "Connector"
 CONVERSION: Final = "Data Conversion"
@@ -30,10 +31,6 @@ PROXY: Final = "Proxy"
 SECURITY: Final = "Security"
 STREAM: Final = "Data Stream"
 _SSL: Final = "elastic.https.ssl."
-
-
-def _ssl_file(name: str, doc: str) -> str | None:
-    return key(f"{_SSL}{name}.location", None, group=SECURITY, reach=Reach.FILE, doc=doc)  # type: ignore[no-any-return]  # key() is Any
 
 
 class SearchSinkConfig(ConnectorConfig):
@@ -129,43 +126,18 @@ class SearchSinkConfig(ConnectorConfig):
         "elastic.security.protocol", "PLAINTEXT", group=SECURITY, importance="low",
         doc="SSL: the keys elastic.https.ssl.* count. Whether TLS is spoken is said by the URLs.",
     )  # fmt: skip
-    truststore: String | None = _ssl_file(
-        "truststore", "A PEM file or a store of Java's with the authorities that the servers' certificates are of."
+    truststore: String | None = store_file(
+        _SSL, "truststore", SECURITY,
+        "A PEM file or a store of Java's with the authorities that the servers' certificates are of.",
+    )  # fmt: skip
+    keystore: String | None = store_file(
+        _SSL, "keystore", SECURITY, "A PEM file or a store of Java's with the client's key and certificate."
     )
-    keystore: String | None = _ssl_file(
-        "keystore", "A PEM file or a store of Java's with the client's key and certificate."
-    )
-    key_password: Password | None = key(f"{_SSL}key.password", None, group=SECURITY, doc="The key's password.")
-    truststore_password: Password | None = key(
-        f"{_SSL}truststore.password",
-        None,
-        group=SECURITY,
-        harmless="a password",
-        doc="The password of a trust store of Java's.",
-    )
-    keystore_password: Password | None = key(
-        f"{_SSL}keystore.password",
-        None,
-        group=SECURITY,
-        harmless="a password",
-        doc="The password of a key store of Java's.",
-    )
-    truststore_type: String = key(
-        f"{_SSL}truststore.type",
-        "",
-        group=SECURITY,
-        importance="low",
-        harmless="a name",
-        doc="Nothing depends on it: the file tells its type.",
-    )
-    keystore_type: String = key(
-        f"{_SSL}keystore.type",
-        "",
-        group=SECURITY,
-        importance="low",
-        harmless="a name",
-        doc="Nothing depends on it: the file tells its type.",
-    )
+    key_password: Password | None = client_key_password(_SSL, SECURITY)
+    truststore_password: Password | None = store_password(_SSL, "truststore", SECURITY)
+    keystore_password: Password | None = store_password(_SSL, "keystore", SECURITY)
+    truststore_type: String = store_type(_SSL, "truststore", SECURITY)
+    keystore_type: String = store_type(_SSL, "keystore", SECURITY)
     kerberos: String = key(
         "kerberos.keytab.path", "", group=SECURITY, importance="low", doc="No Kerberos is spoken here.",
         harmless="it is refused",
