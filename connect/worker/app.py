@@ -31,12 +31,12 @@ from connect.cluster.leader.group_membership import GroupMember, GroupMembership
 from connect.cluster.leader.group_settings import member_settings, release_s, resume_s
 from connect.cluster.loop.connector_catalog import InstalledConnectors
 from connect.cluster.loop.membership import Membership
-from connect.cluster.model.topic_layout import internal_topics
+from connect.cluster.model.cluster_topics import internal_topics
 from connect.cluster.offsets.sink_groups import GroupOffsets
-from connect.cluster.store.compacted_log import MakeLog, OnRecord, RecordLog
 from connect.cluster.store.config_store import ConfigStore
 from connect.cluster.store.first_contact import FirstContact, StartError
 from connect.cluster.store.lost_topic import LostTopic
+from connect.cluster.store.record_log import MakeLog, OnRecord, RecordLog
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings, is_secret, producer_settings
 from connect.kafka.log.kv_log import KeyValueLog

@@ -36,8 +36,8 @@ from connect.cluster.model.config_records import LoggerRecord, RestartRecord
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.restarts import selected_tasks, selects_connector, wider
 from connect.cluster.offsets.sink_groups import GroupOffsets
-from connect.cluster.store.compacted_log import MakeLog
 from connect.cluster.store.config_store import ConfigStore
+from connect.cluster.store.record_log import MakeLog
 from connect.cluster.store.record_seals import RecordSeals
 from connect.cluster.store.session_key import needs_rotation, new_session_key
 from connect.cluster.store.status_store import StatusStore

@@ -14,7 +14,7 @@ from typing import Any, Final
 from connect.api.records import SourcePosition
 from connect.cluster.loop.connector_calls import Positions
 from connect.cluster.model.request_errors import FailedRequestError
-from connect.cluster.store.compacted_log import MakeLog, RecordLog
+from connect.cluster.store.record_log import MakeLog, RecordLog
 from connect.cluster.store.skipped_records import SkippedRecords
 from connect.lib.deadline import Deadline
 from connect.runtime.source.offset_records import OffsetTable

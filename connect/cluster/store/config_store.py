@@ -27,8 +27,8 @@ from connect.cluster.model.config_state import Claims, ConfigSnapshot, ConfigSta
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import Author
 from connect.cluster.model.record_json import KeyedBytes, RecordFormatError
-from connect.cluster.store.compacted_log import MakeLog, OpenedLog, RecordLog
 from connect.cluster.store.config_opening import ConfigOpening
+from connect.cluster.store.record_log import MakeLog, OpenedLog, RecordLog
 from connect.cluster.store.record_seals import RecordSeals
 from connect.cluster.store.skipped_records import SkippedRecords
 from connect.kafka.client.errors import FencedError

@@ -10,7 +10,7 @@ from typing import Final
 
 from connect.api.errors import RetriableError
 from connect.cluster.model.cluster_claim import ClusterClaim
-from connect.cluster.model.topic_layout import internal_topics
+from connect.cluster.model.cluster_topics import internal_topics
 from connect.cluster.store.claiming import Claiming
 from connect.cluster.store.kafka_claims import KafkaClaims
 from connect.kafka.admin.topics import TopicAdmin

@@ -28,7 +28,7 @@ from connect.cluster.model.status_records import (
     encode,
 )
 from connect.cluster.model.statuses import Status
-from connect.cluster.store.compacted_log import MakeLog, OpenedLog
+from connect.cluster.store.record_log import MakeLog, OpenedLog
 from connect.cluster.store.skipped_records import SkippedRecords
 from connect.lib.deadline import Deadline
 from connect.runtime.task.state import State

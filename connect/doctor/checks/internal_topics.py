@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from connect.cluster.model.topic_layout import internal_topics
+from connect.cluster.model.cluster_topics import internal_topics
 from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Finding, Severity
 from connect.doctor.model.words import topic_config_line

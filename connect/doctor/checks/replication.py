@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from connect.cluster.model.topic_layout import internal_topics
+from connect.cluster.model.cluster_topics import internal_topics
 from connect.doctor.model.facts import ConnectorFacts, Facts
 from connect.doctor.model.findings import Finding, Severity
 from connect.doctor.model.words import DLQ_TOPIC, number, topic_config_line, topics_in_use

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connect.cluster.model.topic_layout import internal_topics
+from connect.cluster.model.cluster_topics import internal_topics
 from connect.cluster.offsets.sink_groups import needs_host
 from connect.doctor.checks.message_sizes import CONSUMER, PRODUCER
 from connect.doctor.gathering.group_facts import SinkGroup, group_facts

@@ -8,7 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
-from connect.cluster.model.topic_layout import internal_topics
+from connect.cluster.model.cluster_topics import internal_topics
 from connect.kafka.admin.cluster_state import cluster_state
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline

@@ -19,8 +19,8 @@ from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.cql.values import parts
 from connectors.cassandra.log.events.event_columns import EventShape, Node
 from connectors.cassandra.log.events.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.events.events import Events, newest_us
 from connectors.cassandra.log.events.mutation import Cell, ComplexColumn, Liveness, PartitionUpdate, Row
+from connectors.cassandra.log.events.update_events import Events, newest_us
 from connectors.cassandra.source.rows import behind
 from connectors.cassandra.source.snapshot_lists import fenced
 from connectors.cassandra.source.sweeps import Sweep

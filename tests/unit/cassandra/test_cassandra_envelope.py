@@ -12,7 +12,6 @@ from connect.api.records import Batch, Column
 from connect.plugins.catalog import Catalog
 from connectors.cassandra.envelope import DebeziumEnvelope
 from connectors.cassandra.envelope_config import EnvelopeConfig
-from connectors.cassandra.log.events.events import Events
 from connectors.cassandra.log.events.mutation import (
     Bound,
     Cell,
@@ -23,6 +22,7 @@ from connectors.cassandra.log.events.mutation import (
     PartitionUpdate,
     Row,
 )
+from connectors.cassandra.log.events.update_events import Events
 
 
 def batch() -> Batch:

@@ -14,7 +14,6 @@ from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.cql.values import UnknownFieldError
 from connectors.cassandra.log.events.event_columns import EventShape, Node
 from connectors.cassandra.log.events.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.events.events import Events, composite
 from connectors.cassandra.log.events.mutation import (
     Bound,
     Cell,
@@ -25,6 +24,7 @@ from connectors.cassandra.log.events.mutation import (
     PartitionUpdate,
     Row,
 )
+from connectors.cassandra.log.events.update_events import Events, composite
 
 INT, TEXT = CqlType("int"), CqlType("text")
 PLACE = user_types_of("ks", {"place": (("street", "number"), ("text", "int"))})

@@ -110,7 +110,7 @@ def test_a_list_that_is_none_is_refused_without_showing_it(given, why):
 
 
 def test_the_keys_are_not_told_to_brokers_as_settings_of_the_topic():
-    from connect.cluster.model.topic_layout import internal_topics
+    from connect.cluster.model.cluster_topics import internal_topics
 
     worker = WorkerConfig.parse(
         {**WORKER, "config.storage.encryption.key": text(KEY), "config.storage.segment.ms": "9"}

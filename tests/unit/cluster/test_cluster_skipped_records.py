@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from connect.cluster.offsets.source_offsets import StoredSourceOffsets
-from connect.cluster.store.compacted_log import OnRecord
 from connect.cluster.store.config_store import ConfigStore
+from connect.cluster.store.record_log import OnRecord
 from connect.cluster.store.skipped_records import KEYS_MAX, SkippedRecords
 from connect.cluster.store.status_store import StatusStore
 from connect.lib.deadline import Deadline

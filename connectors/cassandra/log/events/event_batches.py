@@ -16,9 +16,9 @@ import pyarrow as pa
 from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch, Column
 from connectors.cassandra.log.events.event_columns import Node, event_columns
-from connectors.cassandra.log.events.events import Events
 from connectors.cassandra.log.events.mutation import PartitionUpdate
 from connectors.cassandra.log.events.native_events import gather
+from connectors.cassandra.log.events.update_events import Events
 from connectors.cassandra.log.events.watched_tables import Watched, WatchedTable
 from connectors.cassandra.log.segments.segment import Frames, Ints
 from connectors.cassandra.native import module
