@@ -1,4 +1,4 @@
-"""A broker, a database and a worker for random histories of backfills, and commands as people type them."""
+"""Runs a broker, a database and a worker for random histories of backfills, and commands as people type them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RESTARTED_KAFKA: Final = {"transaction.abort.timed.out.transaction.cleanup.inte
 
 
 class Bed:
-    """The services, which may be harmed and healed. Owned by one thread."""
+    """Holds the services, which a history may harm and heal. Owned by one thread."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
@@ -45,17 +45,17 @@ class Bed:
 
     @property
     def database(self) -> sa.URL:
-        """Where writers write."""
+        """Return the URL of the database into which writers write."""
         e = self.postgres.endpoint
         return sa.URL.create("postgresql+psycopg", e.user, e.password, e.host, e.port, e.database)
 
     def records(self, topic: str) -> list[Message]:
-        """What a reader of committed records gets."""
+        """Return the records of a topic that a reader of committed records gets."""
         return messages(self.kafka.endpoint, topic)
 
 
 class Command:
-    """One `connect backfill` command that runs."""
+    """Runs one `connect backfill` command."""
 
     def __init__(self, bed: Bed, log: Path, *words: str) -> None:
         worker = bed.folder / "worker" / "worker.properties"
@@ -71,18 +71,18 @@ class Command:
 
     @property
     def runs(self) -> bool:
-        """Whether it has not ended."""
+        """Return True if the command has not ended."""
         return self.process.poll() is None
 
     @property
     def said(self) -> str:
-        """What it has printed, and what commands of the same log have printed meanwhile."""
+        """Return what the command has printed, and what other commands with the same log have printed meanwhile."""
         with self._log.open("rb") as log:
             log.seek(self._begins)
             return log.read().decode(errors="replace")
 
     def tree(self) -> list[psutil.Process]:
-        """Its process and those of its lanes."""
+        """Return the command's process and those of its lanes."""
         try:
             driver = psutil.Process(self.process.pid)
             return [driver, *driver.children(recursive=True)]
@@ -90,11 +90,11 @@ class Command:
             return []
 
     def lanes(self) -> list[psutil.Process]:
-        """The processes that run lanes; others only look after them."""
+        """Return the processes that run lanes, without those that only look after them."""
         return [one for one in self.tree()[1:] if _is_lane(one)]
 
     def end(self) -> None:
-        """Kill it and its lanes."""
+        """Kill the command and its lanes."""
         for process in self.tree():
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGCONT)
@@ -110,7 +110,7 @@ def _is_lane(process: psutil.Process) -> bool:
 
 
 def connector(bed: Bed, name: str, mode: str, partitions: int) -> dict[str, str]:
-    """The source connector of a history."""
+    """Return the configuration of a history's source connector."""
     e = bed.postgres.endpoint
     given = {
         "connector.class": "JdbcSource", "tasks.max": "1", "table.whitelist": name, "mode": mode,
@@ -127,7 +127,7 @@ def connector(bed: Bed, name: str, mode: str, partitions: int) -> dict[str, str]
 
 
 def event(message: Message) -> Event | None:
-    """A record as an event; None for a tombstone."""
+    """Return a record as an event; None for a tombstone."""
     if message.value() is None:
         return None
     value: Mapping[str, Any] = json.loads(message.value() or b"")["payload"]
@@ -140,6 +140,6 @@ def event(message: Message) -> Event | None:
 
 @contextmanager
 def bed(folder: Path) -> Iterator[Bed]:
-    """All of it, ended with all its processes."""
+    """Yield all services. In the end they are stopped with all their processes."""
     with ExitStack() as stack:
         yield Bed(folder, stack)

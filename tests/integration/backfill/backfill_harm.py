@@ -1,4 +1,4 @@
-"""What goes wrong in a random history of a backfill: a fault begins, and is healed some steps later."""
+"""Causes the faults of a random history of a backfill: each begins at a step, and is healed some steps later."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from backfill_bed import Bed, Command
 
 @dataclass
 class Fault:
-    """A fault that has begun. `service`: whom it harms; empty for a command."""
+    """Holds a fault that has begun. `service` names the service that it harms; it is empty for a command."""
 
     name: str
     heal: Callable[[], Any]
@@ -24,10 +24,10 @@ class Fault:
 
 
 def begin(bed: Bed, draw: random.Random, command: Command | None, harmed: Sequence[Fault]) -> Fault | None:
-    """Do some harm; None where nothing is left to be harmed."""
+    """Begin a fault and return it; None if nothing is left to be harmed."""
     whom = draw.choice(_WHOM)
     if (whom in {"broker", "database"} or whom in _IN_COMMITS) and any(fault.service for fault in harmed):
-        return None  # both away at a time would be one outage
+        return None  # if both were away at the same time, that would be one outage
     if whom in {"broker", "database"}:
         return _harmed_service(whom, bed.kafka if whom == "broker" else bed.postgres, draw)
     if command is None:
@@ -48,7 +48,7 @@ _WHOM: Final = (
 
 
 def _in_commits(bed: Bed, draw: random.Random, command: Command, whom: str) -> Fault | None:
-    """Harm a run while its lanes wait for a broker that holds still: elsewhere few of them are in a transaction."""
+    """Harm a run while its lanes wait for a frozen broker, as few lanes are in a transaction at other times."""
     broker = _frozen(bed.kafka)
     try:
         threading.Event().wait(draw.choice((1.0, 2.0, 4.0)))

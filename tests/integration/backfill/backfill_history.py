@@ -1,4 +1,4 @@
-"""One random history of a backfill: a table that is written to, a job that is run and harmed, and its handover."""
+"""Runs a random history of a backfill: a table that is written to, a job that is run and harmed, and its handover."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from histories import History
 
 _CAUGHT_UP_S: Final = 90.0
 _RUNS: Final = 4
-"""So often a job may have to be run once all faults are healed: one run may hear of a fault late, or of a pause."""
+"""After all faults are healed a job may need so many runs, as a run may notice a fault late, or a pause."""
 _FIRST_ROWS_S: Final = 15.0
 _SOME_ROWS: Final = re.compile(r"RUNNING: \d+%, [1-9]")
 _SHAPES: Final = {
@@ -29,7 +29,7 @@ _KINDS: Final = {"incrementing": "c", "timestamp+incrementing": "cuu", "log": "c
 
 
 class BackfillHistory:
-    """Drives a job and what is around it."""
+    """Drives a job and the services around it."""
 
     def __init__(self, bed: Bed, history: History) -> None:
         self._bed, self._history, self._draw = bed, history, history.draw
@@ -38,7 +38,7 @@ class BackfillHistory:
         self._mode = draw.choice(sorted(_SHAPES))
         shape = draw.choice(_SHAPES[self._mode])
         self._promise = Promise(self._mode, shape != "none")
-        # Rows without the log's keys are ordered within a partition alone.
+        # Rows without the log's keys are only ordered within a partition.
         self._partitions = draw.choice((1, 3)) if self._mode == "incrementing" or shape == "key" else 1
         self._partitions = 1 if self._mode == "timestamp+incrementing" else self._partitions
         self._log = bed.folder / f"{self._name}.log"
@@ -50,16 +50,16 @@ class BackfillHistory:
 
     @property
     def log(self) -> Path:
-        """What its commands printed."""
+        """Return the file with the output of its commands."""
         return self._log
 
     @property
     def worker_log(self) -> Path:
-        """What the worker said that goes on behind it."""
+        """Return the log of the worker that goes on after the job."""
         return self._bed.worker.log_path
 
     def run(self, *, is_short: bool) -> None:
-        """Do all of it. PromiseError."""
+        """Carry out the whole history. PromiseError: a promise is broken."""
         draw = self._draw
         self._set_up(draw.randint(200, 400) if is_short else draw.randint(500, 4000), is_short=is_short)
         writers = Writers(self._table, f"{self._history.seed}", _KINDS[self._mode])
@@ -67,7 +67,7 @@ class BackfillHistory:
             for _ in range(2 if is_short else draw.randint(4, 14)):
                 self._round()
                 if self._command is not None and self._command.process.poll() == 0:
-                    break  # it is copied
+                    break  # all is copied
             self._heal(len(self._faults))
             if draw.random() < 0.1:
                 self._cancel()
@@ -85,13 +85,13 @@ class BackfillHistory:
             writers.end()
             self._drop()
 
-    # Set-up.
+    # These methods set the history up.
 
     def _set_up(self, rows: int, *, is_short: bool) -> None:
         draw = self._draw
         first = draw.choice((1, 1, -rows // 3))
         step = draw.choice((1, 1, 7, 1000))
-        bend = draw.randrange(rows)  # from here on ids have gaps, or are close together
+        bend = draw.randrange(rows)  # from this id on there are gaps between ids, or they are close together
         ids = [first + i if i < bend else first + bend + (i - bend) * step for i in range(rows)]
         self._table.fill(ids, known=draw.choice((rows, rows, rows // 5, rows * 4 // 5)))
         chunking: dict[str, Any] = {"rows": draw.choice((40, 100, 250)), "lanes": draw.choice((1, 2, 3, 4))}
@@ -122,7 +122,7 @@ class BackfillHistory:
             self._bed.client.delete(self._name)
         self._table.drop()
 
-    # Steps.
+    # These methods are the steps.
 
     def _round(self) -> None:
         draw = self._draw
@@ -152,7 +152,7 @@ class BackfillHistory:
             self._look()
 
     def _start(self) -> None:
-        """Run the job, also where a run of it has not ended: that one is frozen, or to be taken over from."""
+        """Run the job, even if a run of it has not ended: that one is frozen, or the new run takes over from it."""
         if self._command is not None:
             self._left.append(self._command)
         how = self._draw.choice((("run", f"{self._name}.yaml"), ("resume", f"{self._name}.yaml")))
@@ -161,14 +161,16 @@ class BackfillHistory:
         self._command = Command(self._bed, self._log, *words)
 
     def _wait_for_rows(self) -> None:
-        """Until the run says that it has written some, or has ended; not for ever, as a service may be away."""
+        """Wait until the run says that it has written rows, or has ended. The wait has a limit, as a service may be
+        away.
+        """
         assert self._command is not None
         until_s = time.monotonic() + _FIRST_ROWS_S
         while self._command.runs and not _SOME_ROWS.search(self._command.said) and time.monotonic() < until_s:
             threading.Event().wait(0.1)
 
     def _say(self, *words: str) -> Command:
-        """One more command, to its end; a person would not wait for it longer than so."""
+        """Run one more command to its end. The wait is as long as a person would wait."""
         command = Command(self._bed, self._log, *words)
         began_s = time.monotonic()
         while command.runs and time.monotonic() < began_s + COMMAND_S:
@@ -190,7 +192,7 @@ class BackfillHistory:
             fault.heal()
         del self._faults[:count]
 
-    # Looks.
+    # These methods look at the outcome.
 
     def _events(self) -> Sequence[Event]:
         found = (event(message) for message in self._bed.records(f"bf-{self._name}"))
@@ -202,7 +204,7 @@ class BackfillHistory:
         self._history.note("look", records=len(events))
 
     def _finish(self) -> None:
-        """No fault is open: the job comes to its end, is verified and handed over."""
+        """Bring the job to its end when no fault is open, verify it and hand it over."""
         del self._spec["limits"]["max_rows_per_second"]
         self._write_spec()
         if self._command is not None and self._command.runs:
@@ -244,7 +246,7 @@ class BackfillHistory:
         return code
 
     def _cancel(self) -> None:
-        """Nothing is written once the command has ended, by whichever run."""
+        """Cancel the job, and check that no run writes anything once the command has ended."""
         known = "There is no backfill" not in self._say("status", self._name).said
         cancelled = self._say("cancel", self._name)
         if (cancelled.process.returncode == 0) is not known and "is COPIED" not in cancelled.said:

@@ -1,4 +1,4 @@
-"""A table in PostgreSQL and a backfill of it into Kafka, read back by a client of neither."""
+"""Makes a table in PostgreSQL and backfills it into Kafka; the records are read with a client of neither."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
 class Table:
-    """One table, its connector's configuration, and the job that reads it."""
+    """Holds a table, the configuration of its connector, and the job that reads it."""
 
     def __init__(self, postgres: SqlEndpoint, kafka: KafkaEndpoint, name: str) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class Table:
                 connection.exec_driver_sql(statement.format(t=self.name))
 
     def fill(self, rows: int) -> None:
-        """Rows 1..n with an instant, a text and a number that may be null; the statistics are up to date."""
+        """Insert rows 1..n with an instant, a text, and a number that may be null, and update the statistics."""
         self.run(
             "CREATE TABLE {t} (id BIGSERIAL PRIMARY KEY, ts TIMESTAMPTZ(3) NOT NULL DEFAULT now(), name TEXT, n INT)",
             "INSERT INTO {t} (ts, name, n) SELECT now() - INTERVAL '1 hour', 'naïve ' || s, nullif(mod(s, 7), 0) "
@@ -92,16 +92,16 @@ class Table:
         return Driver(self.spec(**parts), self.worker(), connector or self.connector())
 
     def records(self, topic: str | None = None) -> list[Message]:
-        """Every committed record of the topic as a plain client gets it; none where there is no topic."""
+        """Return every committed record of the topic as a plain client reads it; none if there is no topic."""
         return messages(self.kafka, topic or self.topic)
 
     def ids(self) -> list[int]:
-        """The ids of all committed records."""
+        """Return the ids of all committed records."""
         return [json.loads(message.value())["payload"]["id"] for message in self.records()]
 
 
 def messages(kafka: KafkaEndpoint, topic: str) -> list[Message]:
-    """Every committed record of a topic as a plain client gets it; none where there is no topic."""
+    """Return every committed record of a topic as a plain client reads it; none if there is no topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers, "group.id": f"{topic}-reader",
@@ -125,7 +125,7 @@ def messages(kafka: KafkaEndpoint, topic: str) -> list[Message]:
 
 
 class OneAfterTheOther:
-    """An engine that runs the lanes here, and has nothing to end."""
+    """Is an engine that runs the lanes in this process, one after the other, and has nothing to end."""
 
     def run(self, tasks: Sequence[LaneTask], _at_once: int) -> list[LaneReport]:
         return [run_lane(task) for task in tasks]
@@ -136,9 +136,9 @@ class OneAfterTheOther:
 
 @dataclass(frozen=True)
 class KillEachStepOnce:
-    """Runs a lane in its process, and kills that with SIGKILL at the first step that none was killed at before.
+    """Runs a lane in its process, and kills that with SIGKILL at the first step at which none was killed before.
 
-    `whose` "executor": kills Spark's JVM above the process.
+    With `whose` "executor" it kills the JVM of Spark that the process works for.
     """
 
     notes: Path
@@ -154,7 +154,7 @@ class KillEachStepOnce:
             except FileExistsError:
                 return
             os.kill(os.getpid() if self.whose == "process" else executor_pid(), signal.SIGKILL)
-            threading.Event().wait()  # until Spark's worker has ended what is below the executor
+            threading.Event().wait()  # wait until Spark's worker has ended the processes below the executor
 
         return run_lane(task, on_step)
 
@@ -178,5 +178,5 @@ class KillOnce:
 
 
 def executor_pid() -> int:
-    """The JVM that this process of Spark's works for."""
+    """Return the process id of the JVM that this process of Spark works for."""
     return next(parent.pid for parent in psutil.Process().parents() if "java" in parent.name())

@@ -1,7 +1,8 @@
-"""What a backfill and its connector promise of a table that changes, as their READMEs tell it; none of their code.
+"""Checks what a backfill and its connector promise about a table that changes. It uses their READMEs, and no code of
+theirs.
 
-Each change of a row has a version: a number that no other change has, and that grows. Writers keep a list of them in
-the transactions of the changes, so that it has what the database has kept, whatever happened to a writer.
+Each change of a row has a version: a number that no other change has, and that grows. Writers keep a list of the
+versions in the transactions of the changes. So the list has what the database has kept, whatever happened to a writer.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import NamedTuple
 
 
 class PromiseError(AssertionError):
-    """The product did what its README does not allow."""
+    """Says that the product did what its README does not allow."""
 
 
 class Change(NamedTuple):
-    """A change that was committed: c, u or d."""
+    """Holds a change that was committed, of the kind c, u or d."""
 
     row: int
     version: int
@@ -25,9 +26,10 @@ class Change(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A record, in the order of its partition. `kind`: r for a row that was read as it is, else as of a change.
+    """Holds a record; events are in the order of their partition.
 
-    before: the version that a change of the log found; None: the record does not tell.
+    `kind` is r for a row that was read as it is, or else the kind of the change. `before` is the version that a change
+    of the log replaced; None: the record does not tell it.
     """
 
     row: int
@@ -38,20 +40,26 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised of a table: `mode` as the connector's; `has_key`: the table has a primary key."""
+    """Holds what is promised about a table. `mode` is the connector's; `has_key` says that the table has a primary
+    key.
+    """
 
     mode: str
     has_key: bool
 
     def check_so_far(self, events: Sequence[Event], changes: Collection[Change]) -> None:
-        """Check what is in the topic while the job may go on. `changes`: read behind the events. PromiseError."""
+        """Check the topic while the job may still go on. `changes` was read after the events. PromiseError: a promise
+        is broken.
+        """
         self._require_known(events, changes)
         if self.mode == "log" and not self.has_key:
-            return  # an update may move a row behind the place up to which it was read
+            return  # an update may move a row behind the place that reading has reached
         self._require_once(events)
 
     def check(self, events: Sequence[Event], changes: Collection[Change]) -> None:
-        """Check what is in the topic once the connector has caught up and no more comes. PromiseError."""
+        """Check the topic once the connector has caught up and nothing more comes. PromiseError: a promise is
+        broken.
+        """
         self.check_so_far(events, changes)
         if self.mode == "incrementing":
             self._require_no_difference(
@@ -108,7 +116,7 @@ class Promise:
             )
 
     def _require_sum(self, events: Sequence[Event], changes: Collection[Change]) -> None:
-        """Taken together the events give the table."""
+        """Check that the events together give the table."""
         found = Counter[tuple[int, int]]()
         for one in events:
             if one.kind != "d" and one.version is not None:
@@ -125,9 +133,9 @@ class Promise:
 
 
 def _follows(events: Sequence[Event], changes: Sequence[Change]) -> bool:
-    """Tell whether a row's events are the row as it was read once, or its creation, and each change behind that."""
+    """Tell if a row's events are the row as it was read once, or its creation, followed by each later change."""
     if not events:
-        return changes[-1].kind == "d"  # nobody saw it
+        return changes[-1].kind == "d"  # the row was deleted before anybody read it
     first = events[0]
     place = next((i for i, change in enumerate(changes) if change.version == first.version), None)
     if place is None or first.kind not in {"r", "c"} or (first.kind == "r" and changes[place].kind == "d"):

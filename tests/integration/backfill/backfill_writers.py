@@ -1,4 +1,4 @@
-"""Sessions that change a table while it is backfilled, and keep a list of the changes in the same transactions."""
+"""Runs sessions that change a table during its backfill, and keep a list of the changes in the same transactions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from backfill_truth import Change
 
 _WRITERS: Final = 2
 _PAUSE_S: Final = 0.01
-"""Between transactions of a session: its timestamps differ in their milliseconds."""
+"""A session waits so many seconds between its transactions, so that their timestamps differ in milliseconds."""
 
 
 class ChangedTable:
-    """A table of (id, v, w, ts, text) and the list of what was changed: v is a change's version, w its writer."""
+    """Holds a table of (id, v, w, ts, text) and the list of its changes: v is the version of a change, w its writer."""
 
     def __init__(self, url: sa.URL, name: str, shape: str) -> None:
-        """`shape`: key (the id), text (another column), none."""
+        """Take the table's name. `shape` is `key` (the id), `text` (another column is the key) or `none`."""
         self.name, self.shape = name, shape
         self.versions = itertools.count(1)
         self.engine = sa.create_engine(url, pool_pre_ping=True)
@@ -33,7 +33,7 @@ class ChangedTable:
         )
 
     def fill(self, ids: Sequence[int], *, known: int) -> None:
-        """Insert rows with these ids; the server's statistics know of the first `known`."""
+        """Insert rows with these ids; the server's statistics only count the first `known`."""
         for begin, end in ((0, known), (known, len(ids))):
             rows = [{"id": row, "v": next(self.versions), "w": row % _WRITERS} for row in ids[begin:end]]
             if rows:
@@ -49,12 +49,12 @@ class ChangedTable:
         self._run(f"SELECT setval('{self.name}_id_seq', {max(0, *ids) + 1000})")
 
     def changes(self) -> list[Change]:
-        """Everything that was committed."""
+        """Return all changes that were committed."""
         with self.engine.connect() as connection:
             return [Change(*row) for row in connection.exec_driver_sql(f"SELECT * FROM {self.name}_said")]
 
     def drop(self) -> None:
-        """Remove it, and a slot of its name."""
+        """Drop the table, and a replication slot of its name."""
         slot = f"FROM pg_replication_slots WHERE slot_name = '{self.name}'"
         self._run(f"SELECT pg_terminate_backend(active_pid) {slot} AND active")
         self._run(f"DROP TABLE {self.name}, {self.name}_said", f"DROP PUBLICATION IF EXISTS {self.name}")
@@ -67,10 +67,10 @@ class ChangedTable:
 
 
 class Writers:
-    """Sessions that work until they are ended; one whose server is away comes back."""
+    """Runs sessions until they are ended; a session whose server is away comes back."""
 
     def __init__(self, table: ChangedTable, seed: str, kinds: str) -> None:
-        """`kinds`: of c, u and d, those that they make."""
+        """Take the table. `kinds` has those of c, u and d that the sessions make."""
         self._table, self._kinds = table, kinds
         self._ending = threading.Event()
         self._failures: list[BaseException] = []
@@ -82,7 +82,7 @@ class Writers:
             thread.start()
 
     def end(self) -> None:
-        """Wait for their last transactions; what one of them failed with is raised."""
+        """Wait for the last transactions of the sessions, and raise the error with which one has failed."""
         self._ending.set()
         for thread in self._threads:
             thread.join(90)
@@ -108,7 +108,7 @@ class Writers:
                 for _ in range(draw.randint(1, 5)):
                     self._change(connection, draw, number, rows)
                 if draw.random() < 0.1:
-                    self._ending.wait(draw.random() * 2)  # what others committed meanwhile has later ids
+                    self._ending.wait(draw.random() * 2)  # other sessions commit rows with later ids meanwhile
                 if draw.random() < 0.15:
                     connection.rollback()
                 else:

@@ -1,4 +1,6 @@
-"""A person who runs a backfill on a cluster by commands alone; one executor of the cluster dies in the middle of it."""
+"""Acts as a person who runs a backfill on a cluster by commands alone; an executor of the cluster dies in the middle of
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from e2e_worker import WorkerProcess, wait_for
 
 ROWS = 6000
 ROWS_PER_S = 100
-"""An executor is killed long before a minute, which is what all would take."""
+"""All rows would take a minute at this rate, and an executor is killed long before that."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """Types `connect backfill` in a folder with the environment archive, and creates the connector by a worker."""
+    """Types `connect backfill` in a folder with the environment's archive, and creates the connector on a worker."""
 
     folder: Path
     worker: WorkerProcess
@@ -35,7 +37,7 @@ class Person:
         )
 
     def start(self, log: Path, *words: str) -> subprocess.Popen[bytes]:
-        """A command that goes on beside others. log: what it prints."""
+        """Start a command that runs beside others; its output goes to `log`."""
         argv, environ = self._command(*words)
         with log.open("wb") as printed:
             return subprocess.Popen(argv, cwd=self.folder, env=environ, stdout=printed, stderr=printed)
@@ -49,7 +51,7 @@ class Person:
         return ("run", "job.yaml", "--url", self.worker.url)
 
     def write_job(self, table: Table, master: str, conf: Mapping[str, str]) -> None:
-        """Two executors of one core each, a lane on each."""
+        """Write a job for two executors of one core each, with a lane on each."""
         properties = "".join(f"{key}={text}\n" for key, text in self.worker.properties.items())
         (self.folder / "worker.properties").write_text(properties)
         (self.folder / "c.json").write_text(json.dumps({"name": table.name, "config": table.connector()}))
@@ -66,9 +68,9 @@ class Person:
 def moved_though_an_executor_dies(
     table: Table, person: Person, executors: Callable[[], list[psutil.Process]], containers: Path
 ) -> None:
-    """Run the job, kill the JVM of an executor with a lane, and find each row once.
+    """Run the job, kill the JVM of an executor with a lane, and check that each row came once.
 
-    containers: the folder in which each container or pod has its own.
+    `containers` is the folder in which each container or pod has its own folder.
     """
     log = person.folder / "run.log"
     running = person.start(log, *person.run)
@@ -93,13 +95,13 @@ def moved_though_an_executor_dies(
 
 
 def pythons(executors: Iterable[psutil.Process]) -> Iterator[psutil.Process]:
-    """Below each executor, the Python by which it runs lanes."""
+    """Yield the Python process below each executor that runs its lanes."""
     below = (child for executor in executors for child in executor.children())
     return (child for child in below if "pyspark.daemon" in command_of(child))
 
 
 def command_of(process: psutil.Process) -> list[str]:
-    """Its words; none where it has ended."""
+    """Return the words of a process's command line; none if it has ended."""
     try:
         return process.cmdline()
     except psutil.NoSuchProcess:

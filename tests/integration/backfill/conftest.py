@@ -1,4 +1,4 @@
-"""A table of PostgreSQL for the backfill tests."""
+"""Provides a table of PostgreSQL for the backfill tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An API server on loopback that answers what Spark asks of Kubernetes; each executor pod runs as a process here."""
+"""Runs an API server on loopback that answers Spark like Kubernetes; each executor pod runs as a process here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _THEN = "2026-01-01T00:00:00Z"
 
 @dataclass
 class Kubernetes:
-    """What was made, by its path, and the processes of pods. Every call holds the lock."""
+    """Holds the resources that were created, by path, and the processes of pods. Every call holds the lock."""
 
     folder: Path
     master: str = ""
@@ -36,7 +36,7 @@ class Kubernetes:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def executors(self) -> list[psutil.Process]:
-        """The JVMs of the pods that run."""
+        """Return the JVMs of the pods that run."""
         with self.lock:
             return [psutil.Process(process.pid) for process in self.processes.values() if process.running]
 
@@ -50,14 +50,14 @@ class Kubernetes:
             return made
 
     def change(self, path: str, merged: Resource) -> Resource:
-        """A merge patch, of which Spark uses labels alone."""
+        """Apply a merge patch, in which Spark changes labels only."""
         with self.lock:
             metadata = self.resources[path]["metadata"]
             metadata["labels"] = metadata.get("labels", {}) | merged["metadata"]["labels"]
             return self._now(path)
 
     def found(self, path: str, selector: str) -> dict[str, Resource]:
-        """One resource by its name, or those of a kind whose labels are as selected."""
+        """Return the resource of this name, or those of a kind whose labels match the selector."""
         with self.lock:
             named = [name for name in self.resources if name == path or name.startswith(f"{path}/")]
             return {name: self._now(name) for name in named if _selected(self.resources[name], selector)}
@@ -85,7 +85,7 @@ class Kubernetes:
 
 @contextmanager
 def kubernetes(folder: Path) -> Iterator[Kubernetes]:
-    """The API server and its pods, all of which end with it."""
+    """Yield the API server; in the end it and its pods are stopped."""
     folder.mkdir()
     cluster = Kubernetes(folder)
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Answers,), {"cluster": cluster}))
@@ -130,7 +130,7 @@ class Answers(BaseHTTPRequestHandler):
 
     @property
     def _asked(self) -> tuple[str, str]:
-        """The path and the label selector."""
+        """Return the path and the label selector of the request."""
         url = urlsplit(self.path)
         return url.path, parse_qs(url.query).get("labelSelector", [""])[0]
 
@@ -149,7 +149,7 @@ class Answers(BaseHTTPRequestHandler):
 
 
 def _selected(resource: Resource, selector: str) -> bool:
-    """By `a=1,b!=2`, the forms that Spark uses."""
+    """Tell if a resource matches a selector such as `a=1,b!=2`; Spark uses no other forms."""
     labels = resource["metadata"].get("labels", {})
     for wanted in filter(None, selector.split(",")):
         key, _, text = wanted.partition("=")
@@ -159,7 +159,7 @@ def _selected(resource: Resource, selector: str) -> bool:
 
 
 def _started(pod: Resource, folder: Path) -> SupervisedProcess:
-    """Do with a pod's environment what the entry point of Spark's own image does; all else is the pod's."""
+    """Start a pod's command as the entry point of Spark's own image does with the pod's environment."""
     (container,) = pod["spec"]["containers"]
     assert container["args"] == ["executor"], "an image knows no other word for it"
     given = {one["name"]: _value(one) for one in container["env"]}
@@ -174,7 +174,7 @@ def _started(pod: Resource, folder: Path) -> SupervisedProcess:
         "--hostname", given["SPARK_EXECUTOR_POD_IP"], "--resourceProfileId", given["SPARK_RESOURCE_PROFILE_ID"],
         "--podName", pod["metadata"]["name"],
     ]  # fmt: skip
-    # A volume of the pod.
+    # This folder stands for a volume of the pod.
     environ = {**given, "SPARK_HOME": str(SPARK), "SPARK_LOCAL_DIRS": str(folder)}
     return SupervisedProcess(Command(argv, folder, folder.with_suffix(".log"), environ))
 

@@ -1,4 +1,4 @@
-"""A topic and a backfill of it into an S3 sink; its objects are read back by boto3, never through the sink's code."""
+"""Makes a topic and backfills it into an S3 sink; boto3 reads the objects back, never the sink's code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARTITIONS = 3
 
 
 def s3_sink(s3: S3Endpoint, bucket: str, prefix: str, topic: str, **settings: str) -> dict[str, str]:
-    """The configuration of an S3 sink of a topic without schemas; settings: keys with `__` for each dot."""
+    """Return the configuration of an S3 sink of a topic without schemas. `settings` has keys with `__` for each dot."""
     given = {
         "connector.class": "io.confluent.connect.s3.S3SinkConnector", "tasks.max": "1", "topics": topic,
         "s3.bucket.name": bucket, "s3.region": s3.region, "store.url": s3.url,
@@ -36,7 +36,7 @@ def s3_sink(s3: S3Endpoint, bucket: str, prefix: str, topic: str, **settings: st
 
 
 class Bucket:
-    """The objects below one prefix, as any other S3 client sees them."""
+    """Holds the objects below one prefix, as any other S3 client sees them."""
 
     def __init__(self, s3: S3Endpoint, bucket: str, prefix: str) -> None:
         self._bucket = bucket
@@ -54,12 +54,12 @@ class Bucket:
         return self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
 
     def ids(self) -> list[int]:
-        """The ids of all rows of objects of JSON lines."""
+        """Return the ids of all rows in objects of JSON lines."""
         return [json.loads(line)["id"] for key in self.keys() for line in self.body(key).splitlines()]
 
 
 class Replay:
-    """A topic of three partitions, and the job that replays it into a sink."""
+    """Holds a topic of three partitions, and the job that replays it into a sink."""
 
     def __init__(self, kafka: KafkaEndpoint, name: str) -> None:
         self.name = name
@@ -70,20 +70,22 @@ class Replay:
         self.admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)])[self.topic].result(30)
 
     def produce(self, ids: range, value: Mapping[str, Any] | None = None) -> None:
-        """A record per id, with the id as its key and in its value."""
+        """Write a record for each id, with the id as its key and in its value."""
         producer = Producer(self.brokers)
         self._send(producer, ids, value)
         assert producer.flush(60) == 0
 
     def delete_before(self, offset: int) -> None:
-        """As retention does, in each partition."""
+        """Delete the records before an offset in each partition, as retention does."""
         wanted = [TopicPartition(self.topic, p, offset) for p in range(PARTITIONS)]
         for answer in self.admin.delete_records(wanted).values():
             answer.result(30)
 
     @contextmanager
     def transaction(self, ids: range) -> Iterator[Producer]:
-        """Records that are in the log and not committed; who is given the producer ends them."""
+        """Write records that are in the log but not committed; the caller ends the transaction with the producer that
+        it gets.
+        """
         producer = Producer({**self.brokers, "transactional.id": f"{self.name}-open"})
         producer.init_transactions(30)
         producer.begin_transaction()

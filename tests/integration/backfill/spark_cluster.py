@@ -1,4 +1,6 @@
-"""A real standalone Spark cluster on loopback, from PySpark's own files: one master, two workers of one core each."""
+"""Runs a real standalone Spark cluster on loopback, from PySpark's own files: one master and two workers of one core
+each.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _START_S = 60.0
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[str]:
-    """The address of the master, once both workers have joined it; all are stopped in the end."""
+    """Yield the address of the master once both workers have joined it; all are stopped in the end."""
     port, master_ui, *worker_uis = free_ports(4)
     with ExitStack() as stack:
         log = folder / "master.log"

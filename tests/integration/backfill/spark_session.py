@@ -1,4 +1,4 @@
-"""A local Spark whose Python workers find the modules of these tests."""
+"""Runs a local Spark whose Python workers find the modules of these tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 @contextmanager
 def local_spark(name: str) -> Iterator[SparkSession]:
-    """A session of two cores and four tries per task, stopped in the end."""
+    """Yield a session of two cores and four tries for each task; it is stopped in the end."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.host": "127.0.0.1",

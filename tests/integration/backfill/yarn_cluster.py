@@ -1,4 +1,4 @@
-"""A real YARN cluster on loopback, from Maven Central: Hadoop's ResourceManager and one NodeManager."""
+"""Runs a real YARN cluster on loopback, from Maven Central: Hadoop's ResourceManager and one NodeManager."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from connect.tools.services.process.ports import free_ports
 from connect.tools.services.process.process import Command, SupervisedProcess
 
 HADOOP_VERSION = "3.5.0"
-"""That of PySpark's own Hadoop client."""
+"""This is the version of PySpark's own Hadoop client."""
 JARS = (
     Artifact("org.apache.hadoop", "hadoop-client-minicluster", HADOOP_VERSION),
-    # What the daemons need and the artifact above does not name.
+    # The daemons need these, and the artifact above does not name them.
     Artifact("org.bouncycastle", "bcpkix-jdk18on", "1.82"),
     Artifact("org.slf4j", "slf4j-reload4j", "1.7.36"),
 )
@@ -39,7 +39,7 @@ _SETTINGS = {
     "yarn.nodemanager.resource.cpu-vcores": "4",
     "yarn.scheduler.minimum-allocation-mb": "256",
     "yarn.nodemanager.vmem-check-enabled": "false",
-    # A node gives containers no folder on a disk that is nine tenths full. When it starts it looks at that even where
+    # A node gives containers no folder on a disk that is nine tenths full. When it starts it checks that even if
     # disk-health-checker.enable is false.
     "yarn.nodemanager.disk-health-checker.disk-utilization-threshold.enabled": "false",
     "yarn.scheduler.capacity.root.queues": "default",
@@ -55,23 +55,23 @@ log4j.appender.out.layout.ConversionPattern=%d %p %c: %m%n
 
 @dataclass(frozen=True)
 class Yarn:
-    """Where a client finds the cluster, and what runs in it."""
+    """Holds where a client finds the cluster, and what runs in it."""
 
     conf: Path
-    """For HADOOP_CONF_DIR."""
+    """HADOOP_CONF_DIR has to name this folder."""
     containers: Path
-    """Below this folder is the working folder of each container."""
+    """The working folder of each container is below this folder."""
     url: str
     node: int
-    """The process of the NodeManager."""
+    """This is the process id of the NodeManager."""
 
     def executors(self) -> list[psutil.Process]:
-        """The JVMs of Spark's executors, each the child of a container's shell."""
+        """Return the JVMs of Spark's executors; each is the child of a container's shell."""
         below = psutil.Process(self.node).children(recursive=True)
         return [one for one in below if EXECUTOR in command_of(one)]
 
     def succeeded(self) -> int:
-        """How many applications did."""
+        """Return how many applications have succeeded."""
         found = _asked(f"{self.url}/ws/v1/cluster/apps?finalStatus=SUCCEEDED")["apps"]
         return len(found["app"]) if found else 0
 
@@ -81,7 +81,9 @@ class Yarn:
 
 @contextmanager
 def yarn_cluster(folder: Path) -> Iterator[Yarn]:
-    """The cluster, once its node has joined it; both processes, and the containers of the node, end with it."""
+    """Yield the cluster once its node has joined it. In the end both processes and the node's containers are
+    stopped.
+    """
     addresses = {f"yarn.{name}": f"127.0.0.1:{port}" for name, port in zip(_ADDRESSES, free_ports(8), strict=True)}
     folders = {"yarn.nodemanager.local-dirs": str(folder / "local"), "yarn.nodemanager.log-dirs": str(folder / "logs")}
     conf = folder / "conf"
@@ -121,7 +123,7 @@ def _start(stack: ExitStack, daemon: str, folder: Path) -> SupervisedProcess:
 
 
 def _end_containers(node: int) -> None:
-    """A NodeManager that ends leaves its containers to the next one."""
+    """End the containers of a node, as a NodeManager that ends leaves them to the next one."""
     for one in psutil.Process(node).children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             one.kill()
@@ -130,7 +132,7 @@ def _end_containers(node: int) -> None:
 def _has_node(yarn: Yarn) -> bool:
     try:
         return yarn.nodes() == 1
-    except requests.RequestException:  # it is starting
+    except requests.RequestException:  # it is still starting
         return False
 
 

@@ -1,4 +1,4 @@
-"""A life of the sink's task, driven as the framework does, without Kafka."""
+"""Drives a life of the sink's task as the framework does, without Kafka."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from connectors.bigquery.sink import BigQuerySinkConnector
 
 
 class Life:
-    """One task from open to close or crash. `claimed`: what flush said last; `bad`: what put refused, by place."""
+    """Holds a task from open to close or crash. `claimed` is what flush returned last; `bad` has the refused rows by
+    place.
+    """
 
     def __init__(self, settings: Mapping[str, str], *, task: int = 0, tasks: int = 1) -> None:
         connector = BigQuerySinkConnector(BigQuerySinkConfig.parse(settings))
@@ -43,7 +45,7 @@ class Life:
             self.bad[message.topic, message.partition, message.offset] = reason
 
     def take(self, batch: Batch) -> Mapping[int, Exception]:
-        """Put a batch and wait until its table is ready; return the rows that are bad."""
+        """Put a batch, wait until its table is ready, and return the rows that are bad."""
         assert batch.consumed is not None
         self.ends[batch.consumed.topic_partition] = batch.consumed.next_offset
         wait_for(lambda: self._taken(batch), 60, f"put of {len(batch)} records")
@@ -61,7 +63,7 @@ class Life:
         return {**self.refused, **late}
 
     def _taken(self, batch: Batch) -> bool:
-        """Put once; False when nothing was taken, so that the same batch comes again."""
+        """Put the batch once; return False if nothing was taken, so that the same batch has to come again."""
         self.refused = {}
         try:
             self.task.put(batch, Deadline.after(30))
@@ -79,7 +81,7 @@ class Life:
             self.warnings.append(str(error))
 
     def settle(self, timeout_s: float = 120.0) -> None:
-        """Flush until all that was put is claimed."""
+        """Flush until everything that was put is claimed."""
 
         def look() -> bool:
             self.flush()
@@ -89,7 +91,7 @@ class Life:
 
 
 def rows_by_key(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    """What tells a row: its id, text and the coordinates of its record."""
+    """Return what identifies each row: its id, its text and the place of its record."""
     return [(row["id"], row["text"], row["_kafka_partition"], row["_kafka_offset"]) for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""A dataset per test: of the emulator, or of Google's service where `make test-bigquery` names a project."""
+"""Provides a dataset for each test: of the emulator, or of Google's service if `make test-bigquery` names a project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from connect.tools.services import BigQueryService
 
 @pytest.fixture
 def dataset(request: pytest.FixtureRequest, unique: str) -> Iterator[Dataset]:
-    """A dataset of this test alone."""
+    """Yield a dataset that only this test uses."""
     project = os.environ.get("CONNECT_BIGQUERY_PROJECT")
     if project:
         name, endpoint = f"{os.environ['CONNECT_BIGQUERY_DATASET']}_{unique}", None
@@ -27,7 +27,7 @@ def dataset(request: pytest.FixtureRequest, unique: str) -> Iterator[Dataset]:
 
 @pytest.fixture
 def proxy(dataset: Dataset) -> Iterator[FaultProxy]:
-    """A proxy before the emulator; Google's service takes no faults, so its tests skip there."""
+    """Yield a proxy before the emulator. Google's service allows no faults, so these tests are skipped there."""
     if not dataset.is_emulated:
         pytest.skip("ON THE EMULATOR ALONE: Google's service is spoken to without a proxy.")
     with FaultProxy(dataset.settings()["bigquery.endpoint"]) as made:
@@ -36,7 +36,7 @@ def proxy(dataset: Dataset) -> Iterator[FaultProxy]:
 
 @pytest.fixture
 def emulator(dataset: Dataset, request: pytest.FixtureRequest) -> BigQueryService:
-    """The emulator itself, for tests that kill it."""
+    """Return the emulator itself, for tests that kill it."""
     if not dataset.is_emulated:
         pytest.skip("ON THE EMULATOR ALONE: Google's service is not to be killed.")
     service: BigQueryService = request.getfixturevalue("bigquery_service")

@@ -1,4 +1,4 @@
-"""One random history of the BigQuery sink as it runs: Kafka, a worker, its task hosts and the emulator, with faults."""
+"""Runs a random history of the BigQuery sink with faults, on Kafka, a worker, its task hosts and the emulator."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ MERGES: Final = ("merge", "compact", "auto")
 """These modes may follow each other, and `view` may follow them."""
 FIRST_MODES: Final = (*MERGES, "view", "cdc")
 STANDSTILL_S: Final = 240.0
-"""With records to read some are committed within this time, or at least a table is made or written, whichever fault
-came last. A merge waits 15 s for a task that is gone, a group 6 s, and the emulator is frozen for 30 s at most; the
-rest is for a machine that is busy."""
+"""While there are records to read, some must be committed within so many seconds, or at least a table made or written,
+whichever fault came last. A merge waits 15 s for a task that is gone, a group 6 s, and the emulator is frozen for 30 s
+at most; the rest is for a busy machine.
+"""
 LONGEST_S: Final = 1200.0
-"""A machine that is busier still takes 90 s for a MERGE and 20 s for a table, and writes many before it commits."""
+"""On a machine that is even busier, a MERGE takes 90 s and making a table 20 s, and many are needed before a commit."""
 _WRITTEN: Final = re.compile(rb"(?:Merged into|Created|Loaded \d+ rows into) table")
 
 
@@ -45,19 +46,19 @@ class Size:
 
 @dataclass(frozen=True)
 class Services:
-    """Holds what a history runs on; the worker is its own."""
+    """Holds the services on which a history runs; it has its own worker."""
 
     kafka: KafkaEndpoint
     dataset: Dataset
     emulator: BigQueryService
     worker: WorkerProcess
     changes: str
-    """Tells where the API for changes is, which the emulator has by a shim."""
+    """This is the address of the API for changes, which a shim adds to the emulator."""
 
 
 @dataclass
 class WorkerHistory:
-    """Runs a history with topics, tables and a connector of its own; it draws all that it does."""
+    """Runs a history with its own topics, tables and connector. Everything that it does is drawn."""
 
     services: Services
     history: History
@@ -96,7 +97,7 @@ class WorkerHistory:
             self._end_freeze()
         self._compare()
         self._call("DELETE", "")
-        for table in self.services.dataset.tables():  # the emulator is the slower, the more there are
+        for table in self.services.dataset.tables():  # the emulator gets slower the more tables there are
             self.services.dataset.client.delete_table(f"{self.services.dataset.name}.{table}", not_found_ok=True)
 
     def _made_topics(self) -> WorkerLog:
@@ -104,10 +105,10 @@ class WorkerHistory:
         self.config = {"dedup.mode": draw.choice(FIRST_MODES)}
         captures = self.config["dedup.mode"] == "cdc"
         topics = [f"{self.name}-{number:02}" for number in range(draw.choice(self.size.topics))]
-        # Changes of two topics that are equal in time, partition and offset are in an order of their own.
+        # Changes of two topics that have the same time, partition and offset are in no order that the model knows.
         tables = len(topics) if captures else draw.choice([1, 2, len(topics), len(topics)])
         partitions = 1 if len(topics) > 10 else draw.randint(1, 3)
-        # Records, and letters with their times, are older than a broker keeps them by itself.
+        # Records, and dead letters with the records' times, are older than a broker keeps by default.
         made = self._admin.create_topics([
             NewTopic(name, 1 if name == self.letters else partitions, config={"retention.ms": "-1"})
             for name in (*topics, self.letters)
@@ -143,21 +144,21 @@ class WorkerHistory:
         self.history.note("send", records=told)
         send(self.services.kafka.bootstrap_servers, records)
 
-    # The faults.
+    # These methods are the faults.
 
     def _kill_host(self) -> None:
-        """End a process that has tasks; the worker starts another one."""
+        """Kill a process that runs tasks; the worker starts another one."""
         hosts = wait_for(self._hosts, 60, f"a host; {self.services.worker.log_tail()}")
         self.history.note("kill a host", of=len(hosts))
-        with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+        with suppress(psutil.NoSuchProcess):  # the process has ended meanwhile
             self.history.draw.choice(hosts).kill()
 
     def _hosts(self) -> list[psutil.Process]:
-        """Return the processes that run tasks: those below the worker with none below them."""
+        """Return the processes that run tasks: those below the worker that have no child themselves."""
         try:
             below = psutil.Process(self.services.worker.pid).children(recursive=True)
             return [process for process in below if not process.children()]
-        except psutil.NoSuchProcess:  # it ended meanwhile; the next look finds the others
+        except psutil.NoSuchProcess:  # the process has ended meanwhile; the next look finds the others
             return []
 
     def _kill_worker(self) -> None:
@@ -170,7 +171,7 @@ class WorkerHistory:
         self._call("POST", "/restart?includeTasks=true&onlyFailed=false")
 
     def _change_mode(self) -> None:
-        """Write rows as another mode does from now on; what is on its way goes on as it was."""
+        """Write rows in another mode from now on; rows that are on their way go on in the old one."""
         mode = self.config["dedup.mode"]
         if mode == "cdc" or (mode == "view" and self.log.by_version):
             self._restart()  # such tables stay as they are
@@ -186,7 +187,7 @@ class WorkerHistory:
             self._stop()
             tables = self.services.dataset.tables()
             logs = [f"_{table}_log" for table in self.log.made if f"_{table}_log" in tables]
-            # A table may become a view once its log is merged.
+            # A table may only become a view once its log is merged.
             is_merged = not any(self.services.dataset.rows(log) for log in logs)
             self._set_mode("view" if is_merged else "merge")
             self._call("PUT", "/resume")
@@ -194,13 +195,13 @@ class WorkerHistory:
             self._set_mode(self.history.draw.choice([other for other in MERGES if other != mode]))
 
     def _copy_rows(self) -> None:
-        """Do as the refusal of a table of every record says: copy what its view shows, and name the copy."""
+        """Do as the error about a table of every record says: copy what its view shows, and name the copy."""
         client, dataset = self.services.dataset.client, self.services.dataset.name
         copies = {table: f"{table}-rows" for table in self.log.made}
         for table, copy in copies.items():
             view = f"{table}_latest"
             self.services.dataset.query(f"CREATE TABLE `{dataset}`.`{copy}` AS SELECT * FROM `{dataset}`.`{view}`")
-            for name in (view, table):  # the emulator is the slower, the more there are
+            for name in (view, table):  # the emulator gets slower the more tables there are
                 client.delete_table(f"{dataset}.{name}")
         self.log.move(copies)
         self.config["topic2TableMap"] = self._table_map()
@@ -222,7 +223,7 @@ class WorkerHistory:
         )  # fmt: skip
 
     def _freeze(self) -> None:
-        """Let the emulator stand still while the history goes on."""
+        """Freeze the emulator while the history goes on."""
         self._end_freeze()
         seconds = self.history.draw.uniform(1, 30)
         self.history.note("freeze BigQuery", seconds=seconds)
@@ -256,7 +257,7 @@ class WorkerHistory:
         self._call("PUT", "/resume")
 
     def _call(self, method: str, rest: str, body: dict[str, Any] | None = None) -> None:
-        """Ask until the worker does it: it may be busy with what came before."""
+        """Repeat a request until the worker carries it out, as it may be busy with an earlier one."""
         url = f"{self.services.worker.url}/connectors/{self.name}{rest}"
         answers: list[str] = []
 
@@ -267,13 +268,13 @@ class WorkerHistory:
 
         wait_for(is_done, STANDSTILL_S, f"{method} {rest}: {answers[-1:]}", pause_s=0.5)
 
-    # What has to hold.
+    # These methods check what must hold.
 
     def _committed(self) -> int:
         return sum(max(0, place.offset) for place in self._places())
 
     def _places(self) -> list[TopicPartition]:
-        """Return what the group has committed of each partition; a negative offset is none."""
+        """Return the group's committed offset of each partition; a negative offset means that there is none."""
         group = f"connect-{self.name}"
         places = [TopicPartition(topic, partition) for topic, partition in sorted(self.log.ends)]
         asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])
@@ -281,8 +282,8 @@ class WorkerHistory:
         return found
 
     def _until(self, count: int) -> None:
-        """Wait until so many records are committed; the history fails where nothing moves for STANDSTILL_S, or tables
-        are written for LONGEST_S and nothing of it is committed.
+        """Wait until so many records are committed. The history fails if nothing moves for STANDSTILL_S, or if tables
+        are written for LONGEST_S without a commit.
         """
         last, wrote, pause = -1, -1, threading.Event()
         committed_s = wrote_s = time.monotonic()
@@ -300,7 +301,7 @@ class WorkerHistory:
             pause.wait(0.25)
 
     def _compare(self) -> None:
-        """Check that each table equals the model, and that the bad records alone are dead letters."""
+        """Check that each table equals the model, and that exactly the bad records are dead letters."""
         for table in self.log.made:
             rows = self.services.dataset.rows(self._read_by_users(table))
             assert len({row["id"] for row in rows}) == len(rows), f"a key has two rows in {table}"
@@ -315,8 +316,8 @@ class WorkerHistory:
         )
 
     def _read_by_users(self, table: str) -> str:
-        """Return the table or, where rows wait in its log or all records are kept, the view, which the first records
-        of that mode make.
+        """Return the relation that users read: the table or, if rows wait in its log or all records are kept, the view,
+        which the first records of that mode make.
         """
         there, log, view = self.services.dataset.tables(), f"_{table}_log", f"{table}_latest"
         has_more = log in there and self.services.dataset.rows(log)
@@ -337,7 +338,7 @@ class WorkerHistory:
 
 
 def _until_end(consumer: Consumer, topic: str) -> Iterator[Message]:
-    """Yield all that a topic has now."""
+    """Yield all records that a topic has now."""
     for number in consumer.list_topics(topic, timeout=60).topics[topic].partitions:
         first, end = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=60)
         consumer.assign([TopicPartition(topic, number, first)])

@@ -1,4 +1,6 @@
-"""Topics of a random history of a worker: what was sent to them, and what a plain model says of tables and letters."""
+"""Holds the topics of a random history of a worker: what was sent, and which tables and letters a plain model
+expects.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,13 @@ Sent = tuple[Message, Any]
 class WorkerLog:
     """Keeps the log of all topics, as it was sent.
 
-    by_version: records are ordered by a field that tombstones lack. Then each id comes through one partition alone, for
-    which the README says exactly what a tombstone removes. Else ids come through all partitions, in Kafka's times.
+    `by_version` says that records are ordered by a field that tombstones lack. Then each id is in one partition only,
+    as the README says for this case exactly what a tombstone removes. Otherwise ids are in all partitions, and records
+    are ordered by Kafka's times.
     """
 
     tables: Mapping[str, str]
-    """Gives the table of each topic as it is now."""
+    """Maps each topic to its present table."""
     partitions: int
     by_version: bool
     good: list[Message] = field(default_factory=list)
@@ -38,7 +41,9 @@ class WorkerLog:
     ends: dict[tuple[str, int], int] = field(default_factory=dict)
     starts: dict[tuple[str, int], int] = field(default_factory=dict)
     forgotten: dict[tuple[str, int | None], Message] = field(default_factory=dict)
-    """Has the deletes that a table knew when its rows were copied: an older record may bring a row back, or not."""
+    """Has the deletes that a table knew when its rows were copied: an older record may or may not bring such a row
+    back.
+    """
 
     @property
     def count(self) -> int:
@@ -55,7 +60,7 @@ class WorkerLog:
         return records
 
     def grown(self, draw: random.Random, count: int) -> list[Sent]:
-        """Return so many further records, of which some are tombstones and some are bad."""
+        """Return so many further records; some are tombstones and some are bad."""
         topics, records = sorted(self.tables), []
         for _ in range(count):
             topic, partition, chance = draw.choice(topics), draw.randrange(self.partitions), draw.random()
@@ -66,7 +71,7 @@ class WorkerLog:
     def _next(
         self, topic: str, partition: int, draw: random.Random, *, value: Any = None, is_tombstone: bool = False
     ) -> Sent:
-        """Return the next record of a partition. `value` makes it a bad one; None: it is a good one."""
+        """Return the next record of a partition. If `value` is given, it makes the record a bad one."""
         offset = self.ends.get((topic, partition), 0)
         self.ends[topic, partition] = offset + 1
         place = sorted(self.tables).index(topic) * self.partitions + partition
@@ -83,15 +88,17 @@ class WorkerLog:
 
     @property
     def made(self) -> list[str]:
-        """Return the tables."""
+        """Return the names of the tables."""
         return sorted(set(self.tables.values()))
 
     def start(self, topic: str, partition: int) -> int:
-        """Return the offset from which on a partition may be read again: what lies before is in a copied table."""
+        """Return the offset from which a partition may be read again: records before it are in a copied table."""
         return self.starts.get((topic, partition), 0)
 
     def move(self, copies: Mapping[str, str]) -> None:
-        """Go on in copies of the tables, with the rows that there are; see `forgotten`. All was read."""
+        """Go on in copies of the tables, with their present rows; see `forgotten`. All records have been read
+        before.
+        """
         kept = []
         for table in self.made:
             log = self._of(table)
@@ -106,7 +113,7 @@ class WorkerLog:
         self.forgotten = {(copies[table], key): gone for (table, key), gone in self.forgotten.items()}
 
     def may_lack(self, table: str, found: Mapping[int | None, str | None]) -> set[int | None]:
-        """Return the keys that are not found, and of which all records are older than a forgotten delete."""
+        """Return the keys that are missing in the table, and whose records are all older than a forgotten delete."""
         older = set()
         for (name, key), gone in self.forgotten.items():
             log = [message for message in self._of(table) if message.id == key]
@@ -118,7 +125,7 @@ class WorkerLog:
         return [message for message in self.good if self.tables[message.topic] == table]
 
     def rows(self, table: str) -> dict[int | None, str | None]:
-        """Return the rows that a table has to show: id -> text."""
+        """Return the rows that a table must show, as a map of ids to texts."""
         log = self._of(table)
         model = latest(behind_tombstones(log) if self.by_version else log, by_version=self.by_version)
         return {key: message.text for key, message in model.items()}

@@ -1,4 +1,4 @@
-"""A `connect agent cassandra` process beside a node."""
+"""Runs a `connect agent cassandra` process beside a node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
 class AgentProcess:
-    """The agent of one node; its offsets are in a topic of its own. May be started again after it ended."""
+    """Keeps the agent of one node; its offsets are in its own topic. It may be started again after it has ended."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class AgentProcess:
             )  # fmt: skip
 
     def stop(self) -> int | None:
-        """End it as an operator does; its exit code."""
+        """End the agent as an operator does, and return its exit code."""
         if self._process is None:
             return None
         self._process.send_signal(signal.SIGTERM)
@@ -69,18 +69,18 @@ class AgentProcess:
             return None
 
     def wait(self) -> int:
-        """Wait until it ends by itself; its exit code."""
+        """Wait until the agent ends by itself, and return its exit code."""
         assert self._process is not None
         return self._process.wait(30.0)
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """Kill the agent, as a crash would."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(10.0)
 
     def exit_code(self) -> int | None:
-        """Return None while it runs."""
+        """Return the exit code; None while it runs."""
         assert self._process is not None
         return self._process.poll()
 

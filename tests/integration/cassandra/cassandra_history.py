@@ -1,7 +1,7 @@
-"""A random history of tables with change data capture and their agent: what is written, and what goes wrong meanwhile.
+"""Runs a random history of tables with change data capture and their agent: statements, and faults meanwhile.
 
-The model knows the README alone: each statement's time has to be in the topic of each table that it wrote, once where
-the agent writes in transactions, and the newest writes of all cells have to be the table.
+The model only knows the README: the time of each statement has to be in the topic of each table that it wrote (once if
+the agent writes in transactions), and the newest writes of all cells have to give the table.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ KINDS: Final = {"s": "cell", "v": "cell", "d": "cell", "l": "list", "m": "map", 
 TABLES: Final = ("t0", "t1")
 _COLUMNS = "k int, c int, s text static, v text, d text, l list<int>, m map<text, int>, st set<int>, PRIMARY KEY (k, c)"
 ENDED: Final = (0, -15)
-"""Exit codes of an agent that is told to stop; the second one before it hears of signals."""
+"""An agent that is told to end has one of these exit codes; the second one if it did not yet handle signals."""
 _SETTLE_S = 120
 _SEGMENT_TEXT = "x" * 100_000
 
 
 class CassandraHistory:
-    """Writes to the tables of one keyspace, and breaks what is around the agent."""
+    """Writes to the tables of one keyspace, and harms what is around the agent."""
 
     def __init__(self, history: History, node: Node, kafka: KafkaEndpoint, agent: AgentProcess, keyspace: str) -> None:
-        """`agent` writes into topics that begin with the keyspace's name, which is its own, too."""
+        """Take the node and its agent. `agent` writes into topics that begin with the keyspace's name; nobody else uses
+        them.
+        """
         self._history, self._draw = history, history.draw
         self._node, self._kafka, self._agent = node, kafka, agent
         self._keyspace = keyspace
@@ -46,7 +48,7 @@ class CassandraHistory:
         self._is_index_broken = False
 
     def run(self, rounds: int) -> None:
-        """Do so many rounds of statements and a fault each; then everything has to be as promised."""
+        """Do so many rounds of statements with a fault each, and then check that everything is as promised."""
         self._node.keyspace(self._keyspace)
         for table in TABLES:
             self._node.run(f"CREATE TABLE {table} ({_COLUMNS}) WITH cdc = true")
@@ -58,7 +60,9 @@ class CassandraHistory:
         self._end_segments()
 
     def check(self, *, once: bool) -> None:
-        """Wait until the topics hold all that was written; then the tables, and no change twice if `once`."""
+        """Wait until the topics have all that was written. Then check the tables and, if `once`, that no change came
+        twice.
+        """
         for table in TABLES:
             log = f"the agent's log is {self._agent.log_path}"
             wait_for(lambda table=table: not self._missing(table), _SETTLE_S, f"all changes of {table}; {log}")
@@ -67,7 +71,7 @@ class CassandraHistory:
             twice = [event_id for event_id, count in ids.items() if count > 1]
             assert not (once and twice), f"{len(twice)} changes of {table} came twice"
 
-    # What is written.
+    # These methods write.
 
     def _write(self) -> None:
         draw, at_us = self._draw, self._now_us()
@@ -99,7 +103,7 @@ class CassandraHistory:
         self._node.run(statement.format(table))
 
     def _batch(self, table: str, k: int, c: int, n: int, at_us: int) -> None:
-        """One mutation of several tables, some of which are to be dropped."""
+        """Apply one batch to several tables, some of which are dropped later."""
         tables = {table, *self._draw.sample([*TABLES, *self._doomed], 1)}
         inserts = [f"INSERT INTO {one} (k, c, v) VALUES ({k}, {c}, 'batch{n}');" for one in sorted(tables)]
         self._draw.shuffle(inserts)
@@ -108,11 +112,11 @@ class CassandraHistory:
         self._node.run(f"BEGIN UNLOGGED BATCH USING TIMESTAMP {at_us} {' '.join(inserts)} APPLY BATCH")
 
     def _now_us(self) -> int:
-        """A time of its own for each statement."""
+        """Return a time in microseconds that no other statement has."""
         self._last_us = max(self._last_us + 1, time.time_ns() // 1000)
         return self._last_us
 
-    # What goes wrong.
+    # These methods are the faults.
 
     def _fault(self) -> None:
         faults = ["none", "kill", "restart", "make table", "drop table", "column", "broken index", "missing index"]
@@ -146,7 +150,7 @@ class CassandraHistory:
             self._with_d.add(table)
 
     def _break_index(self, *, is_missing: bool) -> None:
-        """Break an index file while the agent is away, with statements behind it that it has not seen."""
+        """Break an index file while the agent is away, and run statements behind it that the agent has not seen."""
         self._agent.kill()
         for _ in range(self._draw.randint(1, 10)):
             self._write()
@@ -160,7 +164,7 @@ class CassandraHistory:
         self._agent.start()
 
     def _end_segments(self, *, force: bool = False) -> None:
-        """Have the node begin a new segment: what became of a broken index file is known then."""
+        """Have the node begin a new segment: only then it is known how a broken index file ends."""
         if not (force or self._is_index_broken):
             return
         for c in range(24):
@@ -177,7 +181,7 @@ class CassandraHistory:
         return self._written[table] - {event["writetime_us"] for event in self._events(table)}
 
     def _merged(self, table: str) -> dict[str, Any]:
-        """The rows by the events, without what a dropped column held: nothing tells in the topic that it is gone."""
+        """Return the rows by the events, without the values of a dropped column: no event tells that it is gone."""
         dropped_us = self._dropped_us(table)
         state = TableState(["k"], ["c"], {name: kind for name, kind in KINDS.items() if self._has(table, name)}, {"s"})
         for event in self._events(table):
@@ -206,5 +210,5 @@ class CassandraHistory:
 
 
 def _comparable(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row in one form: a collection without elements is none, and a set has no order."""
+    """Return a row in a form that can be compared: an empty collection becomes None, and a set has no order."""
     return {name: sorted(v) if name == "st" and v else v if v or v == 0 else None for name, v in row.items()}

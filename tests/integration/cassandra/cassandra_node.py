@@ -1,4 +1,4 @@
-"""A real node as the tests use it: statements, and what is in its tables by the driver's own reading."""
+"""Gives tests a real node: they run statements, and read its tables with the driver."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from connect.tools.services.cassandra import CassandraEndpoint, CassandraService
 PATIENT = {f"{kind}_timeout": "60s" for kind in (
     "request", "read_request", "range_request", "write_request", "truncate_request", "cas_contention",
 )}  # fmt: skip
-"""Settings of a node that is slow, as others use the same cores, and gives no statement up for that."""
+"""With these settings a node that is slow, as others use the same cores, does not give up a statement."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A running node and a connection to it."""
+    """Holds a running node and a connection to it."""
 
     service: CassandraService
     session: Session
@@ -35,7 +35,7 @@ class Node:
 
     @property
     def contact(self) -> dict[str, str]:
-        """The settings by which connectors reach it, however slow the machine is."""
+        """Return the settings by which connectors reach the node, however slow the machine is."""
         return {
             "contact.points": self.endpoint.host, "port": str(self.endpoint.port), "consistency.level": "ONE",
             "connect.timeout.ms": "60000",
@@ -53,7 +53,7 @@ class Node:
         )
 
     def start_again(self) -> None:
-        """Start it where it was killed, and wait until `session` reaches it: the tests behind this one use it too."""
+        """Start the killed node again, and wait until `session` reaches it, as later tests use the session too."""
         self.service.start()
         wait_for(self._is_reached, 120, "an answer of the node that was started again")
 
@@ -65,7 +65,7 @@ class Node:
         return True
 
     def json_rows(self, query: str) -> list[Mapping[str, Any]]:
-        """Rows as the server itself writes them as JSON."""
+        """Return rows as the server itself writes them as JSON."""
         import json
 
         return [json.loads(row["[json]"]) for row in self.session.execute(query.replace("SELECT", "SELECT JSON", 1))]
@@ -73,14 +73,14 @@ class Node:
 
 @contextmanager
 def connected(service: CassandraService) -> Iterator[Node]:
-    """A connection to a node that has started."""
+    """Yield a connection to a node that has started."""
     endpoint = service.endpoint
     profile = ExecutionProfile(row_factory=dict_factory, request_timeout=60)
     cluster = Cluster(
         [endpoint.host], port=endpoint.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-        # A node that shares its cores with others may be slow: its connection is not given up for that.
+        # A node that shares its cores with others may be slow; its connection must not be given up for that.
         connect_timeout=60, control_connection_timeout=60, idle_heartbeat_interval=0, max_schema_agreement_wait=60,
-        # A node that a test killed is looked for without ever longer pauses.
+        # A node that a test killed is tried again at a constant interval, not less and less often.
         reconnection_policy=ConstantReconnectionPolicy(0.5, max_attempts=None),
     )  # fmt: skip
     try:
@@ -90,7 +90,7 @@ def connected(service: CassandraService) -> Iterator[Node]:
 
 
 class Changes:
-    """Runs statements one after the other in a thread of its own, until it is ended."""
+    """Runs statements one after the other on its own thread, until it is ended."""
 
     def __init__(self, node: Node, statements: Iterable[str]) -> None:
         self._node = node
@@ -103,12 +103,12 @@ class Changes:
         self._thread.start()
 
     def go_on(self, count: int) -> None:
-        """Wait for so many more statements."""
+        """Wait until so many more statements have run."""
         enough = self._done + count
         wait_for(lambda: self._done >= enough, 60, f"{count} more statements")
 
     def end(self) -> None:
-        """May be called twice."""
+        """End the statements. It may be called twice."""
         self._ending.set()
         self._thread.join(60)
 
@@ -122,8 +122,9 @@ class Changes:
 
 @contextmanager
 def three_nodes(**settings: object) -> Iterator[list[CassandraService]]:
-    """Nodes of one cluster, on 127.0.0.1, 2 and 3, once each of them knows the others' tokens: a row that is written
-    before may go to a node that does not own it.
+    """Yield the nodes of one cluster, on 127.0.0.1, 2 and 3, once each of them knows the tokens of the others.
+
+    A row that is written before may go to a node that does not own it.
     """
     joining = {"auto_bootstrap": False, **settings}
     with ExitStack() as stack:

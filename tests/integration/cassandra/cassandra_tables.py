@@ -1,4 +1,6 @@
-"""A table of every type, and the driver's Python values in the form of the connector's."""
+"""Makes a table with a column of every type, and converts the driver's Python values to the form of the connector's
+rows.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ _FULL = """INSERT INTO orders (
 
 
 def fill(node: Node) -> None:
-    """200 full rows in 20 partitions, and rows that are mostly null."""
+    """Insert 200 full rows in 20 partitions, and rows that are mostly null."""
     for i in range(200):
         ip = "10.0.0.1" if i % 2 else "2001:db8::1"
         node.run(_FULL.format(tenant=i % 5, customer=i % 20, placed=1_600_000_000_000 + i, line=i, ip=ip))
@@ -46,7 +48,7 @@ def fill(node: Node) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value of the driver in the form of the connector's rows."""
+    """Return a value of the driver in the form of the connector's rows."""
     match value:
         case Decimal() | UUID():
             return str(value)
@@ -70,7 +72,7 @@ def plain(value: Any) -> Any:
 
 
 def plain_row(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
-    """A row of the driver's dict factory, whose names it has made identifiers of: `columns` has the real ones."""
+    """Return a row of the driver's dict factory, which turns names into identifiers; `columns` has the real names."""
     values = {columns.get(name, name): plain(value) for name, value in row.items()}
     if values.get("big") is not None:
         values["big"] = str(values["big"])

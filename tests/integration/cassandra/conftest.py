@@ -1,4 +1,4 @@
-"""The Cassandra nodes of the tests, started once for the run."""
+"""Provides the Cassandra nodes of the tests, started once for the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VIEWS = {"materialized_views_enabled": True}
 
 @pytest.fixture(scope="session")
 def cassandra_node() -> Iterator[Node]:
-    """A node that writes version 8 of the commit log, compressed."""
+    """Yield a node that writes version 8 of the commit log, compressed."""
     written = {"storage_compatibility_mode": "NONE", "commitlog_compression": [{"class_name": "LZ4Compressor"}]}
     with CassandraService(settings={**PATIENT, **VIEWS, **written}) as service, connected(service) as node:
         yield node
@@ -23,6 +23,6 @@ def cassandra_node() -> Iterator[Node]:
 
 @pytest.fixture(scope="session")
 def old_node() -> Iterator[Node]:
-    """A node of Cassandra 4.1, which writes version 7 of the commit log, plain."""
+    """Yield a node of Cassandra 4.1, which writes version 7 of the commit log, not compressed."""
     with CassandraService(version=OLD_VERSION, settings={**PATIENT, **VIEWS}) as service, connected(service) as node:
         yield node

@@ -1,4 +1,4 @@
-"""What is in a topic now, by the raw client."""
+"""Reads what is in a topic now, with the raw client."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from e2e_worker import wait_for
 from connect.tools.services import KafkaEndpoint
 
 LEADERLESS: Final = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
-"""What a broker that has just been started again says of its partitions."""
+"""A broker that was just started again answers with these errors about its partitions."""
 
 
 class JsonRecord(NamedTuple):
-    """A record of JSON."""
+    """Holds a record whose key and value are JSON."""
 
     partition: int
     offset: int
@@ -24,7 +24,7 @@ class JsonRecord(NamedTuple):
 
 
 def json_records(kafka: KafkaEndpoint, topic: str) -> list[JsonRecord]:
-    """Every record of a topic up to its present ends; none while there is no topic."""
+    """Return every record of a topic up to its present ends; none if there is no topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers, "group.id": "none", "enable.auto.commit": False,
@@ -47,7 +47,8 @@ def json_records(kafka: KafkaEndpoint, topic: str) -> list[JsonRecord]:
                 continue
             key, value = message.key(), message.value()
             if message.offset() + 1 >= left.get(message.partition(), 0):
-                # What has come since is not waited for: while records keep coming no end is ever told.
+                # Records that have come since are not awaited: while records keep coming, the client never reports an
+                # end.
                 left.pop(message.partition(), None)
             records.append(
                 JsonRecord(
@@ -63,7 +64,7 @@ def json_records(kafka: KafkaEndpoint, topic: str) -> list[JsonRecord]:
 
 
 def _end(consumer: Consumer, partition: TopicPartition) -> int:
-    """The offset behind the last record, once the partition has a leader."""
+    """Return the offset behind the last record, once the partition has a leader."""
 
     def ends() -> tuple[int, int] | None:
         try:

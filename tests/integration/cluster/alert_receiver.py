@@ -1,7 +1,7 @@
-"""Receives alerts in a process of its own: `python alert_receiver.py PORT FILE` writes a line for each request.
+"""Receives alerts in a separate process: `python alert_receiver.py PORT FILE` writes a line for each request.
 
-The first request is answered later than anybody waits, the second with 500, the third with a redirect, all others with
-200.
+It answers the first request later than anybody waits, the second with 500, the third with a redirect, and all others
+with 200.
 """
 
 import json
@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 SLOW_S = 15.0
-"""Longer than a worker waits for an answer."""
+"""This is longer than a worker waits for an answer."""
 _numbers = count()
 
 

@@ -1,7 +1,6 @@
-"""A cluster of its own for a random history: a broker whose internal topics are compacted all the time, and workers.
+"""Runs a cluster for a random history: workers, and a broker that compacts its internal topics all the time.
 
-Each worker has the same address after each of its starts, and is reached by the others through a relay, which may hold
-up what they say.
+Each worker has the same address after each start. The others reach it through a relay, which may delay their messages.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ _COMPACTED = {
     "max.compaction.lag.ms": "1000",
 }
 _INTERNAL = {"config": 1, "offset": 2, "status": 2}
-"""Topic -> partitions."""
+"""Maps each internal topic to its number of partitions."""
 TOPICS = ("once-rows", "often-rows")
 
 
 class Member:
-    """One worker, whichever process it is now."""
+    """Holds one worker, whichever process it is now."""
 
     def __init__(self, number: int, folder: Path, keys: dict[str, str]) -> None:
         self.number = number
@@ -53,17 +52,17 @@ class Member:
         self.start()
 
     def start(self) -> None:
-        """Start its process; whether it is ready is seen later."""
+        """Start the worker's process, and do not wait until it is ready."""
         self._process = WorkerProcess(self._file, self.log)
 
     @property
     def process(self) -> WorkerProcess:
-        """The process that it was last."""
+        """Return the worker's last process."""
         assert self._process is not None
         return self._process
 
     def tree(self) -> list[psutil.Process]:
-        """Its process and all below it."""
+        """Return the worker's process and all processes below it."""
         try:
             worker = psutil.Process(self.process.pid)
             return [worker, *worker.children(recursive=True)]
@@ -71,14 +70,14 @@ class Member:
             return []
 
     def is_healthy(self) -> bool:
-        """Tell whether it says so."""
+        """Tell if the worker says that it is healthy."""
         try:
             return requests.get(f"{self.url}/health", timeout=5).status_code == 200
         except requests.RequestException:
             return False
 
     def ask(self, method: str, path: str, body: object = None, timeout_s: float = CLIENT_TIMEOUT_S) -> Answer:
-        """One request; status 0 when no answer came."""
+        """Send one request. The answer has status 0 if none came."""
         try:
             answer = requests.request(method, self.url + path, json=body, timeout=timeout_s)
         except requests.RequestException as error:
@@ -86,7 +85,7 @@ class Member:
         return Answer(answer.status_code, answer.text)
 
     def end(self) -> None:
-        """Kill what is there of it."""
+        """Kill all processes of the worker."""
         for process in self.tree():
             process.send_signal(signal.SIGCONT)
         self.process.close()
@@ -94,7 +93,7 @@ class Member:
 
 
 class Bed:
-    """The broker and the members of one cluster."""
+    """Holds the broker and the members of one cluster."""
 
     def __init__(self, folder: Path, members: int, stack: ExitStack) -> None:
         self.folder, self.presence, self.sunk = folder, folder / "presence", folder / "sunk"
@@ -113,7 +112,7 @@ class Bed:
         return self.kafka.endpoint.bootstrap_servers
 
     def leader(self) -> Member | None:
-        """The member that said last that it leads; None while nobody has."""
+        """Return the member that said last that it leads; None if none has said so."""
         said = {member.number: _leads_since(member.log) for member in self.members}
         number = max(said, key=lambda one: said[one])
         return self.members[number] if said[number] else None
@@ -140,7 +139,7 @@ class Bed:
 
 
 def _leads_since(log: Path) -> str:
-    """The time of a log's last line that says that its worker leads; empty if there is none."""
+    """Return the time of the last line in a log that says that its worker leads; empty if there is none."""
     told = (
         [line for line in log.read_text(errors="replace").splitlines() if "leads=True" in line] if log.exists() else []
     )
@@ -149,6 +148,6 @@ def _leads_since(log: Path) -> str:
 
 @contextmanager
 def bed(folder: Path, members: int) -> Iterator[Bed]:
-    """A cluster, ended with all its processes."""
+    """Yield a cluster; in the end it is stopped with all its processes."""
     with ExitStack() as stack:
         yield Bed(folder, members, stack)

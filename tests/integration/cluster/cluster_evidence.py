@@ -1,4 +1,4 @@
-"""What rows, marks and files say of a cluster's past: no row lost, no task in two places, no offset forgotten."""
+"""Checks from rows, marks and files that a cluster lost no row, ran no task in two places, and forgot no offset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OFFSET_KINDS = {"set_offsets", "reset_offsets", "delete_all"}
 
 
 class Row(NamedTuple):
-    """A row of the numbered source: which task wrote it, in which run, under which revision of the configuration."""
+    """Holds a row of the numbered source: its task, the task's run, and the revision of the configuration."""
 
     share: int
     number: int
@@ -23,13 +23,13 @@ class Row(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Row:
-        """Take apart what the source wrote."""
+        """Parse the text that the source wrote."""
         share, number, mark, revision = text.split()
         return cls(int(share), int(number), mark, int(revision))
 
 
 class Run(NamedTuple):
-    """The rows of one life of a task: their first and last number."""
+    """Holds the rows of one life of a task by their first and last number."""
 
     mark: str
     first: int
@@ -37,12 +37,12 @@ class Run(NamedTuple):
 
     @property
     def opened_ns(self) -> int:
-        """When it began, in ns since 1970."""
+        """Return when the run began, in ns since 1970."""
         return int(self.mark.split("-")[1])
 
 
 def pid_of(mark: str) -> int:
-    """Return the process that a run was in."""
+    """Return the id of the process in which a run was."""
     return int(mark.partition("-")[0])
 
 
@@ -63,7 +63,7 @@ def runs_of(rows: Iterable[Row], name: str) -> list[Run]:
 
 
 def check_source(name: str, rows: Sequence[Row], asked: Sequence[Asked], *, once: bool) -> None:
-    """Raise PromiseError if a row is lost, comes twice where it should not, or a change of offsets is forgotten."""
+    """Raise PromiseError if a row is lost or comes twice against a promise, or if a change of offsets is forgotten."""
     changes = [one for one in asked if one.operation.kind in _OFFSET_KINDS]
     by_share = defaultdict(list)
     for row in rows:
@@ -75,7 +75,7 @@ def check_source(name: str, rows: Sequence[Row], asked: Sequence[Asked], *, once
 
 
 def _check_starts(name: str, runs: Sequence[Run], changes: Sequence[Asked], *, once: bool) -> None:
-    """Each run goes on where the one before was stored, or where somebody asked for."""
+    """Check that each run goes on where the one before was stored, or at an offset that somebody asked for."""
     least, last = 0, -1
     for run in runs:
         before = [one for one in changes if one.sent_ns < run.opened_ns]
@@ -89,7 +89,9 @@ def _check_starts(name: str, runs: Sequence[Run], changes: Sequence[Asked], *, o
 
 
 def _check_changes(name: str, runs: Sequence[Run], changes: Sequence[Asked]) -> None:
-    """The first run after an acknowledged change of offsets begins there, if nothing else was asked meanwhile."""
+    """Check that the first run after an acknowledged change of offsets begins there, unless something else was asked
+    meanwhile.
+    """
     for one in changes:
         others = [other for other in changes if other is not one]
         if not 200 <= one.answer.status < 300 or any(_is_unsure(other) for other in others):
@@ -105,7 +107,7 @@ def _is_unsure(change: Asked) -> bool:
 
 
 def check_presence(folder: Path) -> None:
-    """Raise PromiseError if a task took a step after another run of it had begun."""
+    """Raise PromiseError if a task did something after another run of it had begun."""
     for file in sorted(folder.iterdir()):
         marks = [mark for mark, _ in itertools.groupby(file.read_text().splitlines())]
         again = sorted({mark for mark in marks if marks.count(mark) > 1})
@@ -114,7 +116,7 @@ def check_presence(folder: Path) -> None:
 
 
 def check_sink(folder: Path, name: str, written: Mapping[str, Collection[int]]) -> None:
-    """Raise PromiseError if an offset of a topic (its only partition) is in no file of the sink."""
+    """Raise PromiseError if an offset of a topic, which has one partition, is in no file of the sink."""
     got: dict[str, set[int]] = defaultdict(set)
     for file in folder.glob(f"{name}-*"):
         for line in file.read_text().splitlines():

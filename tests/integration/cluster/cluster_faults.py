@@ -1,4 +1,4 @@
-"""What goes wrong in a random history of a cluster: a fault begins, and is healed some steps later."""
+"""Causes the faults of a random history of a cluster: each begins at a step, and is healed some steps later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cluster_bed import Bed, Member
 
 @dataclass
 class Fault:
-    """A fault that has begun. `member` is not to be harmed again before it is healed."""
+    """Holds a fault that has begun. `member` must not be harmed again before it is healed."""
 
     name: str
     heal: Callable[[], None]
@@ -22,7 +22,7 @@ class Fault:
 
 
 def begin(bed: Bed, draw: random.Random, open_faults: Sequence[Fault]) -> Fault | None:
-    """Do some harm; None where nothing is left to be harmed."""
+    """Begin a fault and return it; None if nothing is left to be harmed."""
     kind = draw.choice((*_TO_MEMBERS, *_TO_MEMBERS, *_TO_KAFKA))
     if kind in _TO_KAFKA:
         if any(fault.member is None for fault in open_faults):
@@ -49,7 +49,7 @@ def _leave(member: Member, draw: random.Random) -> Fault:
 
 
 def _freeze_worker(member: Member, draw: random.Random) -> Fault:
-    """Freeze the worker alone, or with its hosts like a paused machine."""
+    """Freeze the worker alone, or with its hosts, like a machine that is paused."""
     tree = member.tree()
     frozen = tree if draw.random() < 0.5 else tree[:1]
     _signal(frozen, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""One random history of a cluster: clients that change connectors, faults, and looks at whether all is as asked."""
+"""Runs a random history of a cluster: clients change connectors, faults happen, and checks compare the outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from histories import History
 from topic_reader import TopicReader
 
 CONVERGES_S: Final = 120.0
-"""After the last fault, on a machine that is busy with other things, too."""
+"""The cluster must settle within so many seconds after the last fault, also on a machine that is busy with other
+things.
+"""
 _MOVES_S: Final = 60.0
 _KINDS: Final = {
     "create": 2, "save": 4, "pause": 3, "resume": 4, "stop": 3, "restart": 2, "delete": 1, "delete_all": 1,
@@ -39,7 +41,7 @@ class ClusterHistory:
         self._readers = {topic: TopicReader(bed.bootstrap_servers, topic) for topic in TOPICS}
 
     def run(self, rounds: int) -> None:
-        """Do all of it. PromiseError."""
+        """Carry out the whole history. PromiseError: a promise is broken."""
         try:
             for name in self._connectors:
                 self._do([(name, self._new("create", name), self._bed.members[0])])
@@ -51,7 +53,7 @@ class ClusterHistory:
         finally:
             self._heal(len(self._faults))
 
-    # Steps.
+    # These methods are the steps.
 
     def _round(self) -> None:
         draw = self._draw
@@ -85,7 +87,7 @@ class ClusterHistory:
         return Operation(kind)
 
     def _do(self, together: Sequence[tuple[str, Operation, Member]]) -> None:
-        """Ask for all at one time, by as many clients."""
+        """Send all requests at the same time, each by its own client."""
         for name, operation, member in together:
             self._history.note("ask", connector=name, operation=str(operation), worker=member.number)
         with ThreadPoolExecutor(len(together)) as clients:
@@ -144,10 +146,10 @@ class ClusterHistory:
             self._healed_ns = time.time_ns()
         del self._faults[:count]
 
-    # Looks.
+    # These methods look at the outcome.
 
     def _read_own_write(self, name: str, asked: Asked, member: Member) -> None:
-        """Who has changed a connector by way of a worker reads it from this worker."""
+        """Check that a client that changed a connector through a worker reads the change from that worker."""
         if asked.answer.is_known:
             seen = _config_of(member.ask("GET", f"/connectors/{name}/config"))
             allowed = {(truth.revision, truth.tasks) for truth in self._connectors[name].allowed()}
@@ -157,7 +159,9 @@ class ClusterHistory:
                 )
 
     def _look(self) -> None:
-        """No fault is open: everything becomes as it was asked, and statuses tell the truth. PromiseError."""
+        """Check, when no fault is open, that all becomes as it was asked and statuses are true. PromiseError: it does
+        not.
+        """
         while True:
             seen = self._converged()
             self._history.note("look", seen={name: tuple(truth) for name, truth in seen.items()})
@@ -167,7 +171,7 @@ class ClusterHistory:
                     self._check_truth(name, truth)
                 break
             except PromiseError:
-                # A late request may be done between the look at a status and that at the task.
+                # A late request may be carried out between the look at a status and the look at the task.
                 if not any(connector.late for connector in self._connectors.values()) or self._seen() == seen:
                     raise
         check_presence(self._bed.presence)
@@ -188,7 +192,7 @@ class ClusterHistory:
             threading.Event().wait(0.5)
 
     def _seen(self) -> Mapping[str, Truth | str]:
-        """What all workers agree on, for each connector; else what is wrong."""
+        """Return what all workers agree on for each connector, or else what is wrong."""
         answers = [member.ask("GET", "/connectors?expand=status&expand=info") for member in self._bed.members]
         if any(answer.status != 200 for answer in answers):
             return dict.fromkeys(self._connectors, f"workers answer {[answer.status for answer in answers]}")
@@ -203,7 +207,7 @@ class ClusterHistory:
         status, config = told[0]["status"], told[0]["info"]["config"]
         state, tasks = status["connector"]["state"], status["tasks"]
         most = 0 if state == "STOPPED" else int(config["tasks.max"])
-        # A paused connector has the tasks of its last run, and none after a stop: it is not asked for others.
+        # A paused connector has the tasks of its last run, and none after a stop, so no other number is expected.
         is_right = len(tasks) == most or state == "PAUSED"
         if not is_right or {task["state"] for task in tasks} - {state}:
             return f"{most} tasks should be {state}: {status}"
@@ -213,7 +217,9 @@ class ClusterHistory:
         return Truth(int(config["revision"]), int(config["tasks.max"]), state)
 
     def _check_truth(self, name: str, truth: Truth) -> None:
-        """What should run does, where its status says and by the newest configuration; what should not, does not."""
+        """Check that a connector runs where its status says and by its newest configuration, or does not run if it
+        should not.
+        """
         if truth.state == "RUNNING":
             for share in range(truth.tasks):
                 self._wait_for(
@@ -224,7 +230,7 @@ class ClusterHistory:
         elif truth.state == "PAUSED" and name in _SOURCES and not self._is_still(name):
             raise PromiseError(f"{name} is PAUSED by its status, and a task of it took a step.")
         elif truth.state != "PAUSED":
-            # Neither a deletion nor a stop waits for the tasks, which have their time to end.
+            # Neither a deletion nor a stop waits for the tasks, which have some time to end.
             self._wait_for(f"no task of {name} takes a step any more", lambda: self._is_still(name))
 
     def _is_still(self, name: str) -> bool:

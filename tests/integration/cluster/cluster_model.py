@@ -1,7 +1,8 @@
-"""What a cluster promises about a connector, as its README and Kafka Connect's REST API tell it; none of its code.
+"""Models what a cluster promises about a connector, by its README and Kafka Connect's REST API. It uses no code of
+theirs.
 
-A request that was not answered may have been done, may be done later, or never. So the model keeps all truths that are
-possible after what was asked and answered. An answer that fits none of them is a defect.
+A request that was not answered may have been carried out, may be later, or never is. So the model keeps all states that
+are possible after the requests and answers so far. An answer that fits none of them is a defect.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 LATE_S: Final = 60.0
-"""A request that was given up may still be done for so long: it waits in a frozen worker, or for a frozen broker."""
+"""A request that the client gave up may be carried out for so many seconds: it waits in a frozen worker or for a
+broker.
+"""
 _CONFLICTS: Final = ("conflicting operation", "no known leader", "rebalance", "starting", "shutting down")
 _UNCHECKED: Final = "own check of its configuration"
 
 
 class Truth(NamedTuple):
-    """One connector: what is asked of it. `revision` 0: there is none."""
+    """Holds what is asked of one connector. `revision` 0: there is no such connector."""
 
     revision: int
     tasks: int
@@ -30,30 +33,30 @@ ABSENT: Final = Truth(0, 0, "")
 
 
 class Answer(NamedTuple):
-    """A status code and what came with it; 0: none came."""
+    """Holds the status code and the text of an answer; status 0: none came."""
 
     status: int
     text: str = ""
 
     @property
     def is_known(self) -> bool:
-        """Tell whether it says what was done."""
+        """Tell if the answer says what was done."""
         is_conflict = self.status == 409 and any(words in self.text for words in _CONFLICTS)
         return 0 < self.status < 500 and not is_conflict
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One change that a client asks for."""
+    """Holds one change that a client asks for."""
 
     kind: str
     revision: int = 0
     tasks: int = 0
     start: int = 0
-    """Of the kind `set_offsets`: the next number of each share."""
+    """For the kind `set_offsets` this is the next number of each share."""
 
     def expected(self, now: Truth) -> tuple[int, Truth]:
-        """Return the status code, and what is true then."""
+        """Return the status code, and the state after the change."""
         if self.kind == "create":
             return (201, Truth(self.revision, self.tasks, "RUNNING")) if now == ABSENT else (409, now)
         if self.kind == "save":
@@ -73,24 +76,24 @@ class Operation:
         }[self.kind]
 
     def effects(self, now: Truth) -> set[Truth]:
-        """Return what may be true when nobody knows whether it was done."""
+        """Return the states that are possible if nobody knows if the change was carried out."""
         after = self.expected(now)[1]
-        # With its offsets, a connector is stopped before it is deleted.
+        # If a connector is deleted with its offsets, it is stopped first.
         half_way = {now._replace(state="STOPPED")} if self.kind == "delete_all" and now != ABSENT else set()
         return {now, after} | half_way
 
     def after(self, now: Truth, answer: Answer) -> set[Truth]:
-        """Return what may be true after this answer; empty when it cannot have come."""
+        """Return the states that are possible after this answer; empty if the answer cannot have come."""
         if not answer.is_known:
             return self.effects(now)
         if self.kind in {"create", "save"} and answer.status == 400 and _UNCHECKED in answer.text:
-            return {now}  # nothing was done: a frozen broker keeps the connector's own check from ending
+            return {now}  # nothing was done, as a frozen broker keeps the connector's own check from ending
         status, after = self.expected(now)
         return {after} if status == answer.status else set()
 
 
 class Asked(NamedTuple):
-    """A change, when it was asked for and answered (ns since 1970), and how."""
+    """Holds a change, when it was sent and answered (ns since 1970), and the answer."""
 
     operation: Operation
     answer: Answer
@@ -99,21 +102,23 @@ class Asked(NamedTuple):
 
 
 class PromiseError(AssertionError):
-    """The product did what its README does not allow."""
+    """Says that the product did what its README does not allow."""
 
 
 @dataclass
 class Connector:
-    """What may be true of one connector."""
+    """Holds the possible states of one connector."""
 
     name: str
     possible: set[Truth] = field(default_factory=lambda: {ABSENT})
     asked: list[Asked] = field(default_factory=list)
     late: list[Asked] = field(default_factory=list)
-    """What may still be done."""
+    """These changes may still be carried out."""
 
     def take(self, together: Sequence[Asked]) -> None:
-        """Take what was asked at one time, in whatever order it was done. PromiseError."""
+        """Take changes that were sent at the same time and carried out in any order. PromiseError: the answers are
+        impossible.
+        """
         before = self._with_late(self.possible)
         after: set[Truth] = set()
         for order in itertools.permutations(together):
@@ -129,15 +134,17 @@ class Connector:
         self.possible = self._with_late(after)
 
     def allowed(self) -> set[Truth]:
-        """Return what may be true now."""
+        """Return the states that are possible now."""
         return self._with_late(self.possible)
 
     def settle(self, seen: Truth, healed_ns: int = 0) -> None:
-        """Take what is seen for true, if it may be; the last fault was healed at `healed_ns`. PromiseError."""
+        """Take the state that was seen as the true one; the last fault was healed at `healed_ns`. PromiseError: it is
+        impossible.
+        """
         if seen not in self.allowed():
             raise PromiseError(f"{self.name} is {seen}, and may be only {sorted(self.allowed())}.")
         self.possible = {seen}
-        # Only here: what was late before may be done by now, so that it is part of what may be seen.
+        # Only now: a late change may have been carried out by now, and be a part of what was seen.
         since_ns = time.time_ns() - int(LATE_S * 1e9)
         self.late = [one for one in self.late if max(one.answered_ns, healed_ns) > since_ns]
 

@@ -1,4 +1,4 @@
-"""A worker as a real process, asked over HTTP, and the one way to wait for it."""
+"""Runs a worker as a real process that is asked over HTTP, and has the function by which tests wait."""
 
 import os
 import signal
@@ -21,7 +21,9 @@ COMMAND = (sys.executable, "-c", "from connect.cli import main; main()")
 
 
 def eventually(condition: Callable[[], object], timeout_s: float = 90.0) -> object:
-    """Wait until the condition holds; its value. AssertionError with its last value."""
+    """Wait until the condition is true, and return its value. AssertionError, with the last value: it is not in
+    time.
+    """
     deadline, pause_s = Deadline.after(timeout_s), 0.01
     while not (last := condition()):
         assert deadline.wait(pause_s), f"still {last!r} after {timeout_s} s"
@@ -30,7 +32,7 @@ def eventually(condition: Callable[[], object], timeout_s: float = 90.0) -> obje
 
 
 class WorkerProcess:
-    """A worker as a person starts it; unless it is `cold`, its modules are loaded before (see `warm_process`)."""
+    """Keeps a worker as a person starts it. Unless it is `cold`, its modules are loaded before (see `warm_process`)."""
 
     def __init__(self, file: Path, log: Path, *arguments: str, cold: bool = False) -> None:
         self.log = log
@@ -66,7 +68,7 @@ class WorkerProcess:
         return psutil.Process(self.pid).children(recursive=True)
 
     def hosts(self) -> list[psutil.Process]:
-        """Its task hosts, which a process of its own forks."""
+        """Return its task hosts, which a separate process forks."""
         return [host for server in psutil.Process(self.pid).children() for host in server.children()]
 
     def call(self, method: str, path: str, body: object = None, timeout_s: float = 60) -> requests.Response:
@@ -103,7 +105,7 @@ class WorkerProcess:
         try:
             code = self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            self.process.send_signal(signal.SIGUSR2)  # the stacks of its threads
+            self.process.send_signal(signal.SIGUSR2)  # this signal has the worker log the stacks of its threads
             eventually(lambda: "most recent call first" in self.log.read_text(), 10)
             pytest.fail(f"still running {timeout_s} s after SIGTERM: {self.log.read_text()[-20_000:]}")
         self.close()

@@ -1,4 +1,4 @@
-"""Workers as real processes, asked over HTTP."""
+"""Provides workers as real processes that are asked over HTTP."""
 
 import tempfile
 
@@ -30,7 +30,7 @@ def worker_keys(kafka, unique):
 
 @pytest.fixture
 def start_worker(worker_keys, tmp_path):
-    """Builds workers of one cluster; what is left of them is killed in the end."""
+    """Yield a function that starts workers of one cluster; those that still run are killed in the end."""
     workers = []
 
     def start(*arguments, cold=False, **keys):

@@ -1,4 +1,4 @@
-"""A worker's file, connectors' files and their services, as `connect doctor` examines them."""
+"""Holds a worker's file, connectors' files and their services, as `connect doctor` examines them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECRET = "hidden-word"
 
 @dataclass
 class System:
-    """A worker's file, connectors' files, and the services that they name; a fault changes one of these."""
+    """Holds a worker's file, connectors' files, and the services that they name; a fault changes one of these."""
 
     folder: Path
     bootstrap_servers: str
@@ -57,7 +57,7 @@ class System:
         assert producer.flush(60) == 0
 
     def read(self, sink: str, topic: str, partitions: int = 1) -> None:
-        """Have the group of a sink begin at the first record."""
+        """Let the group of a sink begin at the first record."""
         places = {TopicPartition(topic, number): 0 for number in range(partitions)}
         self.admin.alter_group_offsets(f"connect-{sink}", places, Deadline.after(60))
 
@@ -67,7 +67,7 @@ class System:
         self.connectors[name] = {"connector.class": "FileStreamSink", "topics": topic, "file": file, **given}
 
     def table(self, name: str, server: str, **changed: str) -> None:
-        """A source of a database that is there."""
+        """Add a source of a database that exists."""
         at = self.postgres if server == "postgresql" else self.mariadb
         given = {"port": str(at.port), "database": at.database, "user": at.user, "password": at.password, **changed}
         self.connectors[name] = {
@@ -77,7 +77,7 @@ class System:
         }  # fmt: skip
 
     def objects(self, name: str, topic: str, **changed: str) -> None:
-        """A sink of an object store that is there."""
+        """Add a sink of an object store that exists."""
         given = {"bucket": self.s3_bucket, "key": self.s3.access_key_id, **changed}
         self.connectors[name] = {
             "connector.class": "S3SinkConnector", "topics": topic, "s3.bucket.name": given["bucket"],

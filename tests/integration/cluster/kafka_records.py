@@ -1,4 +1,4 @@
-"""What is in a topic now, read from outside."""
+"""Reads what is in a topic now, from outside of the product."""
 
 import json
 
@@ -6,12 +6,12 @@ from confluent_kafka import Consumer, TopicPartition
 
 
 def records(kafka, topic, isolation="read_committed"):
-    """Key and value of every record, partition by partition; none of a topic that does not exist."""
+    """Return key and value of every record, partition by partition; none if there is no topic."""
     return [(message.key(), message.value()) for message in messages(kafka, topic, isolation)]
 
 
 def messages(kafka, topic, isolation="read_committed"):
-    """Every record as the client gives it, partition by partition; none of a topic that does not exist."""
+    """Return every record as the client gives it, partition by partition; none if there is no topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -22,7 +22,7 @@ def messages(kafka, topic, isolation="read_committed"):
         }
     )
     try:
-        # Only this topic is described: all tests together leave thousands behind, and they ask again and again.
+        # Only this topic is described: all tests together leave thousands, and this is asked again and again.
         found = consumer.list_topics(topic, timeout=20).topics[topic]
         partitions = [TopicPartition(topic, p, 0) for p in found.partitions]
         read = []
@@ -32,7 +32,7 @@ def messages(kafka, topic, isolation="read_committed"):
             while consumer.position([partition])[0].offset < end:
                 message = consumer.poll(1.0)
                 if message is None:
-                    break  # an open transaction is in the way, or what is left are its markers
+                    break  # an open transaction is in the way, or only its markers are left
                 read.append(message)
         return read
     finally:
@@ -40,5 +40,5 @@ def messages(kafka, topic, isolation="read_committed"):
 
 
 def values(kafka, topic, isolation="read_committed"):
-    """The values, decoded from JSON."""
+    """Return the values, decoded from JSON."""
     return [json.loads(value) for _, value in records(kafka, topic, isolation)]

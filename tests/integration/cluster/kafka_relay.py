@@ -1,4 +1,6 @@
-"""A broker that some workers reach by way of a relay only. When it is cut nothing passes, and nobody is told."""
+"""Runs a broker that some workers only reach through a relay. If the relay is cut, nothing passes and no side is
+told.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _CHUNK_BYTES = 65536
 
 
 class KafkaRelay:
-    """Passes bytes on between clients and a port of this machine. What is under way when it is cut arrives later."""
+    """Passes bytes on between clients and a port of this machine. Bytes that are under way when it is cut arrive
+    later.
+    """
 
     def __init__(self, port: int, server_port: int) -> None:
         self._server_port = server_port
@@ -58,7 +62,7 @@ class KafkaRelay:
 
 
 class RelayedKafka(NamedTuple):
-    """A broker, and where it is reached directly and by way of the relay."""
+    """Holds a broker, and its addresses without and with the relay."""
 
     bootstrap_servers: str
     relayed_servers: str
@@ -67,7 +71,9 @@ class RelayedKafka(NamedTuple):
 
 @contextmanager
 def relayed_kafka() -> Iterator[RelayedKafka]:
-    """The broker has a listener of its own for clients of the relay, as it tells its clients where to come back to."""
+    """Yield the broker. It has a separate listener for clients of the relay, as it tells clients to which address to
+    return.
+    """
     broker, controller, behind, front = free_ports(4)
     own = {
         "listeners": f"PLAINTEXT://{LOOPBACK}:{broker},RELAYED://{LOOPBACK}:{behind},CONTROLLER://{LOOPBACK}:{controller}",

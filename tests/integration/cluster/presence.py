@@ -1,4 +1,4 @@
-"""A connector whose tasks write down who runs them."""
+"""Creates a connector whose tasks note which process runs them, and checks their notes."""
 
 import itertools
 
@@ -8,7 +8,7 @@ def create(worker, presence, tasks=4):
 
 
 def spread(worker, tasks=4):
-    """Running tasks by worker; empty until all run."""
+    """Return the running tasks by worker; empty until all of them run."""
     states = worker.task_workers("c") if worker.states("c") else []
     if len(states) != tasks or {state for _, state in states} != {"RUNNING"}:
         return {}
@@ -16,7 +16,7 @@ def spread(worker, tasks=4):
 
 
 def assert_never_two_at_once(presence):
-    """Once another process has written for a task, the one before it never writes again."""
+    """Fail if a process writes for a task after another process has written for it."""
     for log in presence.iterdir():
         pids = [pid for pid, _ in itertools.groupby(log.read_text().splitlines())]
         assert len(pids) == len(set(pids)), f"task {log.name} was run by {pids}"

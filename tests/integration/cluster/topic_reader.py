@@ -1,4 +1,4 @@
-"""A topic's only partition, read from the start and further on at each look."""
+"""Reads a topic's only partition from its start, and further on at each look."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connect.lib.deadline import Deadline
 
 
 class TopicReader:
-    """What is committed, read from outside."""
+    """Collects the committed records, read from outside of the product."""
 
     def __init__(self, bootstrap_servers: str, topic: str) -> None:
         self._settings = {
@@ -22,9 +22,9 @@ class TopicReader:
         self._read: list[tuple[int, str]] = []
 
     def read(self) -> list[tuple[int, str]]:
-        """Offset and value, decoded from JSON, of all rows up to now; more may come meanwhile.
+        """Return offset and value, decoded from JSON, of all rows so far; more may come meanwhile.
 
-        Each look is a client's of its own: one that lived through the end of the broker may know no topics for minutes.
+        Each look has a new client: one that survived the end of the broker may know no topics for minutes.
         """
         deadline = Deadline.after(60)
         while True:
@@ -49,7 +49,7 @@ class TopicReader:
                 raise KafkaException(f"Nothing came of {self._topic} from {self._next} on in 10 s.")
             error = message.error()
             if error is not None and error.name() == "_PARTITION_EOF":
-                return  # what is left are the markers of transactions
+                return  # only the markers of transactions are left
             if error is not None:
                 raise KafkaException(error)
             self._read.append((message.offset(), json.loads(message.value())))

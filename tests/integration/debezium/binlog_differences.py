@@ -15,7 +15,7 @@ KNOWN: Mapping[str, str] = MappingProxyType(
         ".c_year before": "likewise",
     }
 )
-"""Places that differ, by what stands behind the table's name, each with the reason."""
+"""Maps places that differ, by the text behind the table's name, to the reason."""
 OF_MARIADB: Mapping[str, str] = MappingProxyType(
     {
         " schema: {'type': 'struct'": "the source block has MariaDB's name",
@@ -27,10 +27,10 @@ OF_MARIADB: Mapping[str, str] = MappingProxyType(
         ".c_inet": "MySQL has no such type",
     }
 )
-"""What MariaDB's records differ in from those that Debezium wrote of the same tables of MySQL."""
+"""Has the places in which MariaDB's records differ from those that Debezium wrote of the same tables of MySQL."""
 
 
 def unexplained(places: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return what differs for no known reason."""
+    """Return the differences that have no known reason."""
     names = tuple(known)
     return sorted(place for place in places if not any(name in place for name in names))

@@ -1,4 +1,4 @@
-"""The modes of values that both connectors are run in on MariaDB and MySQL, each with its settings."""
+"""Holds the modes of values in which both connectors are run on MariaDB and MySQL, each with its settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MODES: Mapping[str, Mapping[str, str]] = {
     "texts": {
         "decimal.handling.mode": "string", "time.precision.mode": "connect", "binary.handling.mode": "base64",
         "bigint.unsigned.handling.mode": "precise",
-        # A time that is none of a day ends Debezium's task.
+        # A time that is no time of day ends Debezium's task.
         "column.exclude.list": r"inventory\..*\.c_time_far",
     },
     "doubles": {
@@ -24,7 +24,7 @@ MODES: Mapping[str, Mapping[str, str]] = {
         "time.precision.mode": "microseconds", "column.exclude.list": r"inventory\..*\.c_time_far,inventory.plain.name",
     },
     "nanos": {
-        # So do nanoseconds that 64 bits do not hold.
+        # Nanoseconds that 64 bits cannot hold end it, too.
         "time.precision.mode": "nanoseconds",
         "column.exclude.list": r"inventory\..*\.(c_time_far|c_datetime3|c_datetime6)",
     },

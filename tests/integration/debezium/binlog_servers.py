@@ -21,20 +21,20 @@ CLASSES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class BinlogServer:
-    """Holds a server that runs, and a session on it for a test's statements."""
+    """Holds a running server, and a session on it for a test's statements."""
 
     kind: str
     endpoint: SqlEndpoint
     session: pymysql.Connection
 
     def run(self, *statements: str) -> None:
-        """Run statements, each in a transaction of its own unless they say otherwise."""
+        """Run statements, each in its own transaction unless they say otherwise."""
         with self.session.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
 
     def config(self, name: str, bootstrap_servers: str = "kafka:9092", **settings: str) -> dict[str, str]:
-        """Return the configuration of a connector by this name, as in Debezium's tutorial."""
+        """Return the configuration of a connector of this name, as in Debezium's tutorial."""
         of_mariadb = {"database.ssl.mode": "disable"} if self.kind == "mariadb" else {}
         return {
             "connector.class": CLASSES[self.kind], "tasks.max": "1", "database.hostname": self.endpoint.host,
@@ -47,7 +47,7 @@ class BinlogServer:
 
 @contextmanager
 def binlog_server(kind: str, metadata: str = "FULL") -> Iterator[BinlogServer]:
-    """Yield a server of this kind that nobody else reads. `metadata`: its binlog_row_metadata."""
+    """Yield a server of this kind that nobody else reads. `metadata` is its binlog_row_metadata."""
     with SERVICES[kind]() as service:
         endpoint = service.endpoint
         session = pymysql.connect(

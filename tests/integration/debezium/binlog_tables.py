@@ -125,14 +125,14 @@ DEFAULTS: Sequence[tuple[str, str]] = (
     ("d_generated", "int AS (d_int + 1) STORED"),
 )
 _OF_THE_SERVER = ("d_now", "d_now_null", "d_datetime_now")
-"""The columns whose default is another one each time."""
+"""The defaults of these columns are different at each run."""
 _SESSION = ("SET NAMES utf8mb4", "SET SESSION sql_mode = 'ALLOW_INVALID_DATES'", "SET SESSION time_zone = '+00:00'")
 TABLES = ("defaulted", "every_type", "no_key", "plain", "required", "two_keys", "unique_key")
 _ROWS = {"every_type": 3, "plain": 3, "two_keys": 2}
 
 
 def types(kind: str) -> Sequence[Typed]:
-    """Return columns that a kind of server has, each with its type, and SQL's text of the values in two rows."""
+    """Return the columns that a kind of server has, each with its type, and the values of two rows as SQL."""
     return (*_BOTH, *_OWN[kind])
 
 
@@ -163,7 +163,7 @@ def setup(kind: str) -> list[str]:
 
 
 def changes(kind: str) -> list[str]:
-    """Return what happens behind the first read, each in a transaction of its own."""
+    """Return the changes after the first read, each in its own transaction."""
     return [
         *_rows_of_every_type(kind, 11),
         "UPDATE every_type SET c_int = 5, c_text = 'changed' WHERE id = 11",
@@ -218,7 +218,7 @@ def _is_last(record: Mapping[str, Any]) -> bool:
 
 
 def _rows_of_every_type(kind: str, first_id: int) -> list[str]:
-    """Return three rows: two with values, one of nulls."""
+    """Return three rows: two with values, and one of nulls."""
     names = ", ".join(name for name, _, _ in types(kind))
     texts = [", ".join(values[place] for _, _, values in types(kind)) for place in range(2)]
     made = [f"INSERT INTO every_type (id, {names}) VALUES ({first_id + n}, {text})" for n, text in enumerate(texts)]

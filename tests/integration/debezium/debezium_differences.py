@@ -15,9 +15,10 @@ _OF_ONE_SERVER = {*_OF_SNAPSHOT, "file", "pos", "gtid", "thread", "server_id"}
 
 
 def differences(java: Records, ours: Records, names: tuple[str, str], *, of_one_log: bool = True) -> set[str]:
-    """Return what differs, by place.
+    """Return the differences by place.
 
-    `names`: what stands in topics' prefixes for who wrote them. `of_one_log`: both read the same server's.
+    `names` are the texts in the prefixes of topics that tell the two connectors apart. `of_one_log` says that both read
+    the log of the same server.
     """
     found: set[str] = set()
     renamed: Records = json.loads(json.dumps(ours).replace(names[1], names[0])) if names[1] else ours
@@ -46,7 +47,7 @@ def _of_record(theirs: Mapping[str, Any], own: Mapping[str, Any], number: int, o
 
 
 def _headers(record: Mapping[str, Any]) -> list[Any]:
-    # The identifier of a run is another one in each.
+    # Each run has another identifier.
     return [[name, None if name.endswith("runId") else value] for name, value in record["headers"]]
 
 
@@ -104,11 +105,11 @@ KNOWN: Mapping[str, str] = MappingProxyType(
         ".d_infinity": "the default infinity overflows there",
     }
 )
-"""Places that differ, by what stands behind the table's name, each with the reason."""
+"""Maps places that differ, by the text behind the table's name, to the reason."""
 
 
 def unexplained(places: Iterable[str]) -> list[str]:
-    """Return what differs for no known reason."""
+    """Return the differences that have no known reason."""
     return sorted(place for place in places if not any(known in place for known in KNOWN))
 
 

@@ -1,4 +1,4 @@
-"""A plain model of a table and of the change events that its committed statements make, by Debezium's documents."""
+"""Models a table, and the change events that its committed statements make by Debezium's documentation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ UNAVAILABLE: Final = "__debezium_unavailable_value"
 """PostgreSQL's log leaves out a large value that a statement did not touch; Debezium writes this in its place."""
 _LARGE_FROM: Final = 2500
 DEFAULT: Final = 7
-"""What rows have in a column that is added with a default."""
+"""Rows have this value in a column that is added with a default."""
 Image = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Event:
-    """One change of one row. `after` None: a deletion."""
+    """Holds one change of one row. `after` None: the row was deleted."""
 
     op: str
     after: Image | None
@@ -27,7 +27,7 @@ class Event:
 
 @dataclass
 class Table:
-    """Holds what a table has, the types of its columns, and the events of each key, oldest first."""
+    """Holds the rows of a table, the types of its columns, and the events of each key, oldest first."""
 
     name: str
     types: dict[str, str]
@@ -46,7 +46,7 @@ class Table:
         self._tell(key, Event("u", self._seen(key, values)))
 
     def move(self, key: int, other: int, values: Image) -> None:
-        """Change the key of a row, which is told as a deletion and a new row."""
+        """Change the key of a row, which becomes a deletion and a new row."""
         self.rows[other] = {**self.rows.pop(key), "id": other, **values}
         self._tell(key, Event("d", None))
         self._tell(other, Event("c", self._seen(other, values)))
@@ -88,7 +88,7 @@ def literal(value: Any) -> str:
 def check(table: Table, found: Found, identity: Callable[[Mapping[str, Any]], object]) -> None:
     """Compare the records of a table's topic with the model. AssertionError: one is lost, invented, or out of order.
 
-    A record may come again behind a crash, then with all that it had. `identity` finds its place in the log.
+    After a crash a record may come again, followed by all that came after it. `identity` returns its place in the log.
     """
     read: dict[int, Event] = {}
     told: dict[int, list[Event]] = {}
@@ -118,9 +118,9 @@ def _shown(event: Event | None) -> str:
 
 
 def _fits(row: Event, before: list[Event]) -> bool:
-    """Tell if a row that was read is the last version of a row, as far as that was told in full.
+    """Tell if a row that was read is the last version of a row, as far as events told that version in full.
 
-    A column may have become text meanwhile, or have the name of one that is gone: values are compared alone.
+    A column may have become text meanwhile, or have the name of a dropped one, so only values are compared.
     """
     last, image = before[-1].after or {}, row.after or {}
     return UNAVAILABLE in last.values() or {*map(str, image.values())} <= {*map(str, (*last.values(), None, DEFAULT))}

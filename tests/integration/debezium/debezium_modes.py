@@ -1,4 +1,4 @@
-"""The modes of values that both connectors are run in, each with its settings."""
+"""Holds the modes of values in which both connectors are run, each with its settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MODES: Mapping[str, Mapping[str, str]] = {
     "texts": {
         "decimal.handling.mode": "string", "time.precision.mode": "connect", "hstore.handling.mode": "map",
         "interval.handling.mode": "string", "binary.handling.mode": "base64",
-        # Connect's types of dates and times end at the year 9999 here.
+        # In this mode Connect's types of dates and times end at the year 9999.
         "column.exclude.list": r"inventory\..*\.(c_timestamp6|c_timestamp3_far|c_date_far|c_time0|d_infinity)",
     },
     "doubles": {
@@ -23,7 +23,7 @@ MODES: Mapping[str, Mapping[str, str]] = {
     "micros": {"time.precision.mode": "microseconds", "column.exclude.list": "inventory.plain.name"},
     "nanos": {
         "time.precision.mode": "nanoseconds", "unavailable.value.placeholder": "gone",
-        # The default infinity ends Debezium's task, and so does a deleted row of times that may not be null.
+        # The default infinity ends Debezium's task, and so does a deleted row with times that may not be null.
         "column.exclude.list": r"inventory\.defaulted\.d_infinity", "table.exclude.list": "inventory.required",
     },
     "rules": {

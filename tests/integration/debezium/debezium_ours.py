@@ -1,4 +1,6 @@
-"""Our connector without Kafka: its records as the JSON and header texts that a worker would write."""
+"""Drives our connector without Kafka, and returns its records as the JSON and header texts that a worker would
+write.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,11 @@ class OurRun:
         converter: Mapping[str, str] = MappingProxyType({}),
         records_of: Callable[[str, Mapping[str, str], str], TopicRecords] = lambda *_: NoRecords(),
     ) -> None:
-        """`commits` says for each batch if its position is stored at once; a later one stands for it, too.
+        """Take the configuration and the stored offsets. `commits` says for each batch if its position is stored at
+        once; a later position also covers it.
 
-        converter: settings of the JSON converter beside schemas.enable=true. `records_of`: opens a topic of signals.
+        `converter` has settings of the JSON converter beside schemas.enable=true. `records_of` opens a topic of
+        signals.
         """
         settings, made = _CONNECTORS[config["connector.class"].rpartition(".")[2]]
         connector = made(settings.parse({**config, **EVERYWHERE}))
@@ -54,14 +58,14 @@ class OurRun:
         self._prefix = f"{config['topic.prefix']}."
         self.found: dict[str, list[dict[str, Any]]] = {}
         self.statements: list[dict[str, Any]] = []
-        """The records of the topic of statements, which is named topic.prefix."""
+        """These are the records of the topic of statements, which is named topic.prefix."""
         self.unstored: Counter[str] = Counter()
-        """How many of the last records of each topic are behind the last position that was stored."""
+        """Counts the last records of each topic that are behind the last stored position."""
         self.offsets: dict[str, Mapping[str, object]] = dict(offsets or {})
         self._task.open(_Context(self.offsets, records_of))  # type: ignore[arg-type]  # it has what these tasks ask for
 
     def until_true(self, done: Callable[[dict[str, list[dict[str, Any]]]], bool]) -> dict[str, list[dict[str, Any]]]:
-        """What came once it is so."""
+        """Return the records once `done` is true of them."""
         limit = Deadline.after(PATIENCE_S)
         while not done(self.found):
             assert not limit.expired, {topic: len(records) for topic, records in self.found.items()}
@@ -69,7 +73,7 @@ class OurRun:
         return self.found
 
     def poll_once(self, deadline: Deadline) -> None:
-        """Take one batch. What the task raises comes out."""
+        """Take one batch. An error of the task is raised."""
         self._take(self._task.poll(deadline))
 
     def poll(self) -> None:
@@ -110,7 +114,7 @@ class OurRun:
 
 
 class _Context:
-    """What a task asks of its worker."""
+    """Stands for the worker that a task can ask."""
 
     connector, task = "debezium", 0
 
@@ -126,17 +130,17 @@ class _Context:
         return self._offsets.get(json.dumps(partition))
 
     def gauge(self, name: str, value: float | None) -> None:
-        """Tell nobody."""
+        """Do nothing."""
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
-        """Tell nobody."""
+        """Do nothing."""
 
     def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
-        """Tell nobody."""
+        """Do nothing."""
 
     def note(self, notes: list[str]) -> None:
-        """Tell nobody."""
+        """Do nothing."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """As errors.tolerance=none does."""
+        """Fail, as errors.tolerance=none does."""
         raise next(iter(rows.values()))

@@ -1,4 +1,4 @@
-"""Debezium's own connector from Maven Central in Apache Kafka's Connect worker: what ours is compared with."""
+"""Runs Debezium's own connector, from Maven Central, in Apache Kafka's Connect worker, to compare ours with it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from connect.tools.services.java_connect import InternalTopics, JavaConnectServi
 from connect.tools.services.sql import SqlEndpoint
 
 VERSIONS = {"postgres": "3.7.0.Final", "mysql": "3.6.1.Final"}
-"""By database: not every version of every connector is in every registry."""
+"""The versions differ by database, as not every version of every connector is in every registry."""
 CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 PATIENCE_S = 120.0
 Found = dict[str, list[dict[str, Any]]]
-"""Records by topic without its prefix, each with key, value and headers."""
+"""Maps topics without their prefix to records, each with key, value and headers."""
 
 
 def plugin_folder(database: str) -> Path:
-    """Return the jars of the connector to a database and what it depends on."""
+    """Return the folder with the jars of a database's connector and those that it depends on."""
     version = VERSIONS[database]
     folder = f"java-debezium-{version}" if database == "postgres" else f"java-debezium-{database}-{version}"
     return fetch(folder, [Artifact("io.debezium", f"debezium-connector-{database}", version)])
@@ -36,10 +36,10 @@ def plugin_folder(database: str) -> Path:
 
 @contextmanager
 def java_worker(bootstrap_servers: str, name: str, folder: Path, database: str = "postgres") -> Iterator[str]:
-    """Yield the URL of a Java worker that has Debezium's connector to a database."""
+    """Yield the URL of a Java worker that has Debezium's connector for a database."""
     plugins = folder / "plugins"
     plugins.mkdir(parents=True)
-    # One plug-in is one folder of the path.
+    # Each folder of the path is one plug-in.
     (plugins / "debezium").symlink_to(plugin_folder(database))
     topics = InternalTopics(f"{name}-configs", f"{name}-offsets", f"{name}-status")
     properties = {"plugin.path": str(plugins), "offset.flush.interval.ms": "500"}
@@ -50,10 +50,12 @@ def java_worker(bootstrap_servers: str, name: str, folder: Path, database: str =
 
 
 class Records:
-    """Reads what is in the topics of one connector, in the order in which it came by topic."""
+    """Reads the records in the topics of one connector, by topic, in the order in which they came."""
 
     def __init__(self, bootstrap_servers: str, prefix: str, *, statements: bool = False) -> None:
-        """`statements`: the topic of statements is read, too, which is found under an empty name."""
+        """Take the topics' prefix. With `statements` the topic of statements is read, too; its records are under an
+        empty name.
+        """
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap_servers, "group.id": f"{prefix}-{time.time_ns()}",
@@ -66,7 +68,7 @@ class Records:
         self.found: Found = {}
 
     def until_true(self, done: Callable[[Found], bool]) -> Found:
-        """Return what was found once it is so."""
+        """Return the records once `done` is true of them."""
         limit = Deadline.after(PATIENCE_S)
         while not done(self.found):
             assert not limit.expired, {topic: len(records) for topic, records in self.found.items()}
@@ -74,7 +76,7 @@ class Records:
         return self.found
 
     def poll(self) -> None:
-        """Read what has come since, for a second at most."""
+        """Read the records that have come since, for at most a second."""
         known = {t for t in self._consumer.list_topics(timeout=10).topics if self._is_own(t)}
         if known - self._assigned:
             new = [TopicPartition(t, 0, 0) for t in sorted(known - self._assigned)]
@@ -102,7 +104,7 @@ class Records:
 
 
 def postgres_config(server: SqlEndpoint, name: str, **settings: str) -> dict[str, str]:
-    """Return the configuration of a connector by this name, as in Debezium's tutorial."""
+    """Return the configuration of a connector of this name, as in Debezium's tutorial."""
     return {
         "connector.class": CLASS, "tasks.max": "1", "database.hostname": server.host,
         "database.port": str(server.port), "database.user": server.user, "database.password": server.password,
@@ -112,7 +114,7 @@ def postgres_config(server: SqlEndpoint, name: str, **settings: str) -> dict[str
 
 
 def create(url: str, name: str, config: Mapping[str, str]) -> None:
-    """Make a connector of a worker."""
+    """Create a connector on a worker."""
     answer = requests.post(f"{url}/connectors", json={"name": name, "config": dict(config)}, timeout=120)
     assert answer.ok, answer.text
 
@@ -127,7 +129,7 @@ def free_slot(database: psycopg.Connection[Any], name: str) -> None:
                 "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", [name]
             )
         except psycopg.errors.ObjectInUse:
-            # The server's process for a worker that has just ended is still leaving.
+            # The server's process for a worker that has just ended may still be ending.
             assert limit.wait(0.2)
             continue
         return

@@ -1,4 +1,4 @@
-"""Keeps records of Debezium's own connector as files: each schema once, and long values by what they begin with."""
+"""Stores records of Debezium's own connector in files: each schema once, and only the beginnings of long values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from debezium_peer import Found
 FOLDER = Path(__file__).parents[2] / "fixtures" / "debezium"
 NAME = "recorded"
 RECORDINGS = "CONNECT_RECORD_DEBEZIUM"
-"""This variable names the folder in which what Debezium wrote is kept, for the tests that go without it."""
+"""This variable names the folder in which Debezium's records are stored, for tests that run without Debezium."""
 _LONG = 200
 
 
 def write(file: Path, found: Found, name: str) -> None:
-    """Write what a connector of this name sent, each record on a line of its own, with NAME for the name."""
+    """Write the records that a connector of this name sent, each on its own line, with NAME in place of the name."""
     schemas: list[Any] = []
 
     def packed(part: Any) -> Any:
@@ -42,7 +42,7 @@ def write(file: Path, found: Found, name: str) -> None:
 
 
 def read(file: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what was written."""
+    """Return the records from a file."""
     stored = json.loads(file.read_text(encoding="utf-8"))
     schemas = stored["schemas"]
 
@@ -56,7 +56,7 @@ def read(file: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def shortened(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Found:
-    """Return the records with a digest in the place of what is long."""
+    """Return the records with digests in place of long values."""
     return {topic: [{**record, "value": _short(record["value"])} for record in sent] for topic, sent in found.items()}
 
 

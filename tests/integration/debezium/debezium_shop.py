@@ -1,4 +1,4 @@
-"""Starts a server of any kind with a small shop, and runs our connectors to it."""
+"""Runs a server of any kind with a small shop, and our connectors for it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from debezium_peer import postgres_config
 ROWS = ("CREATE TABLE shop.orders (id int PRIMARY KEY)", "INSERT INTO shop.orders VALUES (1)")
 
 Run = Callable[[str], object]
-"""Runs a statement."""
+"""A function of this type runs a statement."""
 
 
 class Shop:
-    """Holds a server with a table of orders, and runs connectors to it."""
+    """Holds a server with a table of orders, and runs connectors for it."""
 
     def __init__(self, kind: str, stack: ExitStack) -> None:
         self.kind = kind
@@ -45,14 +45,14 @@ class Shop:
         return OurRun(self.config("reading", **settings), offsets)
 
     def config(self, name: str, bootstrap_servers: str = "kafka:9092", **settings: str) -> dict[str, str]:
-        """Return the configuration of a connector by this name."""
+        """Return the configuration of a connector of this name."""
         if self.kind == "postgres":
             return postgres_config(self._endpoint, name, **{"schema.include.list": "shop", **settings})
         return self._server.config(name, bootstrap_servers, **{"database.include.list": "shop", **settings})
 
     @contextmanager
     def writing(self, write: Callable[[Run, int], None]) -> Iterator[None]:
-        """Have a thread write all the while: `write` gets a session, and 1, 2, 3 and so on."""
+        """Let a thread write all the time: `write` gets a session, and 1, 2, 3 and so on."""
         stopping = threading.Event()
 
         def write_on() -> None:
@@ -69,7 +69,7 @@ class Shop:
             thread.join()
 
     def until_streaming(self, readers: Sequence[Callable[[Callable[[Any], bool]], Any]], table: str) -> None:
-        """Write rows of negative numbers until each reader has told one: what is written then comes from the log."""
+        """Write rows of negative numbers until each reader has sent one: later rows then come from the log."""
         for reader in readers:
             written = itertools.count(len(self._probes) + 1)
 
@@ -84,7 +84,7 @@ class Shop:
             reader(has_probe)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Return what the server answers."""
+        """Return the rows that the server answers."""
         if self.kind == "postgres":
             return list(self._database.execute(query.encode()))
         with self._server.session.cursor() as cursor:
@@ -93,7 +93,7 @@ class Shop:
 
     @contextmanager
     def session(self) -> Iterator[Run]:
-        """Yield what runs statements in a session of its own."""
+        """Yield a function that runs statements in one session."""
         if self.kind == "postgres":
             with connected(self._endpoint) as database:
                 yield lambda statement: database.execute(statement.encode())

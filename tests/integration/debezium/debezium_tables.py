@@ -126,7 +126,7 @@ TYPES: Sequence[tuple[str, str, Sequence[str]]] = (
     ("c_composite", "debezium_pair", ("ROW(1,'a')", "ROW(2,'b c')")),
     ("c_pg_lsn", "pg_lsn", ("'16/B374D848'", "'0/1'")),
 )  # fmt: skip
-"""A column, its type, and SQL's text of the values in two rows."""
+"""Each entry has a column, its type, and the values of two rows as SQL."""
 
 DEFAULTS: Sequence[tuple[str, str]] = (
     ("d_serial", "serial"),
@@ -234,9 +234,9 @@ LARGE: Sequence[tuple[str, str]] = (
     ("int4range[]", "array_fill('[1,2)'::int4range, ARRAY[1000])"),
     ("ltree[]", "array_fill('a'::ltree, ARRAY[1000])"),
 )
-"""Types, and values of them that are kept outside of the row."""
+"""These are types with values that are stored outside of the row."""
 FATAL = "c_bit_array"
-"""Where this column is NOT NULL Debezium's task fails."""
+"""Debezium's task fails if this column is NOT NULL."""
 
 
 def setup(schema: str) -> list[str]:
@@ -287,7 +287,7 @@ _OF_THE_SERVER = {
     "d_timestamp0_now": "2024-05-06 07:08:09", "d_timestamptz3_now": "2024-05-06 07:08:09.123+00",
     "d_date_now": "2024-05-06", "d_time_now": "07:08:09.123456",
 }  # fmt: skip
-"""The columns whose default is another one each time, with a value that is always the same."""
+"""The defaults of these columns differ at each run; each has a value here that is always the same."""
 _IN_ONE_TRANSACTION = (
     "BEGIN",
     "INSERT INTO plain VALUES (7, 'seven', NULL, 1)",
@@ -310,7 +310,7 @@ TABLES = (
 
 
 def rows_of_every_type(first_id: int) -> list[str]:
-    """Return three rows: two with values, one of nulls."""
+    """Return three rows: two with values, and one of nulls."""
     names = ", ".join(name for name, _, _ in TYPES)
     texts = [", ".join(values[place] for _, _, values in TYPES) for place in range(2)]
     made = [f"INSERT INTO every_type (id, {names}) VALUES ({first_id + n}, {text})" for n, text in enumerate(texts)]
@@ -324,7 +324,7 @@ def _row_of_defaults(number: int) -> str:
 
 
 def changes() -> list[str]:
-    """Return what happens behind the first read, each in a transaction of its own."""
+    """Return the changes after the first read, each in its own transaction."""
     return [
         *rows_of_every_type(11),
         "UPDATE every_type SET c_int4 = 5, c_text = 'changed' WHERE id = 11",

@@ -1,4 +1,4 @@
-"""Random transactions and DDL on tables, done to a database and to its plain model alike."""
+"""Runs random transactions and DDL on tables, and applies them to the plain model as well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_COLUMNS: Final = 6
 
 
 class Writer:
-    """Runs drawn statements by `run`; a transaction that is rolled back leaves no trace in the model."""
+    """Runs drawn statements with `run`. A transaction that is rolled back leaves no trace in the model."""
 
     def __init__(self, history: History, run: Callable[[str], None], *, is_postgres: bool) -> None:
         self._history, self._draw = history, history.draw
@@ -79,7 +79,7 @@ class Writer:
             values = {n: value_of(self._draw, table.types[n]) for n in names}
             values = {n: v for n, v in values.items() if v != table.rows[key][n]} or {names[0]: None}
             if all(table.rows[key][n] == v for n, v in values.items()):
-                return  # MySQL writes nothing where nothing changes
+                return  # MySQL logs nothing if nothing changes
             table.update(key, values)
             self._run(f"UPDATE {table.name} SET {_settings(values)} WHERE id = {key}")
         elif kind < 0.9:
@@ -113,7 +113,7 @@ class Writer:
             self._run(f"ALTER TABLE {table.name} DROP COLUMN {name}")
         elif kind == "rename":
             new = self._name(table)
-            # Names keep the order of the columns.
+            # The columns keep their order.
             table.types = {new if n == name else n: t for n, t in table.types.items()}
             for row in table.rows.values():
                 row[new] = row.pop(name)

@@ -1,4 +1,4 @@
-"""Makes statements that change databases and tables of MariaDB and MySQL, and compares what two connectors tell."""
+"""Makes statements that change databases and tables of MariaDB and MySQL, and compares the events of two connectors."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MODES: Mapping[str, Mapping[str, str]] = {
         "table.include.list": "shop.orders,shop.l.*",
     },
 }  # fmt: skip
-"""Maps the name of each choice of statements to the settings that make it."""
+"""Maps the name of each choice of statements to its settings."""
 _LAST = {"all": "CREATE TABLE zz_end (id int PRIMARY KEY)", "own": "ALTER TABLE l3 DROP PRIMARY KEY"}
 KNOWN = ("RENAME TABLE shop.nokey TO shop.l2",)
-"""Statements whose columns are told here alone: Debezium did not know the table by its other name."""
+"""Only our connector tells the columns of these statements: Debezium did not know the table by its other name."""
 _OF_NOW = frozenset({"ts_ms", "ts_us", "ts_ns"})
 _OF_ONE_SERVER = _OF_NOW | {"file", "pos", "gtid", "server_id", "thread"}
 
@@ -38,7 +38,7 @@ SETUP = (
     "CREATE TABLE away.other (id int PRIMARY KEY)",
     "INSERT INTO shop.nokey VALUES (1,1)",
 )
-"""What makes the databases and tables of the first read."""
+"""These statements make the databases and tables of the first read."""
 STATEMENTS = (
     "CREATE TABLE shop.later (id int PRIMARY KEY, v varchar(10) DEFAULT 'q')",
     "/* hi */ ALTER TABLE shop.later ADD COLUMN w decimal(5,1) NOT NULL DEFAULT 2.5 AFTER id, MODIFY v varchar(20)",
@@ -79,16 +79,16 @@ STATEMENTS = (
     "CREATE TABLE `we``ird` (`a b` int PRIMARY KEY, `é` varchar(3))",
     _LAST["all"],
 )
-"""What the log has behind the first read."""
+"""The log has these statements after the first read."""
 
 
 def has_first_read(records: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell if a table of the first read is told, whose place in the log is known then."""
+    """Tell if an event of a table of the first read has come; its place in the log is known then."""
     return any(_ddl(record).startswith("CREATE TABLE `orders`") for record in records)
 
 
 def is_at_end(records: Sequence[Mapping[str, Any]], mode: str) -> bool:
-    """Tell if the last statement that a mode tells is told."""
+    """Tell if the event of the last statement that a mode tells has come."""
     return any(_ddl(record) == _LAST[mode] for record in records)
 
 
@@ -97,7 +97,9 @@ def _ddl(record: Mapping[str, Any]) -> str:
 
 
 def comparable(records: Sequence[Mapping[str, Any]], *, of_one_log: bool) -> list[Any]:
-    """Return what two connectors tell alike. `of_one_log`: both read the same server's."""
+    """Return what must be the same in the events of two connectors. `of_one_log`: both read the log of the same
+    server.
+    """
     made = []
     for record in records:
         payload = record["value"]["payload"]

@@ -1,4 +1,4 @@
-"""Applies transforms to the same records in Java, by the classes of Debezium, and here."""
+"""Applies transforms to the same records in Java, with Debezium's classes, and here."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PROGRAM = Path(__file__).parent / "java/TransformRun.java"
 _CONVERTER = JsonConverter(JsonConfig.parse({"schemas.enable": "true"}), is_key=False)
 _CATALOG = Catalog.installed()
 Told = list[dict[str, Any]] | str
-"""Records as topic, partition, value and names of headers, each or an error in its place; or that it is refused."""
+"""Holds records as topic, partition, value and names of headers; an error may stand in place of a record, or of all."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A transform, and the records that it is applied to, each with its headers."""
+    """Holds a transform, and the records to which it is applied, each with its headers."""
 
     name: str
     config: Mapping[str, str]
@@ -42,7 +42,7 @@ class Case:
         return self.headers or [()] * len(self.rows)
 
     def here(self) -> Told:
-        """Return what becomes of each record by itself."""
+        """Return what becomes of each record here, each transformed alone."""
         plugin = _CATALOG.find(self.name)
         assert plugin is not None
         try:
@@ -63,7 +63,7 @@ class Case:
         }  # fmt: skip
 
     def line(self) -> str:
-        """Return the case as the Java program reads it."""
+        """Return the case as a line that the Java program reads."""
         values = _json(Column.from_rows(list(self.rows), self.schema))
         records = [
             {"topic": self.topic, "value": value, "headers": [[h.key, _header(h)] for h in headers]}

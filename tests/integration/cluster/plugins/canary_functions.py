@@ -1,4 +1,4 @@
-"""Functions whose errors show secrets, as a library's may."""
+"""Holds functions whose errors contain secrets, as those of a library may."""
 
 
 def login(row):
@@ -6,7 +6,9 @@ def login(row):
 
 
 def fails_thrice(row):
-    """Every place of an error that a traceback shows: its words, its causes, notes and the members of a group."""
+    """Raise an error with the secret in each place that a traceback shows: its text, causes, notes and members of a
+    group.
+    """
     cause = ConnectionError("in between: no login with 'canary5-s3cr3t'")
     cause.__cause__ = KeyError("innermost: canary4-s3cr3t")
     failed = ExceptionGroup("outermost: canary4-s3cr3t", [ValueError("of a group: canary5-s3cr3t")])

@@ -1,4 +1,4 @@
-"""A source that counts, a sink that forgets; both misbehave when told: what a cluster's tests need of connectors."""
+"""Holds a source that counts and a sink that forgets; both misbehave on request, as tests of a cluster need it."""
 
 import ctypes
 import os
@@ -35,7 +35,7 @@ CRASHES = {
     "SIGSEGV": lambda: ctypes.string_at(0),
     "exit code 3": lambda: os._exit(3),
 }
-"""By what the worker says of them."""
+"""Maps the text by which the worker describes a crash to the function that causes it."""
 
 
 def hang(config, method):
@@ -94,7 +94,7 @@ class CounterTask:
         hold = self._config.hold_file
         if hold and Path(hold).exists():
             Path(hold).unlink()
-            ctypes.PyDLL(None).pause()  # unlike CDLL, without letting other threads run
+            ctypes.PyDLL(None).pause()  # unlike CDLL, this does not let other threads run
         eat = self._config.eat_file
         if eat and Path(eat).exists():
             Path(eat).unlink()

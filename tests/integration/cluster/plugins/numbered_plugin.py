@@ -1,7 +1,7 @@
-"""A source of numbered rows and a sink that writes down what it got: whoever runs them leaves a mark with each step.
+"""Holds a source of numbered rows and a sink that notes its rows; each task leaves a mark with each step.
 
-A run is one life of a task, from `open` on. Its mark is `<process id>-<ns since 1970>-<random>`, in every row of the
-source and, line by line, in the file `<connector>-<task's share>` of the folder `presence`.
+A run is one life of a task, from `open` on. Its mark is `<process id>-<ns since 1970>-<random>`. Every row of the
+source has it, and so has each line in the file `<connector>-<task's share>` of the folder `presence`.
 """
 
 import os
@@ -15,7 +15,7 @@ from connect.api.records import Batch, Column, SourcePosition
 from connect.api.schema import STRING
 
 ROWS = 5
-"""Of a poll."""
+"""A poll gives so many rows."""
 
 
 class NumberedConfig(ConnectorConfig):
@@ -27,7 +27,7 @@ class NumberedConfig(ConnectorConfig):
 
 
 class Numbered:
-    """The connector of both."""
+    """Holds what the source and the sink connector share."""
 
     def __init__(self, config):
         self._config = config
@@ -50,14 +50,14 @@ class NumberedSink(Numbered):
 
 
 class Run:
-    """One life of a task."""
+    """Holds one life of a task."""
 
     def __init__(self, config, connector, share):
         self.mark = f"{os.getpid()}-{time.time_ns()}-{secrets.token_hex(4)}"
         self._file = Path(config.presence) / f"{connector}-{share}"
 
     def is_here(self):
-        # One write of few bytes to the end of a file: no other process's line comes between.
+        # One write of a few bytes is appended to the file, so no line of another process can come into it.
         with self._file.open("ab", buffering=0) as log:
             log.write(f"{self.mark}\n".encode())
 

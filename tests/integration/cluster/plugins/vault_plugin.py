@@ -1,4 +1,4 @@
-"""A config provider that writes down which processes look values up."""
+"""Holds a config provider that notes which processes look values up."""
 
 import json
 import os

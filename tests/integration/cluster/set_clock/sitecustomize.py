@@ -1,6 +1,7 @@
-"""Python reads this as it starts: in a worker that is told a file, the clock of day is as far off as the file says.
+"""Sets the clock of a worker wrong: Python loads this module as it starts, and the offset is in a file that the worker
+names.
 
-Only what a person or a time server sets is off: the clocks that always go on, and the kernel's timers, stay right.
+Only the clock that people and time servers set is wrong. Monotonic clocks and the kernel's timers stay right.
 """
 
 import os
