@@ -1,4 +1,4 @@
-"""One worker for the tests that do no harm to it, and the flows of rows for those that harm brokers."""
+"""Provides one worker for tests that do it no harm, and flows of rows for tests that harm brokers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def worker(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> It
 def make_flow(
     request: pytest.FixtureRequest, tmp_path: Path, unique: str
 ) -> Iterator[Callable[[str, ThreeBrokers], Flow]]:
-    """Makes the flow of a part of the product, which has not begun."""
+    """Yield a function that makes the flow of a part of the product; the flow has not begun."""
     with ExitStack() as stack:
 
         def made(part: str, brokers: ThreeBrokers) -> Flow:

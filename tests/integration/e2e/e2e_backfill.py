@@ -1,4 +1,4 @@
-"""A table that a worker backfills into a topic over three brokers, at a pace that leaves time for faults."""
+"""Backfills a table into a topic over three brokers with a worker, slowly enough to leave time for faults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _number_of(value: bytes) -> int:
 
 
 class FullTable:
-    """A table whose rows are there from the beginning."""
+    """Holds a table whose rows all exist from the beginning."""
 
     rows = _ROWS
 
@@ -51,12 +51,12 @@ class FullTable:
 
 
 class BackfillFlow(Flow):
-    """The table, its stopped connector, the job in a process of a worker, and the topic."""
+    """Holds the table, its stopped connector, the job in a process of a worker, and the topic."""
 
     rows_per_s = _ROWS_PER_S
     drain_s = 600.0
     denied_s = 15.0
-    """For longer than lanes rest before they try again."""
+    """This is longer than lanes rest before they try again."""
     lost = (
         ("rows written",),
         ("markers written", "markers read"),
@@ -71,7 +71,7 @@ class BackfillFlow(Flow):
         self._ids: CommittedIds | None = None
 
     def begin(self) -> None:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         replicated = {
             "topic.creation.default.replication.factor": "3",
             "topic.creation.default.partitions": str(_PARTITIONS),
@@ -94,19 +94,19 @@ class BackfillFlow(Flow):
         return len(self.arrived())
 
     def seen_now(self) -> int:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return self.newest()
 
     def arrived(self) -> list[int]:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return [] if self._ids is None else self._ids.read()
 
     def standstill(self) -> str:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return f"rows behind {self.newest()}; {self._shown()}"
 
     def check(self) -> str:
-        """See `Flow`. The job may go as fast as it can from now on, and compares at its end, too."""
+        """Do as `Flow` says. The job may go as fast as it can from now on, and compares its rows at its end, too."""
         self._request("PATCH", f"/backfills/{self.job}/limits", {"max_rows_per_second": 0})
         seen = super().check()
         verdict = self._request("POST", f"/backfills/{self.job}/verify", timeout_s=WAIT_S)
@@ -118,12 +118,12 @@ class BackfillFlow(Flow):
         return int(self._shown().get("state") != "COPIED")
 
     def told_of(self, connector: str) -> str:
-        """Return what the workers say of why the job stands; why one does not run it now, it alone knows."""
+        """Return why the job stands still, as all workers say: each alone knows why it does not run the job now."""
         shown = [job for worker in self.workers for job in self._jobs_at(worker)]
         return "\n".join(job.get(key) or "" for job in shown for key in ("error", "not_adopted"))
 
     def coordinators(self) -> Mapping[str, Callable[[], int]]:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return {
             "lane's transactions": lambda: self.brokers.transaction_coordinator_of(f"bf-{self.job}-0"),
             "job's transactions": lambda: self.brokers.transaction_coordinator_of(f"bf-{self.job}-driver"),
@@ -131,7 +131,7 @@ class BackfillFlow(Flow):
         }
 
     def own_rights(self) -> Mapping[str, tuple[Right, str]]:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         jobs, markers = "connect-backfill-jobs", f"connect-backfill-{self.job}"
         kept = {
             f"{what} {does}": Right("TOPIC", topic, operation)
@@ -149,7 +149,7 @@ class BackfillFlow(Flow):
         return {purpose: (right, self.job) for purpose, right in wanted.items()}
 
     def stop(self) -> None:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         super().stop()
         if self._ids is not None:
             self._ids.close()

@@ -1,4 +1,4 @@
-"""Three real Kafka brokers that are each a voter of the controller too: one of them may go at any time."""
+"""Runs three real Kafka brokers that are also the voters of the controller, so that any one of them may be stopped."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ from connect.tools.services.process.ports import LOOPBACK, free_ports
 
 NUMBERS = (1, 2, 3)
 SESSION_S = 6.0
-"""How long a broker may be silent before the controller takes its partitions away."""
+"""A broker may be silent for so many seconds before the controller takes its partitions away."""
 _INTERNAL_PARTITIONS = 4
 _START_S = 180.0
 
 
 class ThreeBrokers:
-    """A cluster whose topics have three replicas, of which two have to have a record before it counts as written."""
+    """Keeps a cluster whose topics have three replicas; a record counts as written once two of them have it."""
 
     def __init__(self, folder: Path, network: Network | None = None, secured: SecuredListener | None = None) -> None:
-        """`network`: by which all reach them, instead of directly. `secured`: by which workers come, with a login."""
+        """Take the folder. With `network` all connections to the brokers go through it. With `secured` workers use that
+        listener, which needs a login.
+        """
         ports = free_ports(4 * len(NUMBERS))
         thirds = (ports[:3], ports[3:6], ports[6:9], ports[9:])
         own, own_controller, front, front_controller = (dict(zip(NUMBERS, one, strict=True)) for one in thirds)
@@ -60,7 +62,7 @@ class ThreeBrokers:
         self.worker_settings = (
             {"bootstrap.servers": self.bootstrap_servers} if secured is None else secured.worker_settings
         )
-        """What a worker's file says of the way to them."""
+        """These settings of a worker's file say how to reach the brokers."""
         self._admin: AdminClient | None = None
         self._network = network
         for number in NUMBERS if network is not None else ():
@@ -83,40 +85,40 @@ class ThreeBrokers:
         if self._network is not None:
             self._network.close()
         for service in self._services.values():
-            service.kill()  # a graceful end serves data that is thrown away now
+            service.kill()  # a graceful end would only save data that are thrown away now
             service.close()
 
     @property
     def endpoint(self) -> KafkaEndpoint:
-        """All three of them."""
+        """Return the bootstrap addresses of all three brokers."""
         return KafkaEndpoint(self.bootstrap_servers)
 
     def is_running(self, number: int) -> bool:
-        """Tell whether its process is there."""
+        """Tell if the broker's process runs."""
         return self._services[number].running
 
     def kill(self, number: int) -> None:
-        """End it as a crash would."""
+        """Kill the broker, as a crash would."""
         self._services[number].kill()
 
     def freeze(self, number: int) -> None:
-        """Stop it where it is, like a machine that pauses: its connections stay open."""
+        """Stop the broker's process like a machine that pauses: its connections stay open."""
         self._signal(number, signal.SIGSTOP)
 
     def thaw(self, number: int) -> None:
-        """Let a frozen one go on."""
+        """Let a frozen broker go on."""
         self._signal(number, signal.SIGCONT)
 
     def stop(self, number: int) -> None:
-        """End it as an operator would: it hands over what it leads."""
+        """Stop the broker as an operator would: it hands over the partitions that it leads."""
         self._services[number].stop(60.0)
 
     def start(self, number: int) -> None:
-        """Start it on its own data again."""
+        """Start the broker again on its own data."""
         self._start([number])
 
     def wait_until_whole(self) -> None:
-        """Wait until each partition has all its replicas in sync."""
+        """Wait until all replicas of each partition are in sync."""
         wait_for(self._is_whole, _START_S, "three brokers with every replica in sync")
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
@@ -133,11 +135,11 @@ class ThreeBrokers:
         return self.leader_of("__consumer_offsets", _partition_for(group))
 
     def transaction_coordinator_of(self, transactional_id: str) -> int:
-        """Return the number of the broker that keeps a transactional id."""
+        """Return the number of the broker that coordinates a transactional id."""
         return self.leader_of("__transaction_state", _partition_for(transactional_id))
 
     def controller(self) -> int:
-        """Return the number of the active controller, as the voters wrote down in their last election."""
+        """Return the number of the active controller, as the voters noted it at their last election."""
 
         def leader() -> int | None:
             states = [state for folder in self._folders.values() if (state := _quorum_state(folder))]
@@ -151,7 +153,7 @@ class ThreeBrokers:
         return [len(partition.replicas) for partition in self._topics(topic)[topic].partitions.values()]
 
     def lag(self, group: str, topic: str) -> int:
-        """Return how many records that are committed the group has still to take; a transaction's marker is none."""
+        """Return how many committed records the group has not read yet; markers of transactions do not count."""
         settings = {"bootstrap.servers": self.bootstrap_servers, "group.id": group, "enable.auto.commit": False}
         consumer = Consumer({**settings, "isolation.level": "read_committed", "enable.partition.eof": True})
         try:
@@ -176,7 +178,7 @@ class ThreeBrokers:
         if self._admin is None:
             self._admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
         for _ in range(3):
-            with suppress(KafkaException):  # the broker that was asked may be the one that is away
+            with suppress(KafkaException):  # the broker that was asked may be the one that does not run
                 return self._admin.list_topics(topic, timeout=10).topics
         return {}
 
@@ -184,7 +186,7 @@ class ThreeBrokers:
         client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
         try:
             seen = client.list_topics(timeout=10)
-        except KafkaException:  # still starting
+        except KafkaException:  # the broker is still starting
             return False
         partitions = [partition for topic in seen.topics.values() for partition in topic.partitions.values()]
         return set(seen.brokers) == set(NUMBERS) and all(len(p.isrs) == len(p.replicas) for p in partitions)
@@ -216,10 +218,11 @@ def _with_listener(
 
 
 def _partition_for(name: str) -> int:
-    """Return the partition of a coordinator's topic that a group or transactional id belongs to, as brokers compute it.
+    """Return the partition of a coordinator's topic to which a group or a transactional id belongs, computed as brokers
+    do.
 
-    Source: Kafka 4.1, `GroupCoordinatorService.partitionFor` and `TransactionStateManager.partitionFor`: Java's hash of
-    the text without its sign.
+    Source: Kafka 4.1, `GroupCoordinatorService.partitionFor` and `TransactionStateManager.partitionFor`: the absolute
+    value of Java's hash of the text.
     """
     hashed = 0
     for character in name:
@@ -231,7 +234,7 @@ def _quorum_state(folder: Path) -> dict | None:
     file = folder / "data" / "__cluster_metadata-0" / "quorum-state"
     try:
         return json.loads(file.read_text())
-    except (FileNotFoundError, json.JSONDecodeError):  # being replaced right now
+    except (FileNotFoundError, json.JSONDecodeError):  # the file is being replaced just now
         return None
 
 

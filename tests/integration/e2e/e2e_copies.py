@@ -1,4 +1,4 @@
-"""Copies of changes from three agents of Cassandra to one event each, over three brokers, by two workers."""
+"""Reduces copies of changes from three agents of Cassandra to one event each, over three brokers, with two workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _number_of(value: bytes) -> int:
 
 
 class CopiesFlow(Flow):
-    """The topic of the agents, the connector that remembers each cell, and the topic of the events."""
+    """Holds the agents' topic, the connector that remembers each cell, and the topic of the events."""
 
     rows_per_s = _ROWS_PER_S
     lost = (("copies read",), ("rows written",), ("state written",), ("transactions",))
@@ -41,7 +41,7 @@ class CopiesFlow(Flow):
         self._ids = CommittedIds(brokers.bootstrap_servers, self.topic, _PARTITIONS, _number_of)
 
     def begin(self) -> None:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         config = {
             "connector.class": "connect.cassandra.CassandraDedupConnector", "tasks.max": "1", "topics": self._raw,
             "input.prefix": f"{self.name}-raw.", "topic.prefix": f"{self.name}-once.", "merge.cells": "true",
@@ -53,22 +53,22 @@ class CopiesFlow(Flow):
         wait_for(self.newest, WAIT_S, self.standstill)
 
     def newest(self) -> int:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return max(self._ids.read(), default=0)
 
     def arrived(self) -> list[int]:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return self._ids.read()
 
     def coordinators(self) -> Mapping[str, Callable[[], int]]:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return {
             "transactions": lambda: self.brokers.transaction_coordinator_of(f"{self.name}-{self.dedup}-0"),
             "copies": lambda: self.brokers.leader_of(self._raw),
         }
 
     def own_rights(self) -> Mapping[str, tuple[Right, str]]:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         state = f"{self.dedup}-state"
         wanted = {
             "copies read": Right("TOPIC", self._raw, "READ"),
@@ -82,6 +82,6 @@ class CopiesFlow(Flow):
         return {purpose: (right, self.dedup) for purpose, right in wanted.items()}
 
     def stop(self) -> None:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         super().stop()
         self._ids.close()

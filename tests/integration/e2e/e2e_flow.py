@@ -1,4 +1,4 @@
-"""Rows that flow through two workers over three brokers, and what has to hold whatever happens to them."""
+"""Lets rows flow through two workers over three brokers, and checks what must hold whatever happens to these."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from e2e_worker import WorkerProcess, wait_for
 
 WAIT_S = 180.0
 ANSWER_S = 15.0
-"""How long a question about a connector may take while a broker is away."""
+"""A question about a connector may take so many seconds while a broker is away."""
 INTERNAL = ("configs", "offsets", "status")
 F = TypeVar("F", bound="Flow")
 _DOES = ("READ", "WRITE", "CREATE", "DESCRIBE_CONFIGS")
 
 
 class Rows(Protocol):
-    """Where rows come from. Their numbers are 1 to `rows`."""
+    """Stands for the writer of the rows. Their numbers are 1 to `rows`."""
 
     @property
     def rows(self) -> int:
-        """How many there are by now."""
+        """Return how many rows have been written so far."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
 
     def stop(self) -> int:
-        """End it; return how many rows there are."""
+        """End the writer, and return how many rows there are."""
 
 
 class Flow(ABC):
-    """The rows, the connectors and the workers, all named after `name`."""
+    """Holds the rows, the connectors and the workers; the names of all are made of `name`."""
 
     def __init__(
         self, brokers: ThreeBrokers, folder: Path, name: str, writer: Rows, worker_kind: type[WorkerProcess]
@@ -54,27 +54,27 @@ class Flow(ABC):
         self.slowest_answer_s = 0.0
 
     connectors: tuple[str, ...]
-    """The connectors that run while rows flow."""
+    """These connectors run while rows flow."""
     topic: str
-    """The topic that the rows are in."""
+    """The rows are in this topic."""
     rows_per_s: int
-    """How fast rows are written."""
+    """So many rows are written in a second."""
     denied_s = 0.0
-    """How long a right stays away once it was told that it is."""
+    """A right stays away for so many seconds after the flow has said that it lacks it."""
     look_s = 0.1
-    """How long to wait between two looks at where rows arrive."""
+    """Between two looks for arrived rows there are so many seconds."""
     drain_s = WAIT_S
-    """How long what is left may take at the end."""
+    """The rows that are left may take so many seconds at the end."""
     lost: tuple[tuple[str, ...], ...]
-    """A test takes these of `own_rights` away, those of one group at a time."""
+    """The test takes these of `own_rights` away, one group of them at a time."""
 
     @abstractmethod
     def begin(self) -> None:
-        """Create what rows flow by, and wait until some have arrived."""
+        """Create what the rows flow through, and wait until some have arrived."""
 
     @abstractmethod
     def newest(self) -> int:
-        """Return a number that grows whenever rows arrive: where the newest row is known, its own."""
+        """Return a number that grows whenever rows arrive: the newest row's number if it is known."""
 
     @abstractmethod
     def arrived(self) -> list[int]:
@@ -82,14 +82,16 @@ class Flow(ABC):
 
     @abstractmethod
     def coordinators(self) -> Mapping[str, Callable[[], int]]:
-        """Return which brokers the connectors rest on, by what for."""
+        """Return the brokers on which the connectors depend, by what each is needed for."""
 
     @abstractmethod
     def own_rights(self) -> Mapping[str, tuple[Right, str]]:
-        """Return what the connectors need, by what for, each with the one that tells when it is gone."""
+        """Return the rights that the connectors need, by what for, each with the connector that says when the right is
+        gone.
+        """
 
     def start(self) -> None:
-        """Start all, and wait until rows arrive."""
+        """Start everything, and wait until rows arrive."""
         for worker in self.workers:
             worker.start(WAIT_S)
         self.begin()
@@ -97,7 +99,7 @@ class Flow(ABC):
             assert set(self.brokers.replicas(topic)) == {3}, f"{topic}: {self.brokers.replicas(topic)} replicas"
 
     def create(self, name: str, config: Mapping[str, str], worker: int = 0) -> None:
-        """Create a connector, once a worker of a loaded machine finds the time to check it."""
+        """Create a connector; on a loaded machine a worker may need several tries to check it."""
 
         def answered() -> requests.Response | None:
             answer = self.workers[worker].create(name, config)
@@ -107,21 +109,25 @@ class Flow(ABC):
         assert answer.status_code == 201, answer.text
 
     def until_rows_flow(self) -> float:
-        """Wait until a row arrives that was written after now; return the seconds that took."""
+        """Wait until a row arrives that was written after now, and return how many seconds that took."""
         began_s, seen = time.monotonic(), self.seen_now()
         wait_for(lambda: self._answers_in_time() and self.newest() > seen, WAIT_S, self.standstill, self.look_s)
         return time.monotonic() - began_s
 
     def seen_now(self) -> int:
-        """Return the number that `newest` has to exceed for a row that was written after now."""
+        """Return the number that `newest` exceeds once a row has arrived that was written after now."""
         return self.writer.rows
 
     def standstill(self) -> str:
-        """Return what to say where no row arrives."""
+        """Return the text of the failure if no row arrives."""
         return f"a row after {self.newest()}; {[self.worker().status(name) for name in self.connectors]}"
 
     def check(self) -> str:
-        """Wait until all is through, then compare: each row once, all running, nothing left. Return what was seen."""
+        """Wait until all rows are through, and then check that each came once, that everything runs, and that nothing
+        is left.
+
+        Return what was seen.
+        """
         for name in self.connectors:
             wait_for(
                 lambda name=name: self._runs(name),
@@ -144,11 +150,11 @@ class Flow(ABC):
         return f"{told}, failed: {failed}"
 
     def left(self) -> int:
-        """Return how much is left to do once every row has arrived."""
+        """Return how much is left to do when every row has arrived."""
         return 0
 
     def ask(self, do: Callable[[], requests.Response]) -> requests.Response:
-        """Ask a worker; how long the slowest answer took is kept."""
+        """Ask a worker, and remember how long the slowest answer took."""
         began_s = time.monotonic()
         answer = do()
         self.slowest_answer_s = max(self.slowest_answer_s, time.monotonic() - began_s)
@@ -159,20 +165,20 @@ class Flow(ABC):
         return next(worker for worker in self.workers if worker.is_running())
 
     def told_of(self, connector: str) -> str:
-        """Return what the status of a connector says of why it stands."""
+        """Return why a connector stands still, by its status."""
         tasks = self.worker().status(connector).get("tasks", [])
         return "\n".join(str(task.get(key, "")) for task in tasks for key in ("trace", "reason"))
 
     def behind(self) -> int:
-        """Return how many rows are written, and have not arrived yet."""
+        """Return how many rows are written and have not arrived yet."""
         return self.writer.rows - self.newest()
 
     def states(self, name: str) -> list[dict[str, Any]]:
-        """Return the last changes of state of a connector and its tasks, oldest first."""
+        """Return the last changes of the states of a connector and its tasks, the oldest first."""
         return self.worker().call("GET", name, "/history").json()["states"]
 
     def rights(self) -> dict[str, Right]:
-        """Return what the workers and connectors need, by what it is for."""
+        """Return the rights that workers and connectors need, by what each is for."""
         topics = (f"{self.name}-{kind}" for kind in (*INTERNAL, "slots"))
         return {
             **{f"{topic} {does}": Right("TOPIC", topic, does) for topic in topics for does in _DOES},
@@ -183,7 +189,7 @@ class Flow(ABC):
         }
 
     def roles(self) -> Mapping[str, Callable[[], int]]:
-        """Return which broker does what, by what it does."""
+        """Return the broker that has each role, by role."""
         return {
             "config topic": lambda: self.brokers.leader_of(f"{self.name}-configs"),
             "workers' group": lambda: self.brokers.coordinator_of(self.name),
@@ -214,7 +220,7 @@ class Flow(ABC):
 
 @contextmanager
 def flowing(made: F) -> Iterator[F]:
-    """A flow that has begun, ended with all its processes."""
+    """Yield a flow that has begun; in the end it is stopped with all its processes."""
     with ExitStack() as stack:
         stack.callback(made.stop)
         stack.enter_context(made.writer)

@@ -1,7 +1,8 @@
-"""A network between brokers and workers of one machine in which any two of them can be cut off from each other.
+"""Runs a network between brokers and workers of one machine in which any two of them can be cut off from each other.
 
-Each address of a broker is that of a relay, which finds out by the port that a connection comes from whose it is. While
-two are cut off nothing passes between them, and nobody is told: what is under way arrives when they are not any more.
+Each address of a broker is that of a relay. By the port that a connection comes from, the relay finds out who makes it.
+While two are cut off from each other, nothing passes between them and neither is told. Bytes that are under way arrive
+when the two are connected again.
 """
 
 from __future__ import annotations
@@ -19,21 +20,23 @@ _CHUNK_BYTES = 65536
 
 
 class Network:
-    """Who there is, and who is cut off from whom. Used by the test's thread and by those of the relays."""
+    """Knows the parties, and which of them are cut off. Used by the test's thread and by those of the relays."""
 
     def __init__(self) -> None:
         self.parties: dict[str, Callable[[], int | None]] = {}
-        """Name -> its process id, of which the children count too; None while it is not running."""
+        """Maps a party's name to a function that returns its process id, or None while it does not run. Its children
+        count, too.
+        """
         self._cut: set[frozenset[str]] = set()
         self._changed = threading.Condition()
         self._relays: list[_Relay] = []
 
     def relay(self, to: str, ports: Mapping[int, int]) -> None:
-        """Pass on to a party what comes to some ports: port of the relay -> its own."""
+        """Pass connections to some ports on to a party; `ports` maps a port of the relay to the party's own."""
         self._relays += [_Relay(self, to, front, behind) for front, behind in ports.items()]
 
     def cut(self, one: str, *others: str) -> None:
-        """Let nothing pass between one and the others."""
+        """Let nothing pass between one party and the others."""
         with self._changed:
             self._cut |= {frozenset({one, other}) for other in others}
 
@@ -44,7 +47,7 @@ class Network:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End the relays and their connections."""
+        """Stop the relays and close their connections."""
         self.mend()
         for relay in self._relays:
             relay.close()
@@ -55,7 +58,7 @@ class Network:
             self._changed.wait_for(lambda: pair not in self._cut)
 
     def owner(self, port: int) -> str:
-        """Return whose connection it is that comes from a port; an empty text for the test's own."""
+        """Return the party that has made the connection from a port; an empty text for the test itself."""
         for name, pid_of in list(self.parties.items()):
             pid = pid_of()
             if pid is not None and port in _ports_of(pid):
@@ -99,7 +102,7 @@ class _Relay:
         self._network.wait_until_open(pair)
         try:
             server = socket.create_connection((LOOPBACK, self._behind))
-        except OSError:  # the party is not there: so is the connection to it
+        except OSError:  # the party does not run, so the connection to it ends
             client.close()
             return
         self._open.append(server)

@@ -1,4 +1,4 @@
-"""An application that writes rows all the time, and the source that reads them."""
+"""Runs an application that writes rows all the time, and configures the source that reads them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Writer:
         self.stop()
 
     def add_column(self, name: str) -> None:
-        """Let the table have one more column, which rows have a value in from now on."""
+        """Add a column to the table; rows have a value in it from now on."""
         connection = sqlite3.connect(self._path, timeout=30)
         with connection:
             connection.execute(f"ALTER TABLE orders ADD COLUMN {name} INTEGER DEFAULT 7")
         connection.close()
 
     def stop(self) -> int:
-        """End it; return how many rows there are. The ids are 1 to this number."""
+        """End the writer, and return how many rows there are. Their ids are 1 to this number."""
         self._stop.set()
         self._thread.join(60)
         return self.rows
@@ -54,7 +54,7 @@ class Writer:
 
 
 def source_config(path: Path, topic_prefix: str, **more: str) -> dict[str, str]:
-    """A source that reads each row once, in transactions."""
+    """Return the configuration of a source that reads each row once, in transactions."""
     return {
         "connector.class": "JdbcSourceConnector", "connection.url": f"sqlite:///{path}",
         "mode": "incrementing", "incrementing.column.name": "id", "table.whitelist": "orders",

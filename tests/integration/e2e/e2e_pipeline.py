@@ -1,4 +1,4 @@
-"""Rows from a database to S3 or BigQuery over three brokers, by two workers."""
+"""Moves rows from a database to S3 or BigQuery over three brokers, with two workers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["WAIT_S", "Pipeline", "WarehousePipeline", "pipeline"]
 _REPLICATED = {"topic.creation.default.replication.factor": "3", "topic.creation.default.partitions": "2"}
 
 _WAREHOUSE_ROWS_PER_S = 40
-"""What the emulator keeps up with on a machine that others use, too."""
+"""The emulator keeps up with so many rows a second, also on a machine that others use."""
 
 
 class Pipeline(Flow):
-    """The source, the topic and a sink to S3."""
+    """Holds the source, the topic and a sink to S3."""
 
     lost = (("rows written",), ("rows read",), ("sink's group",), ("transactions",))
 
@@ -47,32 +47,32 @@ class Pipeline(Flow):
         self.sink_config = sink_config(s3, bucket, name, self.topic)
 
     def begin(self) -> None:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         self.create(self.source, source_config(self._database, f"{self.name}-", **_REPLICATED))
         self.create(self.sink, self.sink_config)
         self._wait_for_first()
 
     def newest(self) -> int:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return max((row["id"] for row in newest_rows_of(*self._place)), default=0)
 
     def arrived(self) -> list[int]:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return [row["id"] for row in rows_of(*self._place)]
 
     def left(self) -> int:
-        """Return how many records the sink's group has still to take."""
+        """Return how many records the sink's group has not read yet."""
         return self.brokers.lag(f"connect-{self.sink}", self.topic)
 
     def coordinators(self) -> Mapping[str, Callable[[], int]]:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return {
             "sink's group": lambda: self.brokers.coordinator_of(f"connect-{self.sink}"),
             "transactions": lambda: self.brokers.transaction_coordinator_of(f"{self.name}-{self.source}-0"),
         }
 
     def own_rights(self) -> Mapping[str, tuple[Right, str]]:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return {
             "rows written": (Right("TOPIC", self.topic, "WRITE"), self.source),
             "rows read": (Right("TOPIC", self.topic, "READ"), self.sink),
@@ -85,7 +85,7 @@ class Pipeline(Flow):
 
 
 class WarehousePipeline(Pipeline):
-    """The source, the topic and a sink to BigQuery, which writes each record once and merges nothing."""
+    """Holds the source, the topic and a sink to BigQuery that writes each record once and merges nothing."""
 
     look_s = 2.0
 
@@ -101,11 +101,11 @@ class WarehousePipeline(Pipeline):
         }  # fmt: skip
 
     def newest(self) -> int:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return self._query("COALESCE(MAX(id), 0)")[0] if self.topic in self._dataset.tables() else 0
 
     def arrived(self) -> list[int]:
-        """See `Flow`."""
+        """Do as `Flow` says."""
         return self._query("id")
 
     def _query(self, what: str) -> list[int]:
@@ -125,6 +125,6 @@ def pipeline(
     name: str,
     worker_kind: type[WorkerProcess] = WorkerProcess,
 ) -> Iterator[Pipeline]:
-    """A pipeline through which rows flow, ended with all its processes."""
+    """Yield a pipeline through which rows flow; in the end it is stopped with all its processes."""
     with flowing(Pipeline(brokers, s3, bucket, folder, name, worker_kind)) as made:
         yield made

@@ -1,4 +1,4 @@
-"""A release as it was: its package from the commit that was released, and workers that may run it or today's code."""
+"""Installs a former release from the commit that was released, and runs workers of it or of today's code."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from e2e_worker import WorkerProcess, wait_for
 
 FIRST = "25d1492d"
-"""The commit whose CHANGELOG.md names 0.1.0 first."""
+"""In this commit CHANGELOG.md names 0.1.0 first."""
 _MAIN = "from connect.cli import main; main()"
 
 
 def build_release(commit: str, folder: Path) -> Path:
-    """Install the package of a commit, without native code, into a folder of its own; return that folder."""
+    """Install the package of a commit, without native code, into a separate folder, and return that folder."""
     source, packages, archive = folder / "source", folder / "packages", folder / "source.tar"
     source.mkdir()
     root = Path(__file__).parents[3]
     _run(["git", "-C", str(root), "archive", "--output", str(archive), commit])
     _run(["tar", "-x", "-f", str(archive), "-C", str(source)])
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    # The first release does not know CONNECT_PURE; without a compiler it leaves its native code out, too.
+    # The first release does not know CONNECT_PURE, but it also leaves its native code out if there is no compiler.
     _run([*pip, "--target", str(packages), str(source)], CONNECT_PURE="1", CC="false", CXX="false")
     return packages
 
@@ -34,12 +34,12 @@ def _run(command: list[str], **environ: str) -> None:
 
 
 class ReleasedWorker(WorkerProcess):
-    """A worker of the release in `packages`; None: of the code as it is."""
+    """Keeps a worker of the release in `packages`; None: of the present code."""
 
     packages: Path | None = None
 
     def start(self, timeout_s: float = 60.0) -> None:
-        """Start it on the topics that are there, and wait until it is healthy."""
+        """Start the worker on the topics that exist, and wait until it is healthy."""
         if self.packages is None:
             super().start(timeout_s)
             return
@@ -47,9 +47,9 @@ class ReleasedWorker(WorkerProcess):
         wait_for(self._is_up, timeout_s, lambda: f"health of a worker of the release: {self.log_tail()}")
 
     def _is_up(self) -> bool:
-        """Tell whether it is healthy. It is started again where it has ended, as a supervisor does.
+        """Tell if the worker is healthy. If it has ended, it is started again, as a supervisor does.
 
-        On a loaded machine the first release ends where a broker does not know its topics yet.
+        On a loaded machine the first release ends if a broker does not know its topics yet.
         """
         if not self.is_running():
             self._launch()

@@ -1,4 +1,4 @@
-"""Reading what the sink wrote with plain clients."""
+"""Reads what the sink wrote to S3 with plain clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyarrow.fs import FileSelector, S3FileSystem
 from connect.tools.services import S3Endpoint
 
 _NEWEST = 6
-"""Two partitions may have an object each of the same second."""
+"""So many objects are enough: two partitions may each have an object of the same second."""
 
 
 def file_system(s3: S3Endpoint) -> S3FileSystem:
@@ -20,7 +20,7 @@ def file_system(s3: S3Endpoint) -> S3FileSystem:
 
 
 def rows_of(s3: S3Endpoint, bucket: str, folder: str) -> list[dict[str, Any]]:
-    """All rows of all Parquet objects below a folder."""
+    """Return all rows of all Parquet objects below a folder."""
     files = file_system(s3)
     path = f"{bucket}/{folder}"
     if not files.get_file_info(FileSelector(path, recursive=True, allow_not_found=True)):
@@ -29,7 +29,7 @@ def rows_of(s3: S3Endpoint, bucket: str, folder: str) -> list[dict[str, Any]]:
 
 
 def newest_rows_of(s3: S3Endpoint, bucket: str, folder: str) -> list[dict[str, Any]]:
-    """The rows of the objects that were written last, which is enough to see rows flow."""
+    """Return the rows of the objects that were written last, which suffices to see rows flow."""
     files = file_system(s3)
     found = files.get_file_info(FileSelector(f"{bucket}/{folder}", recursive=True, allow_not_found=True))
     newest = sorted((info for info in found if info.is_file), key=lambda info: info.mtime)[-_NEWEST:]
@@ -41,13 +41,13 @@ def newest_rows_of(s3: S3Endpoint, bucket: str, folder: str) -> list[dict[str, A
 
 
 def objects_of(s3: S3Endpoint, bucket: str, folder: str) -> set[str]:
-    """The paths of all objects below a folder."""
+    """Return the paths of all objects below a folder."""
     found = file_system(s3).get_file_info(FileSelector(f"{bucket}/{folder}", recursive=True, allow_not_found=True))
     return {info.path for info in found if info.is_file}
 
 
 def sink_config(s3: S3Endpoint, bucket: str, folder: str, topics: str, **more: str) -> dict[str, str]:
-    """A Parquet sink that writes what it has at every flush."""
+    """Return the configuration of a Parquet sink that writes its rows at every flush."""
     return {
         "connector.class": "io.confluent.connect.s3.S3SinkConnector", "topics": topics, "topics.dir": folder,
         "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat", "flush.size": "100000",

@@ -1,4 +1,4 @@
-"""A listener of brokers for logins by TLS and SCRAM, and the rights that the login has there."""
+"""Adds a listener to brokers that needs a login by TLS and SCRAM, and manages the rights of the login."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PASSWORD = "canary-4711"
 
 
 class Right(NamedTuple):
-    """What the workers' login may do; the names are those of kafka-acls.sh."""
+    """Holds a right of the workers' login; the names are those of kafka-acls.sh."""
 
     resource: str
     name: str
@@ -41,7 +41,7 @@ class Right(NamedTuple):
     prefixed: bool = False
 
     def binding(self, kind: type[AclBinding | AclBindingFilter]) -> AclBinding | AclBindingFilter:
-        """Return it as an admin client has it."""
+        """Return the right in the form of an admin client."""
         pattern = ResourcePatternType.PREFIXED if self.prefixed else ResourcePatternType.LITERAL
         return kind(
             ResourceType[self.resource], self.name, pattern, f"User:{LOGIN}", "*", AclOperation[self.operation],
@@ -50,7 +50,7 @@ class Right(NamedTuple):
 
 
 class SecuredListener:
-    """A further listener of each of three brokers. On their own one everybody may do all."""
+    """Adds a further listener to each of three brokers. Everybody may do everything on the other listeners."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ class SecuredListener:
         self._trusted, self._store = folder / "authority.pem", folder / "broker.pem"
         authority.cert_pem.write_to_path(str(self._trusted))
         issued = authority.issue_cert(LOOPBACK)
-        # Brokers read no other form of a private key.
+        # Brokers read private keys in no other form.
         key = load_pem_private_key(issued.private_key_pem.bytes(), None)
         key_text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         self._store.write_bytes(key_text + b"".join(part.bytes() for part in issued.cert_chain_pems))
@@ -66,7 +66,7 @@ class SecuredListener:
 
     @property
     def worker_settings(self) -> dict[str, str]:
-        """What a worker's file says of the way to the brokers."""
+        """Return the settings of a worker's file by which it reaches the brokers."""
         module = "org.apache.kafka.common.security.scram.ScramLoginModule required"
         return {
             "bootstrap.servers": ",".join(f"{LOOPBACK}:{port}" for port in self._ports.values()),
@@ -77,7 +77,7 @@ class SecuredListener:
 
     @property
     def client_settings(self) -> dict[str, str]:
-        """What librdkafka has to know of the way to the brokers, but for the password."""
+        """Return the settings by which librdkafka reaches the brokers, except for the password."""
         return {
             "bootstrap.servers": self.worker_settings["bootstrap.servers"], "security.protocol": "SASL_SSL",
             "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": LOGIN, "ssl.ca.location": str(self._trusted),
@@ -104,7 +104,9 @@ class SecuredListener:
 def add_login(
     admin: AdminClient, rights: Sequence[Right], password: str = PASSWORD, at: SecuredListener | None = None
 ) -> None:
-    """Let the workers log in, and do what the rights say. `at`: where to wait until the controller knows of them."""
+    """Let the workers log in, and give them the rights. If `at` is given, wait there until a right to create topics
+    counts.
+    """
     scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     change = UserScramCredentialUpsertion(LOGIN, scram, password.encode())
     admin.alter_user_scram_credentials([change])[LOGIN].result(60)
@@ -126,13 +128,13 @@ def _may_create(login: AdminClient, name: str) -> bool:
 
 
 def take_right(admin: AdminClient, right: Right) -> None:
-    """Take a right away, which has to be there."""
+    """Take a right away; the login must have it."""
     for done in admin.delete_acls([right.binding(AclBindingFilter)]).values():
         assert len(done.result(60)) == 1, right
 
 
 def grant(admin: AdminClient, command: str) -> None:
-    """Do what a command line of kafka-acls.sh says, of which no copy is among the brokers' jars."""
+    """Do what a command line of kafka-acls.sh says, which is not among the brokers' jars."""
     program, *arguments = split(command)
     assert program == "kafka-acls.sh", command
     options = ArgumentParser()

@@ -1,4 +1,4 @@
-"""What the processes of workers take over time, and a report with plots of it."""
+"""Measures what the processes of workers use over time, and writes a report with plots of it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ _HEAD = f"<!doctype html><meta charset=utf-8><style>{_STYLE}</style>"
 
 
 class Use:
-    """Looks at the process trees of some names all the time, on a thread."""
+    """Measures the process trees of some names all the time, on a thread."""
 
     def __init__(self, pids: Mapping[str, Callable[[], int]]) -> None:
-        """`pids`: the first process of each name."""
+        """Take `pids`, the first process of each name."""
         self._pids = pids
         self._began_s = time.monotonic()
         self.seen: dict[str, list[tuple[float, dict[str, float]]]] = {name: [] for name in pids}
-        """Name -> seconds from the beginning, and each figure of UNITS then."""
+        """Maps each name to measurements: the seconds since the beginning, and the value of each figure of UNITS
+        then.
+        """
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -44,13 +46,15 @@ class Use:
         self._thread.join(60)
 
     def growth(self, name: str, figure: str) -> tuple[float, float]:
-        """Return the middle of the second and of the last quarter: what came to stay, after all had begun."""
+        """Return the medians of the second and of the last quarter; their difference is the growth once everything had
+        begun.
+        """
         values = [figures[figure] for _, figures in self.seen[name]]
         quarter = max(1, len(values) // 4)
         return statistics.median(values[quarter : 2 * quarter]), statistics.median(values[-quarter:])
 
     def write(self, folder: Path, lines: Sequence[str]) -> Path:
-        """Write the figures as JSON, and a page with the lines and a plot of each figure; return the page."""
+        """Write the figures as JSON, and a page with the lines and a plot of each figure. Return the page's path."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "soak.json").write_text(json.dumps(self.seen))
         told = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
@@ -70,7 +74,7 @@ class Use:
     def _look(self) -> None:
         while not self._end.wait(LOOK_S):
             for name, pid_of in self._pids.items():
-                with suppress(psutil.NoSuchProcess):  # a host that ends while it is looked at: the next look has it
+                with suppress(psutil.NoSuchProcess):  # a host ended meanwhile: the next look counts
                     self.seen[name].append((time.monotonic() - self._began_s, _figures(pid_of())))
 
 

@@ -1,4 +1,4 @@
-"""Images, built once for all tests of a file, and workers in containers of them."""
+"""Provides images, built once for all tests of a file, and workers in containers of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from connect.tools.services import KafkaEndpoint
 
 @pytest.fixture(scope="session")
 def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
-    """What builds images; where it cannot, the tests skip and say so."""
+    """Yield the builder of images. If no image can be built, the tests are skipped and say why."""
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
@@ -29,19 +29,21 @@ def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
 
 @pytest.fixture(scope="session")
 def slim(builder: Builder) -> Image:
-    """The slim image, by the command that docker/Dockerfile names."""
+    """Return the slim image, built by the command that docker/Dockerfile names."""
     return builder.image("connect-slim", EXTRAS=SLIM)
 
 
 @pytest.fixture(scope="session")
 def full(builder: Builder) -> Image:
-    """The image as docker/Dockerfile says it."""
+    """Return the full image, as docker/Dockerfile builds it."""
     return builder.image("connect-for-kafka")
 
 
 @pytest.fixture
 def start(kafka: KafkaEndpoint, tmp_path: Path, unique: str) -> Iterator[Callable[..., ImageWorker]]:
-    """Start a worker of one cluster in a container of an image; all of them see one folder /data."""
+    """Yield a function that starts a worker of one cluster in a container of an image; all of them share the folder
+    /data.
+    """
     shared = shared_folder(tmp_path / "data")
     count = iter(range(10))
     with ExitStack() as stack:

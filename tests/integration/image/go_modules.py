@@ -1,4 +1,4 @@
-"""Programs and files of Go modules, from the proxy that the machine has."""
+"""Fetches programs and files of Go modules from the machine's proxy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GO = shutil.which("go") or "/usr/local/go/bin/go"
 
 
 def tool(name: str, module: str) -> str:
-    """Return the path of a Go program, which is built where it is missing."""
+    """Return the path of a Go program, which is built if it is missing."""
     if found := shutil.which(name):
         return found
     folder = cache_folder() / "go"

@@ -1,7 +1,7 @@
-"""The image of docker/Dockerfile, built without an image registry: on a Debian that is made here, by buildah.
+"""Builds the image of docker/Dockerfile without an image registry: with buildah, on a Debian that is made here.
 
-`python:3.13-slim` is what `mmdebstrap` makes of Debian's packages: the same system and the same Python as the one of
-that name, but for folders. The machine's certificates and pip's settings are lent to the build; no image has them.
+`python:3.13-slim` is replaced by what `mmdebstrap` makes of Debian's packages: the same system and the same Python, but
+in other folders. The machine's certificates and pip's settings are lent to the build, and are in no image.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _HEADERS: Final = (
     "dpkg-deb --fsys-tarfile libpython3.13-dev_*.deb | tar -x -C / ./usr/include && "
     "rm libpython3.13-dev_*.deb && ln -s python3.13 /usr/bin/python"
 )
-"""Python's own headers without those of the C library, as in the image of that name."""
+"""Installs Python's own headers without those of the C library, as in the image of that name."""
 _CACHE_OF_BUILD: Final = "/root/.cache/pip"
-"""The build runs as root of its container, whose pip keeps downloads here."""
+"""The build runs as root of its container, whose pip keeps downloads in this folder."""
 _LENT: Final = {"/etc/ssl/certs": "/etc/ssl/certs", "/etc/pip.conf": "/etc/pip.conf"}
 _PROGRAMS: Final = ("buildah", "mmdebstrap", "unshare", "nsenter")
 _BUILD_S: Final = 1800
 
 
 def why_not() -> str | None:
-    """Return why no image can be built here; None where it can."""
+    """Return why no image can be built here; None if it can be."""
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
     if missing:
         return f"NO IMAGE IS TESTED: it is built by {', '.join(_PROGRAMS)}, and {', '.join(missing)} is not installed."
@@ -45,7 +45,7 @@ def why_not() -> str | None:
 
 @dataclass(frozen=True)
 class Image:
-    """An image's files, as a container of it sees them, and what it says about how it is run."""
+    """Holds an image's files, as a container sees them, and its settings of how it is run."""
 
     root: Path
     config: dict[str, Any]
@@ -55,19 +55,19 @@ class Image:
         return dict(one.split("=", 1) for one in self.config["Env"])
 
     def run(self, *command: str) -> str:
-        """Return what a command prints that its user runs on its files."""
+        """Return the output of a command that the image's user runs on its files."""
         user = self.config["User"]
         return _run("chroot", f"--userspec={user}", str(self.root), *command)
 
     def size_bytes(self) -> int:
-        """Return what its files take on a disk, one of several names once."""
+        """Return the bytes that its files take on a disk; a file with several names counts once."""
         found = {(one.st_dev, one.st_ino): one.st_size for one in map(os.lstat, self.root.rglob("*"))
                  if stat.S_ISREG(one.st_mode)}  # fmt: skip
         return sum(found.values())
 
 
 class Builder:
-    """Builds images in a folder of its own, which holds all of them until it is removed."""
+    """Builds images in a separate folder, which holds all of them until it is removed."""
 
     def __init__(self, folder: Path) -> None:
         """Take an empty folder."""
@@ -75,7 +75,7 @@ class Builder:
         self._has_base = False
 
     def image(self, name: str, **arguments: str) -> Image:
-        """Return the image of docker/Dockerfile with build arguments."""
+        """Return the image of docker/Dockerfile with these build arguments."""
         if not self._has_base:
             self._make_base()
         lent = [f"--volume={ours}:{theirs}:ro" for ours, theirs in _LENT.items() if Path(ours).exists()]
@@ -109,7 +109,7 @@ class Builder:
 
 
 def _system() -> Path:
-    """Return an archive of the base's files, made once for this machine."""
+    """Return an archive of the files of the base image, made once for this machine."""
 
     def fill(folder: Path) -> None:
         left_out = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
@@ -124,7 +124,7 @@ def _system() -> Path:
 
 
 def _run(*command: str) -> str:
-    """Return what a command prints last; AssertionError with all that it said when it fails."""
+    """Return the last line that a command prints. AssertionError, with its whole output: it fails."""
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_BUILD_S, check=False)
     assert ran.returncode == 0, (
         f"{' '.join(command)}: exit code {ran.returncode}\n{ran.stdout[-4000:]}{ran.stderr[-4000:]}"

@@ -1,6 +1,8 @@
-"""A container of an image without a container engine: its files alone and read-only, its user, no rights, this network.
+"""Runs a container of an image without a container engine: with the image's files alone, read-only, as the image's
+user.
 
-It has namespaces of its own for processes and mounts, so that its first process is number 1 there, as in an engine's.
+It has no further rights, and this machine's network. It has its own namespaces for processes and mounts, so that its
+first process is number 1 in it, as in an engine's container.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from e2e_worker import wait_for
 from image_build import Image
 
 DATA: Final = "/data"
-"""Where a container sees the folder that it shares with the test."""
+"""A container sees the folder that it shares with the test under this path."""
 _ENTER: Final = """
 set -e
 mount --bind "$1" "$1"
@@ -29,12 +31,12 @@ mount -o remount,bind,ro "$1"
 
 
 class Container:
-    """A running container; what `subprocess.Popen` has for its first process."""
+    """Keeps a running container, with the methods of `subprocess.Popen` for its first process."""
 
     def __init__(
         self, image: Image, shared: Path, arguments: Sequence[str], environ: Mapping[str, str], output: IO[bytes]
     ) -> None:
-        """Start the image's entry point with arguments. `shared`: the folder that is /data there."""
+        """Start the image's entry point with arguments. `shared` is the folder that is /data in the container."""
         self._image = image
         self._environ = {**image.environment(), **environ}
         (image.root / DATA.lstrip("/")).mkdir(exist_ok=True)
@@ -48,31 +50,31 @@ class Container:
         self.pid = wait_for(self._child, 30, "the first process of a container")
 
     def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Run a command in the container as `docker exec` does, and as its HEALTHCHECK is run."""
+        """Run a command in the container as `docker exec` does, and as an engine runs its HEALTHCHECK."""
         return subprocess.run(
             ["nsenter", f"--target={self.pid}", "--mount", "--pid", "--root", "--wd", *self._as_user(command)],
             env=self._environ, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
 
     def poll(self) -> int | None:
-        """Return its exit code; None while it runs."""
+        """Return the exit code; None while the container runs."""
         return self._outside.poll()
 
     def wait(self, timeout_s: float) -> int:
-        """Return its exit code; subprocess.TimeoutExpired."""
+        """Wait for the container, and return its exit code. subprocess.TimeoutExpired: it still runs."""
         return self._outside.wait(timeout_s)
 
     def send_signal(self, number: int) -> None:
-        """Signal its first process."""
+        """Send its first process a signal."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it as a crash of its machine would."""
+        """Kill the container, as a crash of its machine would."""
         self.send_signal(signal.SIGKILL)
 
     def processes(self) -> dict[int, str]:
-        """Return the states of all its processes by their numbers in the container."""
+        """Return the states of all its processes, by their numbers in the container."""
         inside = self.run(["cat", *(f"/proc/{number}/stat" for number in self.run(["ls", "/proc"]).stdout.split()
                                     if number.isdigit())])  # fmt: skip
         lines = [line.rpartition(")") for line in inside.stdout.splitlines()]

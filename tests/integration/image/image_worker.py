@@ -1,4 +1,4 @@
-"""A worker in a container of an image, started by the command of docker/compose.yaml with other addresses."""
+"""Runs a worker in a container of an image, by the command of docker/compose.yaml with other addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SERVICE: Final = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())["ser
 
 
 class ImageWorker(WorkerProcess):
-    """One worker on a free port; `shared` is its folder /data."""
+    """Keeps one worker on a free port; `shared` is its folder /data."""
 
     def __init__(
         self, image: Image, folder: Path, shared: Path, bootstrap_servers: str, name: str, **more: str
@@ -24,7 +24,7 @@ class ImageWorker(WorkerProcess):
         self.container: Container | None = None
 
     def start(self, timeout_s: float = 120.0) -> None:
-        """Return when it is healthy."""
+        """Start the worker, and return when it is healthy."""
         file, *options = SERVICE["command"]
         given = {key: f"--set={key}={value}" for key, value in self.properties.items()}
         replaced = {option.removeprefix("--set=").partition("=")[0] for option in options}
@@ -36,7 +36,7 @@ class ImageWorker(WorkerProcess):
         wait_for(self._begun, timeout_s, "the worker in a container")
 
     def is_healthy_by_the_image(self) -> bool:
-        """Return what the image's HEALTHCHECK says, run as an engine runs it."""
+        """Return the outcome of the image's HEALTHCHECK, run as an engine runs it."""
         assert self.container is not None
         kind, *command = self._image.config["Healthcheck"]["Test"]
         assert kind == "CMD"

@@ -1,4 +1,4 @@
-"""One Connect cluster that a Java worker and ours run by turns: what both say of it, and what is in the topics."""
+"""Runs a Connect cluster in turns with a Java worker and with ours, and compares their answers and the topics."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ TEXT = "org.apache.kafka.connect.storage.StringConverter"
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 NOTE = 'ü "quoted" \\ \x01 😀 </b>'
-"""A setting no plug-in knows, with the characters that JSON writers write in different ways."""
+"""No plug-in knows this setting; it has the characters that JSON writers write in different ways."""
 
 
 def java_worker(kafka: KafkaEndpoint, group: str, folder: Path, **properties: str) -> JavaConnectService:
-    """A Java worker of the cluster whose topics our `WorkerProcess` of that name has."""
+    """Return a Java worker of the cluster that has the same topics as our `WorkerProcess` of that name."""
     topics = InternalTopics(f"{group}-configs", f"{group}-offsets", f"{group}-status")
     properties = {"offset.flush.interval.ms": "500", **properties}
     return JavaConnectService(
@@ -33,12 +33,12 @@ def java_worker(kafka: KafkaEndpoint, group: str, folder: Path, **properties: st
 
 
 def our_worker(kafka: KafkaEndpoint, group: str, folder: Path) -> WorkerProcess:
-    """Our worker of the same cluster."""
+    """Return our worker of the same cluster."""
     return WorkerProcess(folder, kafka.bootstrap_servers, group)
 
 
 def source(file: Path, topic: str) -> dict[str, str]:
-    """The configuration of a file source of text."""
+    """Return the configuration of a file source of text."""
     return {
         "connector.class": SOURCE, "tasks.max": "1", "file": str(file), "topic": topic, "key.converter": TEXT,
         "value.converter": TEXT, "note": NOTE,
@@ -46,7 +46,7 @@ def source(file: Path, topic: str) -> dict[str, str]:
 
 
 def sink(file: Path, topic: str) -> dict[str, str]:
-    """The configuration of a file sink of text."""
+    """Return the configuration of a file sink of text."""
     return {
         "connector.class": SINK, "tasks.max": "1", "file": str(file), "topics": topic, "key.converter": TEXT,
         "value.converter": TEXT,
@@ -54,7 +54,7 @@ def sink(file: Path, topic: str) -> dict[str, str]:
 
 
 class Rest:
-    """The calls made to a worker of either kind; an answer that is no success fails the test."""
+    """Makes calls to a worker of either kind; an answer that is no success fails the test."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -75,7 +75,7 @@ class Rest:
         self._call("POST", "", {"name": name, "config": config})
 
     def view(self) -> dict[str, Any]:
-        """All that is told of the connectors, but for which worker runs them."""
+        """Return everything that the worker tells about the connectors, except for which worker runs them."""
         found: dict[str, Any] = self.get("?expand=info&expand=status")
         for name, connector in found.items():
             connector["offsets"] = self.get(f"/{name}/offsets")["offsets"]
@@ -86,7 +86,7 @@ class Rest:
         return found
 
     def view_once_it_is(self, expected: Mapping[str, Any]) -> dict[str, Any]:
-        """The view as soon as it is the expected one, else the last of a long wait."""
+        """Return the view as soon as it is the expected one, or else the last one after a long wait."""
         limit_s, seen = time.monotonic() + SLOW_S, self.view()
 
         def settled() -> bool:
@@ -98,7 +98,7 @@ class Rest:
         return seen
 
     def wait_for_states(self, expected: Mapping[str, str]) -> None:
-        """Until connectors and tasks are in these states; a stopped connector has no tasks."""
+        """Wait until connectors and tasks are in these states; a stopped connector has no tasks."""
 
         def settled() -> bool:
             found = self.get("?expand=status")
@@ -107,7 +107,7 @@ class Rest:
         wait_for(settled, SLOW_S, f"states {expected}")
 
     def wait_for_offset(self, name: str, offset: Mapping[str, object]) -> None:
-        """Until this is the offset of the connector's one partition."""
+        """Wait until the connector's one partition has this offset."""
 
         def stored() -> bool:
             offsets = self.get(f"/{name}/offsets")["offsets"]
@@ -136,17 +136,17 @@ def append(file: Path, lines: Iterable[str]) -> None:
 
 
 def lines_in(kafka: KafkaEndpoint, topic: str) -> list[str]:
-    """The committed values of a topic of one partition, in order; none while there is no such topic."""
+    """Return the committed values of a topic of one partition, in order; none if there is no such topic."""
     return [message.value().decode() for message in _messages(kafka, topic, [0])]
 
 
 def keys_in(kafka: KafkaEndpoint, topic: str) -> list[bytes]:
-    """The keys of all committed records of a topic that exists."""
+    """Return the keys of all committed records of a topic that exists."""
     return [key for key, _ in records_in(kafka, topic)]
 
 
 def records_in(kafka: KafkaEndpoint, topic: str) -> list[tuple[bytes, bytes | None]]:
-    """Keys and values of all committed records of a topic that exists, in order of each partition."""
+    """Return keys and values of all committed records of a topic that exists, in the order of each partition."""
     partitions = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic).topics[topic].partitions
     return [(message.key(), message.value()) for message in _messages(kafka, topic, partitions)]
 
@@ -179,5 +179,5 @@ def _messages(kafka: KafkaEndpoint, topic: str, partitions: Iterable[int]) -> li
 
 
 def wait_for_lines(kafka: KafkaEndpoint, topic: str, count: int) -> None:
-    """Until the topic holds that many lines, or more."""
+    """Wait until the topic has at least so many lines."""
     wait_for(lambda: len(lines_in(kafka, topic)) >= count, SLOW_S, f"{count} lines in {topic}")

@@ -1,4 +1,4 @@
-"""Drives the JDBC source without Kafka: a context that remembers offsets as JSON, and loops that poll until quiet."""
+"""Drives the JDBC source without Kafka: a context stores offsets as JSON, and loops poll until nothing comes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from connectors.jdbc.source.task import JdbcSourceTask
 
 
 class OffsetStore:
-    """A SourceContext whose offsets went through JSON, as they do through the offsets topic."""
+    """Stands for a SourceContext whose offsets have been JSON, as they are in the offsets topic."""
 
     connector = "jdbc"
     task = 0
@@ -57,7 +57,7 @@ class OffsetStore:
         self.noted = list(notes)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """As errors.tolerance says."""
+        """Take the rejected rows as errors.tolerance says."""
         if not self.tolerates:
             raise next(iter(rows.values()))
         self.rejected += [(batch.values.rows()[i], str(reason)) for i, reason in rows.items()]
@@ -79,7 +79,7 @@ def run_sql(path: Path, *statements: str) -> None:
 
 
 def connector(path: Path, **settings: object) -> JdbcSourceConnector:
-    """A connector over a SQLite file; `__` in a name stands for a dot."""
+    """Return a connector for a SQLite file; `__` in a setting's name stands for a dot."""
     return JdbcSourceConnector(JdbcSourceConfig.parse({**properties(path, **settings), **EVERYWHERE}))
 
 
@@ -89,7 +89,7 @@ def properties(path: Path, **settings: object) -> dict[str, str]:
 
 
 def opened(path: Path, store: OffsetStore, **settings: object) -> JdbcSourceTask:
-    """The connector's only task, open."""
+    """Return the connector's only task, opened."""
     planned = connector(path, **settings)
     (config,) = planned.task_configs(1)
     task = planned.task({**config, **EVERYWHERE})
@@ -98,7 +98,7 @@ def opened(path: Path, store: OffsetStore, **settings: object) -> JdbcSourceTask
 
 
 def batches(task: JdbcSourceTask, store: OffsetStore, at_most: int = 10_000, quiet_s: float = 0.3) -> list[Batch]:
-    """Batches until nothing comes for `quiet_s`; each is stored as delivered."""
+    """Yield batches until nothing comes for `quiet_s` seconds; each is stored as delivered."""
     result: list[Batch] = []
     while len(result) < at_most:
         batch = task.poll(Deadline.after(quiet_s))
@@ -112,5 +112,5 @@ def batches(task: JdbcSourceTask, store: OffsetStore, at_most: int = 10_000, qui
 
 
 def rows(read: list[Batch]) -> list[dict[str, Any]]:
-    """The rows of batches as dicts."""
+    """Return the rows of batches as dicts."""
     return [row for batch in read for row in batch.values.rows()]

@@ -1,4 +1,4 @@
-"""Column types of real servers and what they become, as a table a reviewer can read."""
+"""Shows the column types of real servers and their types in Connect, as a table that a reviewer can read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INSTANTS = ["'2024-02-29 12:34:56.123'", "'1969-12-31 23:59:59.999'"]
 
 @dataclass(frozen=True)
 class Case:
-    """A column type with values as SQL writes them; a case is read as one table."""
+    """Holds a column type, and values as SQL writes them. Each case becomes a column of a table."""
 
     kind: str
     values: list[str]
@@ -166,33 +166,33 @@ SETUP = {
 
 
 def observed(server: Server, cases: list[Case], expected: list[str]) -> list[str]:
-    """The lines of the table as this server and the connector give them now, `expected` the ones it should have."""
+    """Return the lines of the table as this server and the connector give them now; `expected` are the stored lines."""
     made_tables(server, cases, expected)
     return _observed(cases, server.table, expected, lambda settings: server.connector(**settings))
 
 
 def made_tables(server: Server, cases: list[Case], expected: list[str]) -> list[GoldenTable]:
-    """Make the tables that hold the cases."""
+    """Make the tables with the cases, and return them."""
     found = _tables(cases, server.table, expected)
     with server.engine.begin() as connection:
         for statement in SETUP[server.name]:
             connection.exec_driver_sql(statement)
         for table in found:
             for statement in table.statements():
-                # A driver without parameters takes % and : as they are.
+                # Without parameters the driver takes % and : as they are.
                 connection.exec_driver_sql(statement)
     return found
 
 
 def observed_sqlite(path: Path, cases: list[Case], expected: list[str]) -> list[str]:
-    """The same of a new SQLite file."""
+    """Return the lines of a new SQLite file."""
     run_sql(path, *(statement for table in _tables(cases, "t", expected) for statement in table.statements()))
     return _observed(cases, "t", expected, lambda settings: connector(path, **settings))
 
 
 @dataclass(frozen=True)
 class GoldenTable:
-    """Cases that one connector reads together, as columns of one table; the shorter ones end in NULL."""
+    """Holds cases that one connector reads together, as columns of one table; columns with fewer values end in NULL."""
 
     name: str
     cases: list[Case]
@@ -207,7 +207,7 @@ class GoldenTable:
 
 
 def _tables(cases: list[Case], name: str, expected: list[str]) -> list[GoldenTable]:
-    """A table for each settings, and one for each case that is refused, as a refusal is a whole table's."""
+    """Return a table for each choice of settings, and one for each refused case, as a whole table is refused."""
     together: dict[str, list[Case]] = {}
     for place, case in enumerate(cases):
         refused = any(line.startswith(f"{_start(case)} | | refused") for line in expected)
@@ -234,7 +234,7 @@ def _settings(case: Case, table: str) -> dict[str, str]:
 
 
 def _lines(planned: JdbcSourceConnector, table: GoldenTable) -> list[list[str]]:
-    """The lines of each case."""
+    """Return the lines of each case."""
     (config,) = planned.task_configs(1)
     task = planned.task({**config, **EVERYWHERE})
     try:
@@ -258,7 +258,9 @@ def _lines(planned: JdbcSourceConnector, table: GoldenTable) -> list[list[str]]:
 
 
 def _start(case: Case, value: str | None = None) -> str:
-    """What a line says of what is stored; all values where they are refused together."""
+    """Return the beginning of a line, which says what is stored; if all values are refused together, it has all of
+    them.
+    """
     return f"| {_shown(case)} | {case.kind} | {', '.join(case.values) if value is None else value}"
 
 

@@ -1,4 +1,4 @@
-"""Drives mode=log without Kafka: polls, keeps offsets as JSON, and builds the tables again from the events."""
+"""Drives mode=log without Kafka: it polls, stores offsets as JSON, and builds the tables again from the events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ PATIENCE_S = 60.0
 
 
 class LogRun:
-    """A connector over the server's log, with slot and publication of its own. `rebuilt`: table -> key -> row."""
+    """Runs a connector on the server's log, with its own slot and publication. `rebuilt` maps tables to keys to
+    rows.
+    """
 
     def __init__(self, server: Server, *tables: str, **settings: object) -> None:
         self.server = server
@@ -40,7 +42,7 @@ class LogRun:
         self.task = self.server.opened(self.store, **{**self.settings, **settings})
 
     def poll(self, timeout_s: float = 0.2) -> Batch | None:
-        """The next batch, stored as a flush would."""
+        """Return the next batch, and store it as a flush would."""
         assert self.task is not None
         batch = None
         with suppress(RetriableError):
@@ -50,32 +52,32 @@ class LogRun:
         return batch
 
     def take(self, batch: Batch) -> None:
-        """Store what was polled, as a flush would."""
+        """Store a polled batch, as a flush would."""
         assert self.task is not None
         self.store.store(batch)
         assert batch.position is not None
         assert all(isinstance(v, str | int) for v in batch.position.offset.values()), "primitives only"
         self.task.stored([batch.position])
         if "kind" not in batch.position.partition:
-            # Not what is known of the tables' columns, which goes before.
+            # Batches that only tell the columns of tables are left out.
             self.batches.append(batch)
         keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
         self.events += [(batch.topic, k, v) for k, v in zip(keys, batch.values.rows(), strict=True)]
 
     def until(self, done: Callable[[], object]) -> None:
-        """Poll until it is so."""
+        """Poll until `done` returns True."""
         deadline = Deadline.after(PATIENCE_S)
         while not done():
             assert not deadline.expired, f"{len(self.events)} events in {PATIENCE_S} s: {self.events[-1:]}"
             self.poll()
 
     def until_events(self, count: int) -> list[tuple[str, Any, Any]]:
-        """The events, at least so many."""
+        """Return the events once there are at least so many."""
         self.until(lambda: len(self.events) >= count)
         return self.events
 
     def rebuilt(self, topic: str) -> dict[str, Any]:
-        """The table as a reader by key sees it: the last row of each key that is not deleted."""
+        """Return the table as a reader by key sees it: the last row of each key that is not deleted."""
         rows: dict[str, Any] = {}
         for name, key, value in self.events:
             if name == topic:
@@ -96,7 +98,7 @@ class LogRun:
 
 @contextmanager
 def log_run(server: Server, *tables: str, **settings: object) -> Iterator[LogRun]:
-    """A run whose slot is gone at the end: the server keeps its log for every slot."""
+    """Yield a run, and drop its slot in the end, as the server keeps its log for every slot."""
     run = LogRun(server, *tables, **settings)
     try:
         yield run
@@ -119,7 +121,7 @@ def forget(server: Server) -> None:
         try:
             server.run(drop)
         except sa.exc.OperationalError:
-            # Its process is still leaving.
+            # The server's process for it may still be ending.
             assert deadline.wait(0.05)
             continue
         return

@@ -1,4 +1,4 @@
-"""Tables that a thread changes while mode=log follows them."""
+"""Changes tables on a thread while mode=log follows them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from jdbc_server import Server
 
 MANY = {"postgres": "generate_series(1, {}) AS s(i)", "mariadb": "(SELECT seq AS i FROM seq_1_to_{}) s"}
-"""The server's name -> a FROM clause with numbers from 1 as `i`."""
+"""Maps the server's name to a FROM clause that gives the numbers from 1 on as `i`."""
 
 
 class Writer(threading.Thread):
-    """Changes two tables in transactions that mix them, until told to end."""
+    """Changes two tables in transactions that mix them, until it is told to end."""
 
     def __init__(self, server: Server, seed: int) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""A relay before a MariaDB that makes its handshake that of an old server: `5.5.5-10.0.38-MariaDB`."""
+"""Runs a relay before a MariaDB that turns its handshake into that of an old server: `5.5.5-10.0.38-MariaDB`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CHUNK_BYTES = 65536
 
 
 class OldHandshake:
-    """Relays connections to a port of this machine while it is entered."""
+    """Relays connections to a port of this machine from entry to exit."""
 
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
@@ -30,7 +30,7 @@ class OldHandshake:
         self.close()
 
     def close(self) -> None:
-        """Cut every connection, and take no more."""
+        """Cut every connection, and accept no more."""
         # A shutdown wakes accept and recv in the other threads; a close alone does not.
         for one in (self._listener, *self._open):
             with suppress(OSError):
@@ -65,7 +65,9 @@ def _exactly(source: socket.socket, size: int) -> bytes:
 
 
 def aged(packet: bytes) -> bytes:
-    """The handshake with another version. Source: MariaDB's protocol documentation, "Initial handshake packet"."""
+    """Return the handshake with another version. Source: MariaDB's protocol documentation, "Initial handshake
+    packet".
+    """
     end = packet.index(b"\0", 5)
     body = packet[4:5] + VERSION + packet[end:]
     return len(body).to_bytes(3, "little") + packet[3:4] + body

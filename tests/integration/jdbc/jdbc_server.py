@@ -1,4 +1,4 @@
-"""A real SQL server as a test sees it: its own table, and connectors over it."""
+"""Gives a test a real SQL server with a table of its own, and makes connectors for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """How many this process has to it."""
+        """Return how many connections this process has to the server."""
         found = psutil.Process().net_connections("tcp")
         return sum(bool(one.raddr) and one.raddr.port == self.endpoint.port for one in found)
 
@@ -48,7 +48,7 @@ class Server:
             "table.whitelist": self.table,
             "poll.interval.ms": "20",
             "poll.linger.ms": "60",
-            # The margin for clocks that are off would make every test with ids wait for it.
+            # Otherwise every test with ids would wait for the margin that allows for wrong clocks.
             "settle.time.ms": "0",
         }
         given |= {name.replace("__", "."): str(value) for name, value in settings.items()}

@@ -1,6 +1,7 @@
-"""One random history of the JDBC sink: batches with bad rows, crashes and lost partitions, against a plain model.
+"""Runs a random history of the JDBC sink with bad rows, crashes and lost partitions, and compares it with a plain
+model.
 
-The model knows the sink's README alone. What a row may be refused for is asked of the server, by a client of its own.
+The model only knows the sink's README. It asks the server with a client of its own if a row has to be refused.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from connect.testing.fakes import FakeSinkContext
 from connectors.jdbc.sink.sink import JdbcSinkTask
 
 Record = Pair | int
-"""A row, or the id of a tombstone."""
+"""Holds a row, or the id of a tombstone."""
 _UPSERT: Final = {"insert.mode": "upsert", "pk.mode": "record_key", "delete.enabled": "true"}
 _RAISE: Final = """CREATE FUNCTION raise_{t}() RETURNS trigger LANGUAGE plpgsql AS
 'BEGIN IF new.v = 13 THEN RAISE EXCEPTION ''no 13''; END IF; RETURN new; END'"""
@@ -31,7 +32,7 @@ _SERIAL: Final = {"postgres": "SERIAL PRIMARY KEY", "mariadb": "INT AUTO_INCREME
 
 @dataclass(frozen=True)
 class Shape:
-    """A table. `has_key`: whether a unique key refuses a row that is like one that is there."""
+    """Holds a kind of table. `has_key` says for a row if a unique key refuses a second one like it."""
 
     statements: Sequence[str]
     has_key: Callable[[Pair], bool] = lambda row: True
@@ -45,7 +46,7 @@ def _shapes(server: str) -> Mapping[str, Shape]:
             [f"CREATE TABLE {{t}} (n {_SERIAL[server]}, id BIGINT, v BIGINT CHECK (v <> 13))"], lambda row: False, False
         ),
         "nullable": Shape(["CREATE TABLE {t} (id BIGINT, v BIGINT UNIQUE)"], lambda row: row[1] is not None, False),
-        # Not keyed: what an upsert is refused for may be gone by the end of its batch.
+        # This is not keyed: an upsert may be refused because of a row that is gone by the end of its batch.
         "two": Shape(["CREATE TABLE {t} (id BIGINT PRIMARY KEY, v BIGINT UNIQUE)"], is_keyed=False),
     }
     if server == "mariadb":
@@ -67,7 +68,7 @@ def _shapes(server: str) -> Mapping[str, Shape]:
 
 
 class SinkHistory:
-    """Puts records into a table, and keeps what of them has to be there."""
+    """Puts records into a table, and keeps which of them must be there."""
 
     def __init__(self, server: Server, history: History) -> None:
         self._server, self._history, self._draw = server, history, history.draw
@@ -82,10 +83,10 @@ class SinkHistory:
         self._settings |= {"batch__size": statement_rows}
         self._records: list[Record] = []
         self._read = 0
-        """The offset behind the last record whose commit counts."""
+        """This is the offset behind the last record whose commit counts."""
         self._end = 0
         self._given: Counter[Pair] = Counter()
-        """How often each good row was put."""
+        """Counts how often each good row was put."""
         self._last: dict[int, int | None] = {}
         self._ctx = FakeSinkContext()
         self._task: JdbcSinkTask | None = None
@@ -137,7 +138,7 @@ class SinkHistory:
             assert self._is_refused(given[place]), f"{given[place]} is given up: {bad[place]}"
 
     def _take_upserted(self, good: Sequence[Record]) -> None:
-        """Each key's row is as its last good record says."""
+        """Check that the row of each key is the last good record of that key."""
         for record in good:
             if isinstance(record, int):
                 self._last.pop(record, None)
@@ -146,7 +147,9 @@ class SinkHistory:
         assert dict(rows_of(self._server)) == self._last
 
     def _count(self, good: Sequence[Any], read: Sequence[Record]) -> None:
-        """Each record is there; once where a key refuses it or offsets are noted, else as often as it was put."""
+        """Check that each record is there: once if a key refuses others or offsets are noted, or else as often as it
+        was put.
+        """
         self._given.update(good)
         there = Counter(rows_of(self._server))
         for row, count in self._given.items():
@@ -156,7 +159,10 @@ class SinkHistory:
         assert there.keys() <= self._given.keys(), there.keys() - self._given.keys()
 
     def _lose_partition(self, first: int, end: int) -> None:
-        """The task was frozen before it wrote what another has written meanwhile: it gives up none of it."""
+        """Have a task write rows whose partition it has lost, as if it had been frozen while another task wrote them.
+
+        It must reject none of them.
+        """
         self._history.note("lose the partition")
         task, self._task = self._opened(), None
         self._ctx.lost.add(TopicPartition(self._server.table, 0))
@@ -203,6 +209,6 @@ class SinkHistory:
 
 
 def rows_of(server: Server) -> list[Pair]:
-    """The rows of a table in any order."""
+    """Return the rows of a table in any order."""
     with server.engine.connect() as connection:
         return [(row[0], row[1]) for row in connection.exec_driver_sql(f"SELECT id, v FROM {server.table}")]

@@ -1,4 +1,4 @@
-"""A task of the JDBC sink over a table of a real server, its batches, and the table as its own client has it."""
+"""Makes tasks of the JDBC sink for a table of a real server, and their batches; a separate client reads the table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Pair = tuple[int, int | None]
 
 
 def settings_of(server: Server, **settings: str) -> dict[str, str]:
-    """A configuration; `settings`: keys with `__` for each dot."""
+    """Return a configuration. `settings` has keys with `__` for each dot."""
     e = server.endpoint
     given = {
         "connection.url": f"jdbc:{JDBC[server.name]}://{e.host}:{e.port}/{e.database}", "connection.user": e.user,
@@ -36,7 +36,7 @@ def settings_of(server: Server, **settings: str) -> dict[str, str]:
 
 
 def made(server: Server, ctx: SinkContext | None = None, **settings: str) -> JdbcSinkTask:
-    """An open task."""
+    """Return an open task."""
     given = settings_of(server, **settings)
     task = JdbcSinkConnector(JdbcSinkConfig.parse(given)).task(given)
     task.open(ctx or FakeSinkContext())
@@ -46,7 +46,7 @@ def made(server: Server, ctx: SinkContext | None = None, **settings: str) -> Jdb
 
 @contextmanager
 def opened(server: Server, ctx: SinkContext | None = None, **settings: str) -> Iterator[JdbcSinkTask]:
-    """An open task, closed in the end."""
+    """Yield an open task; it is closed in the end."""
     task = made(server, ctx, **settings)
     try:
         yield task
@@ -55,7 +55,7 @@ def opened(server: Server, ctx: SinkContext | None = None, **settings: str) -> I
 
 
 def batch(server: Server, pairs: Sequence[Pair | int], first: int = 0) -> Batch:
-    """Records of an id and a value each from an offset on; an id alone is a tombstone."""
+    """Return records of an id and a value each, from an offset on; an id alone is a tombstone."""
     values = [None if isinstance(pair, int) else {"id": pair[0], "v": pair[1]} for pair in pairs]
     keys = [{"id": pair if isinstance(pair, int) else pair[0]} for pair in pairs]
     offsets = pa.array(range(first, first + len(pairs)), pa.int64())
@@ -68,7 +68,7 @@ def batch(server: Server, pairs: Sequence[Pair | int], first: int = 0) -> Batch:
 
 
 def put(task: JdbcSinkTask, given: Batch) -> dict[int, str]:
-    """The rows that the task rejects, with the reasons."""
+    """Put a batch, and return the rows that the task rejects, with the reasons."""
     try:
         task.put(given, Deadline.after(60))
     except RejectedRowsError as error:
@@ -77,6 +77,6 @@ def put(task: JdbcSinkTask, given: Batch) -> dict[int, str]:
 
 
 def rows(server: Server, columns: str = "id, v") -> list[tuple[Any, ...]]:
-    """The table, in order."""
+    """Return the table's rows, in order."""
     with server.engine.connect() as connection:
         return sorted(tuple(row) for row in connection.exec_driver_sql(f"SELECT {columns} FROM {server.table}"))

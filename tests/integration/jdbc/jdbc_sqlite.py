@@ -16,7 +16,7 @@ def ids(read: list) -> list[int]:
 
 
 def with_restarts(file: Path, store: OffsetStore, every: int, **settings: object) -> list[int]:
-    """Read with a new task after every few batches, until a task finds nothing."""
+    """Read with a new task after every few batches, until a task finds nothing, and return the ids that came."""
     result: list[int] = []
     while True:
         task = opened(file, store, **settings)

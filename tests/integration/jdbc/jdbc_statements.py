@@ -1,4 +1,4 @@
-"""Statements that change tables of MariaDB, drawn by seed: all that its grammar has for columns, in many spellings."""
+"""Draws statements by seed that change tables of MariaDB: all that its grammar has for columns, in many spellings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HEADS = (
 
 
 class StatementDraw:
-    """Draws statements over a few tables of one database; the server refuses some of them."""
+    """Draws statements for a few tables of one database; the server refuses some of them."""
 
     def __init__(self, seed: int, schema: str, names: Sequence[str]) -> None:
         self._random = random.Random(seed)
@@ -43,7 +43,7 @@ class StatementDraw:
         self._count = 0
 
     def next(self, present: dict[str, list[str]]) -> str:
-        """A statement. `present`: the columns of the tables that are there."""
+        """Return a statement. `present` has the columns of the tables that exist."""
         draw = self._random
         free = [name for name in self._names if name not in present]
         if not present or (free and draw.random() < 0.1):

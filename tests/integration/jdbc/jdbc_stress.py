@@ -1,4 +1,4 @@
-"""Writers whose transactions overlap, roll back and last, and readers that crash: what was committed, what came."""
+"""Runs writers with long and overlapping transactions, some rolled back, and readers that crash, and compares them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ COLUMNS = {
     "mariadb": "id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, ts TIMESTAMP(6) NOT NULL, version INT NOT NULL",
 }
 SERIES = {"postgres": "generate_series(1, {n}) AS s (seq)", "mariadb": "seq_1_to_{n}"}
-"""SQL that gives the numbers 1 to n, in each database."""
+"""This SQL gives the numbers 1 to n, by database."""
 Row = tuple[int, int]
-"""id and version of a row."""
+"""Holds the id and the version of a row."""
 
 
 @dataclass
 class Committed:
-    """What the writers' committed transactions left behind; guarded by its lock."""
+    """Holds what the writers' committed transactions have left behind; guarded by its lock."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     versions: dict[int, int] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Committed:
 
 
 class Writer(threading.Thread):
-    """One session that inserts, and updates rows of its own."""
+    """Runs a session that inserts rows, and updates its own rows."""
 
     def __init__(self, engine: sa.Engine, table: str, seed: int, writing: Deadline, committed: Committed) -> None:
         super().__init__(daemon=True)
@@ -55,7 +55,7 @@ class Writer(threading.Thread):
         self._own: dict[int, int] = {}
 
     def owns(self, versions: dict[int, int]) -> None:
-        """Rows that were there before and are this session's to update, before it starts."""
+        """Take rows that exist before the session starts, and that only this session updates."""
         self._own |= versions
 
     def run(self) -> None:
@@ -72,7 +72,7 @@ class Writer(threading.Thread):
         changed: dict[int, int] = {}
         connection.exec_driver_sql("SELECT 1")
         for _ in range(draw.randint(1, 4)):
-            # A savepoint makes a subtransaction, which has a number of its own in PostgreSQL.
+            # A savepoint makes a subtransaction, which has its own transaction id in PostgreSQL.
             with connection.begin_nested() if draw.random() < 0.4 else _nothing():
                 if self._own and draw.random() < 0.3:
                     row = draw.choice(list(self._own))
@@ -105,7 +105,7 @@ class _nothing:  # noqa: N801 - used as a function, as contextlib.nullcontext is
 
 
 class Reader(threading.Thread):
-    """A task that is killed at random; rows count when their offset was stored with them, as in a transaction."""
+    """Runs a task that is killed at random. Rows count once their offset is stored with them, as in a transaction."""
 
     def __init__(
         self,
@@ -115,7 +115,9 @@ class Reader(threading.Thread):
         crashes: bool,
         store: OffsetStore | None = None,
     ) -> None:
-        """`store`: one that it shares with others, as the tasks of a connector do."""
+        """Take the function that opens a task. `store` is one that several readers share, as the tasks of a connector
+        do.
+        """
         super().__init__(daemon=True)
         self.open_task = open_task
         self.random = random.Random(seed)
@@ -134,7 +136,7 @@ class Reader(threading.Thread):
             self.failure = error
 
     def life(self, store: OffsetStore) -> None:
-        """From one start to its end."""
+        """Run the task from one start to its end."""
         task = self.open_task(store)
         ends_s = time.monotonic() + (self.random.expovariate(_CRASHES_PER_S) if self._crashes else 3600.0)
         try:
@@ -142,7 +144,7 @@ class Reader(threading.Thread):
                 try:
                     batch = task.poll(Deadline.after(0.05))
                 except RetriableError:
-                    # The framework asks again.
+                    # The framework would poll again.
                     continue
                 if time.monotonic() > ends_s:
                     self.crashed += 1
@@ -159,7 +161,7 @@ class Reader(threading.Thread):
 
 
 def lost(committed: Committed, reader: Reader, *, updates: bool) -> list[Row]:
-    """Rows whose last version (without `updates`: any version) did not come."""
+    """Return the rows whose last version did not come; without `updates`, those of which no version came."""
     with committed.lock:
         wanted = dict(committed.versions)
     if updates:

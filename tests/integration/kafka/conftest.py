@@ -1,4 +1,4 @@
-"""Clients of the shared broker, closed at the end of each test; and a broker that a test may stop."""
+"""Provides clients of the shared broker, closed at the end of each test, and a broker that a test may stop."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -22,28 +22,28 @@ def clients(kafka: KafkaEndpoint) -> Iterator[Clients]:
 
 @pytest.fixture(scope="module")
 def killable_kafka() -> Iterator[KafkaService]:
-    """A broker of these tests alone."""
+    """Yield a broker that only these tests use."""
     with KafkaService() as service:
         yield service
 
 
 @pytest.fixture
 def own_kafka(killable_kafka: KafkaService) -> KafkaService:
-    """A broker that a test may kill, running."""
+    """Return a broker that a test may kill; it runs now."""
     killable_kafka.start()
     return killable_kafka
 
 
 @pytest.fixture
 def own_clients(own_kafka: KafkaService) -> Iterator[Clients]:
-    """Clients of the test's own broker."""
+    """Yield clients of the broker that the test may kill."""
     with ExitStack() as stack:
         yield Clients(own_kafka.endpoint, stack)
 
 
 @pytest.fixture
 def values() -> Callable[..., RawBatch]:
-    """A builder of batches from a topic and plain values."""
+    """Return a function that makes a batch from a topic and plain values."""
 
     def build(topic: str, rows: list[bytes | None], **more: object) -> RawBatch:
         return RawBatch(topic, pa.array(rows, pa.binary()), **more)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Clients with the settings a worker would give them, closed at the end of each test."""
+"""Makes clients with the settings that a worker would give them; they are closed at the end of each test."""
 
 from contextlib import ExitStack
 
@@ -12,7 +12,7 @@ from connect.tools.services import KafkaEndpoint
 
 
 class Clients:
-    """Builds clients with the settings a worker would give them."""
+    """Makes clients with the settings that a worker would give them."""
 
     def __init__(self, endpoint: KafkaEndpoint, stack: ExitStack) -> None:
         self.worker = {"bootstrap.servers": endpoint.bootstrap_servers}
@@ -41,7 +41,7 @@ class Clients:
         return consumer
 
     def read(self, topic: str, count: int, timeout_s: float = 60, **overrides: str) -> list[RawBatch]:
-        """Everything of a topic until `count` records are there, plus what a last short poll gives."""
+        """Return all records of a topic once there are `count`, and what one more short poll gives."""
         consumer = self.consumer(f"read-{topic}", **overrides)
         consumer.subscribe([topic], lambda _: None, lambda _: None, lambda _: None)
         batches: list[RawBatch] = []

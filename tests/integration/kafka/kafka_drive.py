@@ -1,4 +1,4 @@
-"""What the tests of the Kafka clients do with them: send, read, belong to a group, keep a table."""
+"""Holds what tests of the Kafka clients do with them: send, read, belong to a group, keep a table."""
 
 import threading
 
@@ -14,7 +14,7 @@ def in_s(timeout_s):
 
 
 class Member:
-    """A consumer that notes what it was told and read."""
+    """Keeps a consumer that notes what it was told and what it has read."""
 
     def __init__(self, consumer, topics):
         self.consumer = consumer
@@ -46,7 +46,9 @@ def send(clients, topic, rows, **more):
 
 
 def transactions(clients, topic, transactional_id):
-    """Return what writes so many rows in a transaction, and calls commit or abort to end it; None leaves it open."""
+    """Return a function that writes rows in a transaction and ends it by commit or abort, or leaves it open for
+    None.
+    """
     producer = clients.producer(transactional_id=transactional_id)
     producer.init_transactions(in_s(60))
 
@@ -65,7 +67,7 @@ def read_values(clients, topic, count, **overrides):
 
 
 class Table:
-    """What a log's records add up to."""
+    """Holds the table that a log's records add up to."""
 
     def __init__(self):
         self.now = {}

@@ -1,4 +1,4 @@
-"""The seeded plug-ins, for this process and all that it starts."""
+"""Provides the seeded plug-ins, for this process and all processes that it starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDERS = [str(Path(__file__).parent / "plugins"), str(Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def seeded_plugins():
-    """Their folders are where Python looks for packages."""
+    """Put the plug-ins' folders where Python looks for packages."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([*FOLDERS, os.environ.get("PYTHONPATH", "")]))
         for folder in FOLDERS:
@@ -24,7 +24,7 @@ def seeded_plugins():
 
 @pytest.fixture(scope="module")
 def rows_database(seeded_plugins, tmp_path_factory):
-    """The kit's table with 3,000 rows, ten of each tie; their texts are SENTINEL-<id>."""
+    """Return the kit's table with 3,000 rows, ten of each tie; their texts are SENTINEL-<id>."""
     from kit_table import TableDriver
 
     driver = TableDriver(tmp_path_factory.mktemp("rows"))

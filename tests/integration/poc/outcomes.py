@@ -1,4 +1,4 @@
-"""Checks by name, as tests look at them."""
+"""Finds checks by name, as tests need them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from connect.poc.sandbox.result import Check, Outcome
 
 
 def by_name(checks: Sequence[Check]) -> dict[str, Check]:
-    """Each name is one check."""
+    """Return the checks by name; each name must come once."""
     found = {check.name: check for check in checks}
     assert len(found) == len(checks), [(check.number, check.name, check.summary) for check in checks]
     return found
 
 
 def not_passed(checks: Sequence[Check]) -> dict[str, str]:
-    """What each check that did not pass says."""
+    """Return what each check that did not pass says."""
     return {c.name: f"{c.outcome.value}: {c.summary}" for c in checks if c.outcome is not Outcome.PASS}

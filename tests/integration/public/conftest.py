@@ -1,4 +1,4 @@
-"""A worker and a MySQL for public configurations."""
+"""Provides a worker and a MySQL for public configurations."""
 
 from __future__ import annotations
 

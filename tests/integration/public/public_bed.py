@@ -1,4 +1,4 @@
-"""Public configurations in a worker: each with a place of its own, started a few at a time, and compared."""
+"""Runs public configurations in a worker, a few at a time, each with its own place, and compares their rows."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _OF_SERVERS = (
     "value.converter.schema.registry.basic.auth.", "value.converter.schema.registry.ssl.", "value.converter.proxy.",
     "value.converter.schema.content",
 )  # fmt: skip
-"""Keys of proxies, roles, users, interceptors and schemas that are not here."""
+"""These keys name proxies, roles, users, interceptors and schemas that are not here."""
 
 
 _TOPIC_FORMATS = {
     "x-x": "${topic}-${timestamp}", "kafka-x-x": "kafka-${topic}-${timestamp}", "x_x": "${topic}_${timestamp}",
 }  # fmt: skip
-"""The corpus has neutral words for what these were."""
+"""In the corpus these texts were replaced by neutral words."""
 
 
 @dataclass(frozen=True)
 class Public:
-    """A configuration of the corpus; its name is its file and its place there."""
+    """Holds a configuration of the corpus; its name is made of its file and its place there."""
 
     name: str
     config: Mapping[str, str]
 
 
 LIKE_JAVA: Mapping[str, str] = {"jdbc-21": "of a record without a schema none is made"}
-"""Configurations that fail in Java, too, each with what is said of it here."""
+"""These configurations fail in Java, too; each has a part of the text with which it fails here."""
 Draw = Callable[[Iterable[Public]], Sequence[Public]]
 
 
 def _some(publics: Iterable[Public]) -> Sequence[Public]:
-    """Return few that are far from each other."""
+    """Return a few that are far from each other."""
     known = list(publics)
     return known[:: max(1, len(known) // 3)][:4]
 
@@ -61,7 +61,7 @@ FEW = pytest.mark.parametrize(
 
 
 def runnable(connector_class: str, needs: str = "") -> Iterator[Public]:
-    """Yield the configurations of a class that run by validation; `needs` has to begin their connection.url."""
+    """Yield the configurations of a class that run by validation; their connection.url has to begin with `needs`."""
     for path in sorted(FOLDER.glob("*.json")):
         for number, one in enumerate(Judged(**one) for one in json.loads(path.read_text())):
             ours = one.config["connector.class"].rpartition(".")[2] == connector_class
@@ -76,13 +76,15 @@ def local(config: Mapping[str, str], topics: Topics) -> dict[str, str]:
         name: topics.bootstrap_servers if name.endswith("bootstrap.servers")
         else topics.registry_url if name.endswith("schema.registry.url")
         else _TOPIC_FORMATS.get(value, value) if name.endswith("topic.format")
-        else value.replace("$$", "$") for name, value in kept.items()  # Docker Compose reads $$ as $.
+        else value.replace("$$", "$") for name, value in kept.items()  # Docker Compose reads $$ as $
     }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A configuration that was made local, and how its rows are told here; both are asked again and again."""
+    """Holds a configuration that was made local, and functions that return the wanted and the found rows again and
+    again.
+    """
 
     public: str
     name: str
@@ -90,11 +92,11 @@ class Trial:
     wanted: Callable[[], Sequence[Any]]
     found: Callable[[], Sequence[Any]]
     then: Callable[[], None] = lambda: None
-    """Called once the first rows are there: it makes more."""
+    """This is called once the first rows are there, and makes more."""
 
 
 def failures(worker: WorkerProcess, trials: Sequence[Trial]) -> dict[str, str]:
-    """Run all of them, and return what went otherwise than wanted, by the configuration's name."""
+    """Run all trials, and return what was not as wanted, by the configuration's name."""
     told: dict[str, str] = {}
     for begin in range(0, len(trials), AT_ONCE):
         some = trials[begin : begin + AT_ONCE]
@@ -111,7 +113,7 @@ def failures(worker: WorkerProcess, trials: Sequence[Trial]) -> dict[str, str]:
 
 
 def agree(wrong: Mapping[str, str]) -> None:
-    """Fail with all that went otherwise than wanted, and otherwise than in Java."""
+    """Fail with everything that was not as wanted, unless it fails in Java, too."""
     unlike = {name: text for name, text in wrong.items() if LIKE_JAVA.get(name, text + ".") not in text}
     assert not unlike, "\n".join(f"{name}: {text}" for name, text in unlike.items())
 

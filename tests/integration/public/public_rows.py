@@ -1,4 +1,6 @@
-"""Rows that fit a public configuration, as its converters have them in Kafka. Written by the clients of Confluent."""
+"""Makes rows that fit a public configuration, and writes them with Confluent's clients as its converters expect
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,11 @@ _NUMBERS = {
 }
 _TYPES = {int: ("int64", "long"), float: ("double", "double"), str: ("string", "string")}
 FEW_ROWS = 48
-"""A multiple of the small values of flush.size in the corpus."""
+"""This is a multiple of the small values of flush.size in the corpus."""
 
 
 def orders(config: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return rows with all fields that transforms of the corpus name, and whole batches of flush.size."""
+    """Return rows with all fields that transforms of the corpus name, enough for whole batches of flush.size."""
     count = max(FEW_ROWS, int(config.get("flush.size", FEW_ROWS)))
     row = {
         "product": "Oatmeal Stout", "item": "A", "amount": 0.0, "cost": 1.5, "txn_date": "Mon Jan 01 10:00:00 UTC 2024",
@@ -50,19 +52,19 @@ def _renamed_to(config: Mapping[str, str]) -> Iterator[str]:
 
 
 def told(rows: Iterable[Mapping[str, Any]]) -> list[tuple[int, str]]:
-    """Return what is compared of rows, whatever transforms did with the rest."""
+    """Return the part of rows that is compared, whatever transforms did with the rest."""
     return sorted((int(row["id"]), str(row.get("product", row.get("item")))) for row in rows)
 
 
 @dataclass(frozen=True)
 class Topics:
-    """The topics of a Kafka whose records have schemas in a registry."""
+    """Knows a Kafka whose records have schemas in a registry."""
 
     bootstrap_servers: str
     registry_url: str
 
     def fill(self, topic: str, config: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Make the topic, and write the rows as the converters of the configuration read them."""
+        """Make the topic, and write the rows so that the converters of the configuration can read them."""
         admin = AdminClient(self._client())
         (made,) = admin.create_topics([NewTopic(topic, 1, 1)]).values()
         made.result(60)
@@ -73,7 +75,7 @@ class Topics:
         assert producer.flush(60) == 0
 
     def read(self, topics: Iterable[str], config: Mapping[str, str]) -> list[Any]:
-        """Return the values of all records of these topics; a tombstone is left out."""
+        """Return the values of all records of these topics; tombstones are left out."""
         consumer = Consumer({**self._client(), "group.id": "looking-on", "enable.auto.commit": False})
         try:
             texts = [text for topic in topics for text in _values(consumer, topic)]

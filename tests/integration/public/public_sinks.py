@@ -1,4 +1,4 @@
-"""Where sinks of public configurations write to here: their settings for it, and the rows that are there."""
+"""Provides the targets that sinks of public configurations write to here: their settings, and the rows that came."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Config = Mapping[str, str]
 
 
 class Target(Protocol):
-    """A store of one kind."""
+    """Stands for a store of one kind."""
 
     def settings(self, config: Config, name: str) -> dict[str, str]:
-        """Return the keys that name the store, for a connector that has a place of its own there."""
+        """Return the keys that name the store for a connector, which has its own place in it."""
 
     def rows(self, name: str) -> list[Mapping[str, Any]]:
-        """Return all rows of the connector's place."""
+        """Return all rows in the connector's place."""
 
 
 @dataclass(frozen=True)
 class SqlTarget:
-    """Databases of a server, one for each connector."""
+    """Stands for the databases of a server, one for each connector."""
 
     engine: sa.Engine
     endpoint: SqlEndpoint
@@ -66,7 +66,7 @@ class SqlTarget:
 
 @dataclass(frozen=True)
 class S3Target:
-    """Folders of a bucket, one for each connector."""
+    """Stands for the folders of a bucket, one for each connector."""
 
     endpoint: S3Endpoint
     bucket: str
@@ -103,7 +103,7 @@ def _rows_of_object(path: str, text: bytes) -> list[Mapping[str, Any]]:
 
 @dataclass(frozen=True)
 class FileTarget:
-    """Files of a folder, whose lines are Java's texts of a row."""
+    """Stands for the files of a folder, whose lines are Java's texts of rows."""
 
     folder: Path
 
@@ -118,7 +118,7 @@ class FileTarget:
 
 @dataclass(frozen=True)
 class SearchTarget:
-    """Indexes of a search server whose names have the connector's name."""
+    """Stands for the indexes of a search server whose names contain the connector's name."""
 
     url: str
 
@@ -135,7 +135,7 @@ class SearchTarget:
 
 @dataclass(frozen=True)
 class HttpTarget:
-    """An API that keeps what it was sent, with a path for each connector."""
+    """Stands for an API that keeps the requests that it gets, with a path for each connector."""
 
     server: ApiServer
 
@@ -148,7 +148,7 @@ class HttpTarget:
 
 @dataclass(frozen=True)
 class RedisTarget:
-    """Keys of a Redis."""
+    """Stands for the keys of a Redis."""
 
     port: int
 
@@ -156,5 +156,5 @@ class RedisTarget:
         return {"redis.hosts": f"127.0.0.1:{self.port}"}
 
     def rows(self, name: str) -> list[Mapping[str, Any]]:
-        client = redis.Redis(port=self.port, db=1)  # As redis.database is by default.
+        client = redis.Redis(port=self.port, db=1)  # The database is the default of redis.database.
         return [json.loads(client.get(key) or b"{}") for key in client.scan_iter() if key.isdigit()]

@@ -1,4 +1,4 @@
-"""Tables of orders in which sources of public configurations read: made, filled, and told as they are."""
+"""Makes and fills the tables of orders that sources of public configurations read, and returns their rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOW = {"postgresql": "now()", "mysql": "CURRENT_TIMESTAMP(6)", "mariadb": "CURR
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables of one database, by schema and name; those of an outbox hold each order as a message."""
+    """Holds tables of one database, by schema and name; those of an outbox have each order as a message."""
 
     engine: sa.Engine
     names: Sequence[tuple[str | None, str]]
@@ -31,7 +31,7 @@ class Tables:
                 table.create(session)
 
     def insert(self, count: int = 3) -> None:
-        """Add rows behind those that are there, to every table."""
+        """Add rows behind the existing ones to every table."""
         with self.engine.begin() as session:
             for table in self._tables():
                 begin = session.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
@@ -39,13 +39,13 @@ class Tables:
                 session.execute(sa.insert(table), [self._message(row) if self.is_outbox else row for row in rows])
 
     def rows(self) -> list[Mapping[str, Any]]:
-        """Return what is in all tables now."""
+        """Return the present rows of all tables."""
         with self.engine.connect() as session:
             found = [dict(row) for table in self._tables() for row in session.execute(sa.select(table)).mappings()]
         return [json.loads(row["payload"]) for row in found] if self.is_outbox else found
 
     def among(self, wanted: re.Pattern[str]) -> Tables:
-        """Return those whose full name is wanted."""
+        """Return the tables whose full names match."""
         kept = [(schema, name) for schema, name in self.names if wanted.fullmatch(f"{schema}.{name}")]
         return Tables(self.engine, kept, self.is_outbox)
 

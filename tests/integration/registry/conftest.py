@@ -1,4 +1,4 @@
-"""Builders shared by the tests of the registry converters."""
+"""Provides builders that the tests of the registry converters share."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MakeConverter = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def peer(registry: RegistryEndpoint) -> SchemaRegistryClient:
-    """confluent-kafka's own client of the same registry."""
+    """Return confluent-kafka's own client of the same registry."""
     return SchemaRegistryClient({"url": registry.url})
 
 
 @pytest.fixture
 def make_converter(registry: RegistryEndpoint) -> MakeConverter:
-    """A converter by its Java class name, as a task builds it."""
+    """Return a function that makes a converter by its Java class name, as a task does."""
 
     def make(name: str, *, is_key: bool = False, **settings: str) -> Any:
         plugin = Catalog.installed().find(name, PluginKind.CONVERTER)
@@ -37,7 +37,7 @@ def make_converter(registry: RegistryEndpoint) -> MakeConverter:
 
 @pytest.fixture
 def set_compatibility(registry: RegistryEndpoint) -> Callable[[str, str], None]:
-    """Set a subject's compatibility level."""
+    """Return a function that sets a subject's compatibility level."""
 
     def set_level(subject: str, level: str) -> None:
         answer = urllib3.request("PUT", f"{registry.url}/config/{subject}", json={"compatibility": level})

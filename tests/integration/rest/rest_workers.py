@@ -1,4 +1,4 @@
-"""Two workers of one cluster for tests of REST, and the calls they make."""
+"""Runs two workers of one cluster for tests of REST, and makes calls to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from connect.tools.services import KafkaEndpoint
 
 @contextmanager
 def two_workers(kafka: KafkaEndpoint, folder: Path, **settings: str) -> Iterator[list[WorkerProcess]]:
-    """The second joins while the first leads."""
+    """Yield two workers; the second one has joined while the first one leads."""
     name = f"rest-{folder.name}"
     pair = [WorkerProcess(folder / f"worker-{n}", kafka.bootstrap_servers, name, **settings) for n in (1, 2)]
     try:
@@ -29,12 +29,12 @@ def two_workers(kafka: KafkaEndpoint, folder: Path, **settings: str) -> Iterator
 
 
 def ask(worker: WorkerProcess, method: str, path: str, body: object = None, **more: Any) -> requests.Response:
-    """One request with a JSON body."""
+    """Send a request with a JSON body, and return the answer."""
     return requests.request(method, worker.url + path, json=body, timeout=60, **more)
 
 
 def runs(worker: WorkerProcess, name: str) -> bool:
-    """All tasks of the connector run, as this worker sees it."""
+    """Return True if all tasks of the connector run, as this worker sees it."""
     answer = ask(worker, "GET", f"/connectors/{quote(name, safe='')}/status")
     tasks = answer.json().get("tasks", ()) if answer.ok else ()
     return bool(tasks) and all(task["state"] == "RUNNING" for task in tasks)

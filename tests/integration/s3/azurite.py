@@ -1,4 +1,6 @@
-"""Azurite, Microsoft's emulator of Azure's blobs, from the npm registry; kept in the folder of fetched programs."""
+"""Runs Azurite, Microsoft's emulator of Azure's blobs, from the npm registry; it is kept in the cache of fetched
+programs.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,14 @@ _KEY: Final = b64encode(b"a key of this test's own account").decode()
 
 @dataclass(frozen=True)
 class AzuriteEndpoint:
-    """Where and as whom clients connect."""
+    """Holds the address and the account for clients."""
 
     url: str
     account: str = "tests"
     key: str = _KEY
 
     def store(self, container: str) -> AzureStore:
-        """A client that has nothing of the sink's."""
+        """Return a client that shares nothing with the sink."""
         return AzureStore(
             container, account_name=self.account, account_key=self.key, endpoint=self.url,
             client_options={"allow_http": True},
@@ -39,7 +41,7 @@ class AzuriteEndpoint:
 
 
 class AzuriteService(SupervisedService[AzuriteEndpoint]):
-    """One account, whose blobs are files."""
+    """Keeps one account, whose blobs are files."""
 
     name: ClassVar[str] = "azurite"
     port_names: ClassVar[tuple[str, ...]] = ("blob",)
@@ -48,7 +50,7 @@ class AzuriteService(SupervisedService[AzuriteEndpoint]):
         _program()
 
     def create_container(self, name: str) -> None:
-        """Signed by the account's shared key, as obstore makes no containers."""
+        """Create a container by a request that is signed with the account's key, as obstore makes no containers."""
         own, date = self.endpoint, formatdate(usegmt=True)
         asked = f"/{own.account}/{own.account}/{name}\nrestype:container"
         text = "PUT" + "\n" * 12 + f"x-ms-date:{date}\nx-ms-version:{_API}\n{asked}"

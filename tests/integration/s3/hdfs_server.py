@@ -1,4 +1,4 @@
-"""HDFS as Hadoop's own MiniDFSCluster: a name node and a data node in one process, from Maven Central."""
+"""Runs HDFS as Hadoop's own MiniDFSCluster: a name node and a data node in one process, from Maven Central."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from connect.tools.services.process.supervised import SupervisedService
 HADOOP_VERSION: Final = "3.4.2"
 SUPERUSER: Final = "superuser"
 LISTED_AT_ONCE: Final = 3
-"""A listing takes several requests already in a test."""
+"""With so few entries for each request, a listing takes several requests even in a test."""
 START_S: Final = 180.0
-"""It takes 10 s on an idle machine, most of them to search its jar for what answers over HTTP."""
+"""On an idle machine it takes 10 s, most of them to search its jar for the classes that answer over HTTP."""
 _JARS: Final = (
     Artifact("org.apache.hadoop", "hadoop-client-minicluster", HADOOP_VERSION),
-    # Java 17 has it no more, and what answers over HTTP looks for it.
+    # Java 17 no longer has it, and the part that answers over HTTP needs it.
     Artifact("javax.xml.bind", "jaxb-api", "2.3.1"),
     Artifact("org.slf4j", "slf4j-simple", "1.7.36", transitive=False),
 )
@@ -31,24 +31,24 @@ _JARS: Final = (
 
 @dataclass(frozen=True)
 class HdfsEndpoint:
-    """The name node's web interface, and what any other client does with it."""
+    """Holds the name node's web interface, and does with it what any other client does."""
 
     url: str
 
     def ask(self, method: str, operation: str, path: str, *, user: str = SUPERUSER, **parameters: str) -> Any:
-        """The answer to an operation of WebHDFS."""
+        """Return the answer to an operation of WebHDFS."""
         asked = {"op": operation, "user.name": user, **parameters}
         answer = requests.request(method, f"{self.url}/webhdfs/v1{quote(path)}", params=asked, timeout=60)
         answer.raise_for_status()
         return answer.json() if operation != "OPEN" and answer.content else answer.content
 
     def make_folder(self, path: str, owner: str) -> None:
-        """A folder that its owner alone may write."""
+        """Make a folder into which only its owner may write."""
         self.ask("PUT", "MKDIRS", path)
         self.ask("PUT", "SETOWNER", path, owner=owner)
 
     def files(self, folder: str) -> Iterator[str]:
-        """The paths of all files below a folder, hidden ones too."""
+        """Yield the paths of all files below a folder, also of hidden ones."""
         for found in self.ask("GET", "LISTSTATUS", folder)["FileStatuses"]["FileStatus"]:
             path = f"{folder}/{found['pathSuffix']}"
             if found["type"] == "DIRECTORY":
@@ -58,7 +58,7 @@ class HdfsEndpoint:
 
 
 class HdfsService(SupervisedService[HdfsEndpoint]):
-    """One cluster, which takes every client for the user that it names."""
+    """Keeps one cluster, which takes every client for the user that the client names."""
 
     name: ClassVar[str] = "hdfs"
     port_names: ClassVar[tuple[str, ...]] = ("rpc", "web")
@@ -89,14 +89,14 @@ class HdfsService(SupervisedService[HdfsEndpoint]):
         return HdfsEndpoint(f"http://{LOOPBACK}:{ports['web']}")
 
     def _answers(self, endpoint: HdfsEndpoint, timeout_s: float) -> bool:
-        """It changes names, so it is in safe mode no more, and knows a data node to write to."""
+        """Return True if it changes names: then it has left safe mode, and knows a data node to write to."""
         if not accepts_connections(self._ports["web"]):
             return False
         probe = f"{endpoint.url}/webhdfs/v1/probe?user.name={SUPERUSER}&op="
         try:
             deleted = requests.delete(f"{probe}DELETE", timeout=timeout_s)
             sent_on = requests.put(f"{probe}CREATE", timeout=timeout_s, allow_redirects=False)
-        except requests.RequestException:  # still starting
+        except requests.RequestException:  # it is still starting
             return False
         return deleted.ok and sent_on.status_code == 307
 

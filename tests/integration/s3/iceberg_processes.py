@@ -1,4 +1,4 @@
-"""Tasks that write an Iceberg table, in processes that are killed and frozen at counted points of their work."""
+"""Runs tasks that write an Iceberg table, in processes that are killed and frozen at counted points of their work."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from connectors.s3.settings.config import S3SinkConfig
 SCHEMA = s.struct({"n": s.INT64, "p": s.INT32})
 TOPIC = "orders"
 SHARES = ((0,), (1, 2))
-"""The partitions of each of two owners."""
+"""Each of two owners has these partitions."""
 _IDLE_S = 0.01
 _IN_A_STEP_S = 0.05
 _HELD_UP_S = 5.0
-"""An owner that takes no step for so long waits for a lock that a frozen one has."""
+"""An owner that takes no step for so many seconds waits for a lock that a frozen one holds."""
 _END_LIMIT_S = 180.0
 
 
 def batch(number: int, start: int, stop: int) -> Batch:
-    """Rows of a partition, which tell where they stand."""
+    """Return rows of a partition; each contains its place."""
     offsets = pa.array(range(start, stop), pa.int64())
     fields = [pa.field("n", pa.int64(), nullable=False), pa.field("p", pa.int32(), nullable=False)]
     numbers = pa.repeat(pa.scalar(number, pa.int32()), stop - start)
@@ -56,7 +56,9 @@ def write_number(path: Path, number: int) -> None:
 
 @dataclass(frozen=True)
 class Log:
-    """A topic that has grown up to `end` in each partition and will to `rows`, and the offsets committed; as files."""
+    """Holds, in files, a topic that has `end` records in each partition and grows to `rows`, and the committed
+    offsets.
+    """
 
     folder: Path
     rows: int
@@ -83,7 +85,9 @@ def put(task: IcebergSinkTask, rows: Batch) -> bool:
 
 
 def live(given: dict[str, str], share: Sequence[int], log: Log, seed: int, steps: Semaphore) -> None:
-    """What a worker does: read from the commit on, put, flush, commit; until all is committed. Steps are told."""
+    """Do what a worker does: read from the last commit on, put, flush, commit, until all is committed. Each step is
+    counted.
+    """
     chance = random.Random(seed)
     task = IcebergSinkTask(S3SinkConfig.parse(given))
     task.open(FakeSinkContext())
@@ -111,13 +115,13 @@ def live(given: dict[str, str], share: Sequence[int], log: Log, seed: int, steps
 
 @dataclass(frozen=True)
 class Owner:
-    """A process that writes the rows of some partitions; `steps` counts those that it has begun."""
+    """Keeps a process that writes the rows of some partitions; `steps` counts the steps that it has begun."""
 
     process: BaseProcess
     steps: Semaphore
 
     def await_steps(self, count: int) -> None:
-        """Until it has begun so many more; not where a frozen one holds it up."""
+        """Wait until the process has begun so many more steps, or until a frozen one holds it up."""
         while self.steps.acquire(block=False):
             pass
         for _ in range(count):
@@ -141,10 +145,10 @@ class Owner:
 
 
 class Storm:
-    """Two owners of the partitions of a topic, one of which is killed or frozen after some steps, so and so often.
+    """Runs two owners of the partitions of a topic; again and again one of them is killed or frozen after some steps.
 
-    Another one takes its place. Frozen ones go on later, beside those that came after them. The topic grows with each
-    stroke, so that nobody has written all rows before the last one.
+    Another process takes its place. Frozen ones go on later, beside their successors. The topic grows with each stroke,
+    so that nobody has written all rows before the last one.
     """
 
     def __init__(self, given: dict[str, str], folder: Path, *, rows: int, seed: int, kills: int, freezes: int) -> None:
@@ -157,7 +161,7 @@ class Storm:
         self._started: list[Owner] = []
 
     def run(self) -> None:
-        """All strokes, and behind them all rows."""
+        """Carry out all strokes, and wait until all rows are written."""
         try:
             self._run()
         finally:

@@ -1,4 +1,4 @@
-"""Batches and tasks for the S3 sink's tests; its objects are read back by boto3, never through the sink's code."""
+"""Makes batches and tasks for tests of the S3 sink; boto3 reads the objects back, never the sink's code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROWS = s.struct({"n": s.INT64, "p": s.STRING})
 
 @dataclass
 class Objects:
-    """The objects below one prefix, as any other S3 client sees them."""
+    """Holds the objects below one prefix, as any other S3 client sees them."""
 
     endpoint: S3Endpoint
     bucket: str
@@ -63,7 +63,7 @@ class Objects:
 
 
 def properties(endpoint: S3Endpoint, bucket: str, prefix: str, **others: str) -> dict[str, str]:
-    """A connector configuration; others: keys with `_` for each dot."""
+    """Return a connector's configuration. `others` has keys with `_` for each dot."""
     return {
         "s3.bucket.name": bucket,
         "s3.region": endpoint.region,
@@ -94,7 +94,7 @@ def batch(
     start_offset: int,
     schema: Schema | None = None,
 ) -> Batch:
-    """Rows with consecutive offsets."""
+    """Return rows with consecutive offsets."""
     column = Column.from_arrow(values, schema) if isinstance(values, pa.Array) else Column.from_rows(values, schema)
     end = start_offset + len(column)
     offsets = pa.array(range(start_offset, end), pa.int64())
@@ -112,7 +112,9 @@ def soon() -> Deadline:
 
 
 def write_with_crashes(given: Mapping[str, str], partition: TopicPartition, seed: int) -> None:
-    """Numbers up to 300 in files by their paths, by tasks that die; read again with other cuts and clocks."""
+    """Write numbers up to 300 with tasks that die; each next task reads again, in other batches and with another
+    clock.
+    """
     chance, clock, committed = random.Random(seed), [0], 0
     settings = {
         **given, "rotate.schedule.interval.ms": "1000", "partition.field.name": "p",

@@ -1,4 +1,4 @@
-"""A process of its own that keeps asking a worker while it is attacked, and a bare server beside it for comparison."""
+"""Asks a worker in a separate process while it is attacked, and asks a bare server beside it for comparison."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ print(json.dumps({**worst, "answers": answers}))
 
 @contextmanager
 def answering(url: str, note: Callable[[dict[str, Any]], None] | None = None) -> Iterator[None]:
-    """Fail when REST took longer than a second meanwhile, or as much longer as others had the machine.
+    """Fail if REST took longer than a second inside the block, or longer by more than others took of the machine.
 
-    `note`: called with what was seen.
+    `note` is called with what was seen.
     """
     asking = subprocess.Popen(
         [sys.executable, "-I", "-c", ASK, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""A worker with the default leaves, and what an attacker and another client ask of it."""
+"""Runs a worker with the default permissions, and sends it what an attacker and another client ask."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECRET = "Kx7-environment-9Qz"
 
 
 class Target:
-    """The worker under attack."""
+    """Stands for the worker under attack."""
 
     def __init__(self, worker: WorkerProcess, folder: Path, bootstrap_servers: str, name: str) -> None:
         self.worker = worker
@@ -23,11 +23,11 @@ class Target:
         self.name = name
 
     def answering(self) -> AbstractContextManager[None]:
-        """Fail when REST took longer than a second for another client meanwhile, or the worker has ended."""
+        """Fail if REST took longer than a second for another client inside the block, or if the worker has ended."""
         return answering(self.url)
 
     def validate(self, config: dict[str, str]) -> list[str]:
-        """What validation says against a configuration, without the errors of connecting."""
+        """Return the errors of validation for a configuration, without errors of connecting."""
         plugin = config["connector.class"]
         answer = requests.put(
             f"{self.url}/connector-plugins/{plugin}/config/validate", json={"name": "v", **config}, timeout=60
@@ -44,7 +44,7 @@ class Target:
             self.worker.call("DELETE", name)
 
     def everything(self) -> str:
-        """Texts of all that REST shows to a client without rights."""
+        """Return the texts of everything that REST shows to a client without rights."""
         names = requests.get(f"{self.url}/connectors", timeout=10).json()
         paths = ["/connectors?expand=status&expand=info", "/metrics", "/health", "/backfills", "/admin/loggers"]
         parts = ("", "/config", "/status", "/tasks", "/topics", "/offsets", "/tasks-config", "/history", "/why")

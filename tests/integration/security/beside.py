@@ -1,4 +1,4 @@
-"""A worker that is attacked, and a connector of somebody else in it, which has to lose nothing."""
+"""Runs a worker that is attacked, and somebody else's connector in it, which must not lose anything."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from victims import TEXT, values
 SAMPLE_S = 0.1
 ARRIVE_S = 120.0
 CHECK_S = 10.0
-"""How long a worker with `QUICK_CHECKS` waits for a check, which has half the time of a request and at most 30 s."""
+"""A worker with `QUICK_CHECKS` waits so many seconds for a check, which gets half a request's time and at most 30 s."""
 QUICK_CHECKS = {"rest.request.timeout.ms": str(round(2000 * CHECK_S))}
 
 
 class Beside(Target):
-    """The worker under attack, with a connector that copies lines of a file."""
+    """Stands for the worker under attack, with a connector that copies lines of a file."""
 
     def __init__(self, worker: WorkerProcess, folder: Path, bootstrap_servers: str, name: str) -> None:
         super().__init__(worker, folder, bootstrap_servers, name)
@@ -34,7 +34,7 @@ class Beside(Target):
 
     @contextmanager
     def unharmed(self) -> Iterator[None]:
-        """Fail when REST is slow meanwhile, or the other connector does not deliver its lines after it."""
+        """Fail if REST is slow inside the block, or if the other connector does not deliver its lines after it."""
         with self.answering():
             yield
         self._written += 1
@@ -48,7 +48,7 @@ class Beside(Target):
 
     @contextmanager
     def within_memory(self, most_mib: int) -> Iterator[None]:
-        """Fail when a process of the worker's held more memory at any time."""
+        """Fail if a process of the worker used more memory at any time inside the block."""
         over, seen = threading.Event(), [0]
 
         def look() -> None:

@@ -1,4 +1,4 @@
-"""Clients that send a worker requests over many connections and from several addresses, in a process of their own."""
+"""Runs clients that send a worker requests over many connections and from several addresses, in a separate process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 PER_ADDRESS = 40
-"""More than a client's requests that a worker is at work on."""
+"""These are more requests than a worker works on for one client at a time."""
 SENT = """
 import asyncio, pickle, sys
 port, per_address, addresses = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
@@ -41,7 +41,7 @@ asyncio.run(main())
 
 @contextmanager
 def busy_clients(port: int, requests: Sequence[bytes], addresses: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Send them again and again until the end of the block; the process writes a line for each answer."""
+    """Send the requests again and again until the end of the block; the process writes a line for each answer."""
     argv = [sys.executable, "-I", "-c", SENT, str(port), str(PER_ADDRESS), *addresses]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as clients:
         assert clients.stdin is not None

@@ -1,4 +1,4 @@
-"""The workers that the attacks of this folder share."""
+"""Provides the workers that the attacks of this folder share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ HOST_MEMORY_LIMIT_MIB = 512
 
 @pytest.fixture(scope="session")
 def target(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """A worker whose file gives no leaves; it has a secret in its environment, and a provider that reads it."""
+    """Yield a worker whose file gives no permissions. It has a secret in its environment, and a provider that reads
+    it.
+    """
     folder = tmp_path_factory.mktemp("attacked")
     name = f"attacked-{folder.parent.name}-{folder.name}"
     with pytest.MonkeyPatch.context() as patch:
@@ -40,7 +42,7 @@ def target(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="module")
 def more_settings() -> dict[str, str]:
-    """What a module sets beyond in the worker of `beside`."""
+    """Return further settings that a module gives to the worker of `beside`."""
     return {}
 
 
@@ -48,7 +50,7 @@ def more_settings() -> dict[str, str]:
 def beside(
     kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory, more_settings: dict[str, str]
 ) -> Iterator[Beside]:
-    """A worker of this module alone, whose hosts have a limit of memory, with a connector of somebody else."""
+    """Yield a worker that only this module uses, with somebody else's connector; its hosts have a limit of memory."""
     folder = tmp_path_factory.mktemp("beside")
     name = f"beside-{folder.parent.name}-{folder.name}"
     worker = WorkerProcess(

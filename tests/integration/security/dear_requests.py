@@ -1,4 +1,4 @@
-"""The requests that cost a worker most, by name, as somebody without rights sends them."""
+"""Holds, by name, the requests that cost a worker most, as somebody without rights sends them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 STORED: Final = "large"
-"""A connector whose configuration is as large as one may be, and whose history is as long."""
+"""This connector's configuration is as large as is allowed, and its history as long."""
 VERSIONS: Final = 20
 _CHARS: Final = 250_000
 _SOURCE: Final = {"connector.class": "FileStreamSource", "topic": "t"}
@@ -30,7 +30,8 @@ _TOKEN: Final = "t" * 43
 def stored() -> Iterator[dict[str, str]]:
     """Yield its configurations, one after the other.
 
-    All have much to search for secrets in them: escapes of escapes, in values so short that none is kept as searched.
+    Each has much to search for secrets: escapes of escapes, in values that are too short for the cache of searched
+    texts.
     """
     for version in range(VERSIONS):
         value = (f"password{version}=" + "%25" * 6000)[:16_000]
@@ -38,7 +39,7 @@ def stored() -> Iterator[dict[str, str]]:
 
 
 def dear_requests() -> Mapping[str, list[bytes]]:
-    """Return requests by what the worker does for them: it judges, reads a body, or answers."""
+    """Return requests by what the worker does for them: it checks a configuration, reads a body, or answers."""
     judged = [_TRANSFORMED, _PARTS, *({**_SOURCE, "x": (part * _CHARS)[:_CHARS]} for part in _SEARCHED)]
     forms = [{"config": json.dumps(config), "name": "d", "seen": "new", "do": "check"} for config in judged]
     typed = {"name": STORED, "do": "preview", "offsets": _offsets(), "seen": "1", "seen_offsets": "x"}

@@ -1,4 +1,6 @@
-"""Attacks by who may send requests, and records to topics. Each takes the victims and what it draws from."""
+"""Holds attacks by people who may send requests, or write records to topics. Each takes the victims and a random
+source.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +56,14 @@ def slow_clients(victims: Victims, draw: random.Random) -> None:
             try:
                 client.sendall(head)
             except OSError:
-                continue  # the worker made room by closing it
+                continue  # the worker has closed it to make room
     finally:
         for client in held:
             client.close()
 
 
 def orders_into_own_topics(victims: Victims, draw: random.Random) -> None:
-    """Run a source whose rows would start a connector, if they came into the config topic."""
+    """Run a source whose rows would start a connector if they came into the config topic."""
     folder = victims.folder / "orders"
     folder.mkdir(exist_ok=True)
     order = json.dumps({"properties": {"name": "planted", "connector.class": "FileStreamSource", "topic": "planted"}})
@@ -102,7 +104,9 @@ def rows_that_make_no_path(victims: Victims, draw: random.Random) -> None:
 
 
 def records_of_no_backfill(victims: Victims, draw: random.Random) -> None:
-    """Write into the jobs topic what no backfill wrote, and a job with code; workers show the others all the same."""
+    """Write records that no backfill wrote, and a job with code, into the jobs topic; workers must still show the other
+    jobs.
+    """
     keys = [b"\xff", b"null", b"no json", DEEP.encode(), b'{"job":5}', b'{"job":"planted"}']
     job = {"spec": {**SPEC, "engine": {"type": "spark", "conf": CODE}}, "state": "RUNNING", "run": "r", "chunks": 1,
            "rows": 1, "size_bytes": 1, "following": [], "statements": [], "warnings": [], "created_ms": 1,
@@ -115,7 +119,7 @@ def records_of_no_backfill(victims: Victims, draw: random.Random) -> None:
     producer.flush(30)
     shown = requests.get(f"{victims.worker.url}/backfills", timeout=60)
     for key in keys[:-1]:
-        producer.produce(JOBS_TOPIC, None, key)  # the topic is one for all tests of this Kafka
+        producer.produce(JOBS_TOPIC, None, key)  # all tests of this Kafka share the topic
     producer.flush(30)
     assert shown.status_code == 200, f"GET /backfills: {shown.text[:200]}"
 
@@ -130,7 +134,7 @@ def backfills_without_bounds(victims: Victims, draw: random.Random) -> None:
 
 
 def many_offsets(victims: Victims, draw: random.Random) -> None:
-    """Alter a great many offsets of a connector of the attacker's."""
+    """Alter a great many offsets of a connector that belongs to the attacker."""
     config = {"connector.class": "FileStreamSource", "file": str(victims.folder / "none.txt"), "topic": "none"}
     made = requests.post(
         f"{victims.worker.url}/connectors",
@@ -158,7 +162,7 @@ Attack = Callable[[Victims, random.Random], None]
 ATTACKS_ON_A_PART: tuple[Attack, ...] = (
     large_bodies, values_to_search, slow_clients, rows_that_make_no_path, hostile_levels,
 )  # fmt: skip
-"""These need no leader: one worker answers them whatever has become of the others."""
+"""These attacks need no leader: one worker answers them whatever happens to the others."""
 ATTACKS: tuple[Attack, ...] = (
     *ATTACKS_ON_A_PART, orders_into_own_topics, records_of_no_backfill, backfills_without_bounds, many_offsets,
 )  # fmt: skip

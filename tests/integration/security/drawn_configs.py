@@ -1,4 +1,4 @@
-"""Configurations drawn over the keys of all connectors by who knows no code, with bait, and what became of the bait."""
+"""Draws configurations over the keys of all connectors without knowing their code, and watches the bait in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECKED = {
     "com.redis.kafka.connect.RedisSinkConnector": ("redis.uri", "redis://{}"),
     "com.github.jcustenborder.kafka.connect.redis.RedisSinkConnector": ("redis.hosts", "{}"),
 }
-"""These have a check that connects, and need one address alone."""
+"""These connectors have a check that connects, and need only one address."""
 
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
@@ -34,9 +34,11 @@ READY: Mapping[str, Mapping[str, str]] = {
     FILE_SOURCE: {"file": "{}/lines.txt", "topic": "t"},
     "org.apache.kafka.connect.file.FileStreamSinkConnector": {"file": "{}/out.txt", "topics": "t"},
 }  # fmt: skip
-"""These have all that they need within the allowed folder, so what is drawn besides is looked at, and run."""
+"""These have all that they need within the allowed folder, so that other drawn keys are read, and the connector
+runs.
+"""
 FUNCTIONS = ("os:mkdir", "posix:mkdir", "pathlib:os.mkdir", "shutil:os.mkdir", "os:makedirs")
-"""Code that makes a folder of the name that a row holds."""
+"""These functions make a folder that has the name in a row."""
 _FILES = re.compile(r"file|path|folder|location|warehouse|cert|bucket")
 _HOSTS = re.compile(r"url|uri|host|server|endpoint|contact|proxy")
 _CODE = re.compile(r"class|function|provider|impl|type$")
@@ -45,7 +47,7 @@ _EVENT = struct.Struct("iIII")
 
 
 class Watch:
-    """Tells which files of a folder somebody has opened or made, whoever it was: the kernel's inotify says so."""
+    """Tells by the kernel's inotify which files of a folder any process has opened or made."""
 
     def __init__(self, folder: Path) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -54,7 +56,7 @@ class Watch:
             raise OSError(ctypes.get_errno(), f"The folder {folder} cannot be watched")
 
     def touched(self) -> list[str]:
-        """Return names of files since the last time; empty: the folder itself."""
+        """Return the names of files touched since the last call; an empty name stands for the folder itself."""
         try:
             data = os.read(self._descriptor, 1 << 16)
         except BlockingIOError:
@@ -74,7 +76,7 @@ def _names(data: bytes) -> Iterator[str]:
 
 
 class Listener:
-    """A server that counts who comes, and answers nothing."""
+    """Runs a server that counts connections and answers nothing."""
 
     def __init__(self) -> None:
         found: list[bytes] = []
@@ -96,10 +98,10 @@ class Listener:
 
 
 class Attacker:
-    """Draws configurations. It knows the keys that `GET /connector-plugins` tells, and no code."""
+    """Draws configurations. It knows the keys that `GET /connector-plugins` shows, and no code."""
 
     def __init__(self, worker: WorkerProcess, listed: Listener, other: Listener, folder: Path, seed: int) -> None:
-        """`folder`: holds the folders `allowed` and `outside`."""
+        """Take the worker and the servers. `folder` has the folders `allowed` and `outside`."""
         self.draw = random.Random(seed)
         self.worker, self.listed, self.other = worker, listed, other
         self.allowed, self.outside = folder / "allowed", folder / "outside"
@@ -109,7 +111,7 @@ class Attacker:
         self.secrets: list[str] = []
 
     def config(self) -> tuple[str, dict[str, Any]]:
-        """Return a plug-in and its configuration."""
+        """Return the name of a plug-in and a configuration for it."""
         draws = (self._ready, self._checked, self._any)
         plugin, config = self.draw.choices(draws, (5, 3, 5))[0]()
         return plugin, {"connector.class": plugin, "name": "drawn", **config}
@@ -139,7 +141,7 @@ class Attacker:
         for name in keys:
             if name in self.required[plugin]:
                 config[name] = "none" if name.endswith(".type") else "1"
-            # Most keys of addresses lead to the listed host, so that checks get as far as they can.
+            # Most keys of addresses lead to the listed host, so that checks get as far as possible.
             if name.rpartition(".")[2] == "url" and "proxy" not in name:
                 config[name] = f"http://{self.listed.address}"
         for name in self.draw.sample(sorted(keys), self.draw.randint(1, 3)):

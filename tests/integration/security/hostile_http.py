@@ -1,4 +1,4 @@
-"""An HTTP server that answers as an attacker likes, and answers that have no end, in bytes, time or depth."""
+"""Runs an HTTP server that answers as an attacker likes, and has answers without end in bytes, time or depth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostile_texts import MIB
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """Answers one request."""
 
     protocol_version = "HTTP/1.1"
     server: HostileServer
@@ -37,7 +37,7 @@ Answer = Callable[[Handler], None]
 
 
 class HostileServer(ThreadingHTTPServer):
-    """Gives one answer to everything, and keeps what it was asked: method, path, headers, body."""
+    """Gives the same answer to every request, and keeps method, path, headers and body of each."""
 
     daemon_threads = True
 
@@ -51,7 +51,7 @@ class HostileServer(ThreadingHTTPServer):
 
 @contextmanager
 def hostile(answers: Answer) -> Iterator[HostileServer]:
-    """Run a server."""
+    """Run a server, and yield it."""
     server = HostileServer(answers)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     try:
@@ -63,7 +63,7 @@ def hostile(answers: Answer) -> Iterator[HostileServer]:
 
 
 def say(body: Any, status: int = 200, **headers: str) -> Answer:
-    """Answer with these bytes, or this as JSON."""
+    """Return an answer with these bytes, or with this value as JSON."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
 
     def answer(to: Handler) -> None:
@@ -77,17 +77,17 @@ def say(body: Any, status: int = 200, **headers: str) -> Answer:
 
 
 def redirect(to_url: str, status: int = 302) -> Answer:
-    """Send the client elsewhere."""
+    """Return an answer that sends the client elsewhere."""
     return say(b"", status, Location=to_url)
 
 
 def nested(depth: int = 100_000) -> Answer:
-    """Answer with JSON that is nested very deep."""
+    """Return an answer with very deeply nested JSON."""
     return say(b"[" * depth + b"]" * depth)
 
 
 def huge(size: int = 1024 * MIB) -> Answer:
-    """Announce and send very many bytes."""
+    """Return an answer that announces and sends very many bytes."""
 
     def answer(to: Handler) -> None:
         to.send_response(200)
@@ -110,7 +110,7 @@ def endless_chunks(to: Handler) -> None:
 
 
 def bomb(mib: int = 1024) -> Answer:
-    """Answer with a MiB that unpacks to so many."""
+    """Return an answer whose body unpacks to so many MiB."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     return say(b"".join(packer.compress(b" " * MIB) for _ in range(mib)) + packer.flush(), Content_Encoding="gzip")
 
@@ -130,7 +130,7 @@ def slow_body(to: Handler) -> None:
 
 
 def interim_answers(to: Handler) -> None:
-    """Say for ever that an answer will come."""
+    """Announce for ever that an answer will come."""
     while not to.server.over.wait(0.05):
         to.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -144,4 +144,4 @@ ENDLESS: dict[str, Answer] = {
     "1 GiB": huge(), "chunks": endless_chunks, "bomb": bomb(), "slow headers": slow_headers, "slow body": slow_body,
     "interim answers": interim_answers,
 }  # fmt: skip
-"""Answers without an end, by name."""
+"""Maps names to answers without end."""

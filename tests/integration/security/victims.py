@@ -1,4 +1,4 @@
-"""Three connectors that run beside attacks and kills: rows are fed to them all the time, and each arrives once."""
+"""Runs three connectors beside attacks and kills. Rows are fed to them all the time, and each row must arrive once."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ TEXT = "org.apache.kafka.connect.storage.StringConverter"
 NAMES = ("victim-jdbc", "victim-file", "victim-s3")
 ROWS_PER_FEED, FEED_S, ARRIVE_S = 20, 0.1, 120.0
 ROWS_PER_OBJECT = 5 * ROWS_PER_FEED
-"""Several feeds make an object, so that whoever kills the sink finds rows in its memory."""
+"""An object takes the rows of several feeds, so that rows are in the sink's memory when it is killed."""
 
 
 class Victims:
-    """The connectors, what they read, and how many rows each was given so far."""
+    """Holds the connectors, what they read, and how many rows each was given so far."""
 
     def __init__(self, worker: WorkerProcess, bootstrap_servers: str, folder: Path, name: str) -> None:
         self.worker = worker
@@ -61,7 +61,7 @@ class Victims:
         self.wait_until_they_run()
 
     def kill_their_tasks(self, beside: WorkerProcess) -> None:
-        """Kill the other worker of the cluster and the task hosts of this one, so that no victim's task lives on."""
+        """Kill the other worker of the cluster and this one's task hosts, so that no task of a victim survives."""
         ran_on = {task["worker_id"] for name in NAMES for task in self.worker.status(name)["tasks"]}
         assert len(ran_on) == 2, f"the victims run on {ran_on} alone"
         beside.kill()
@@ -82,7 +82,7 @@ class Victims:
 
     @contextmanager
     def fed_meanwhile(self) -> Iterator[None]:
-        """Feed rows to all, until the end of the block."""
+        """Feed rows to all connectors until the end of the block."""
         over = threading.Event()
 
         def feed() -> None:
@@ -113,7 +113,7 @@ class Victims:
             assert states == ["RUNNING"], f"{name}: {states}"
 
     def wait_until_they_run(self) -> None:
-        """Wait until all their tasks run."""
+        """Wait until all tasks of the victims run."""
         for name in NAMES:
             self.worker.wait_for_tasks(name, "RUNNING")
 
@@ -141,11 +141,11 @@ class Victims:
 
 
 def values(bootstrap_servers: str, topic: str) -> list[Any]:
-    """Return the values of all records of a topic; none: there is no such topic."""
+    """Return the values of all records of a topic; none if there is no such topic."""
     settings = {"bootstrap.servers": bootstrap_servers, "group.id": "looks", "enable.auto.commit": False}
     with closing(Consumer({**settings, "enable.partition.eof": True, "auto.offset.reset": "earliest"})) as consumer:
         left = set(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
-        # A topic that is written to all the time has no moment in which its end is told.
+        # The client never reports the end of a topic that is written to all the time.
         ends = {n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=30)[1] for n in left}
         consumer.assign([TopicPartition(topic, number, 0) for number in left])
         found: list[Any] = []

@@ -1,4 +1,4 @@
-"""One random history of a cluster whose every surface is compared with the plain model after each step."""
+"""Runs a random history of a cluster, and compares every surface of it with the plain model after each step."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from truth_model import SLACK_S, Model, Sink, Source
 from truth_surfaces import SURFACES, Metrics, Sample, Told
 
 AGREE_S = 90.0
-"""All surfaces agree in a few seconds; a machine with other things to do needs longer."""
+"""All surfaces agree within a few seconds; a busy machine needs longer."""
 HOSTILE = 'a"b\\c<img src=x>é😀'
 _STATES = {"pause": "PAUSED", "resume": "RUNNING", "stop": "STOPPED"}
 _RECORD = {"schema": {"type": "struct", "fields": [{"field": "id", "type": "int64"}]}}
 
 
 class TruthHistory:
-    """Does random steps to connectors, hosts and workers, and compares what is said."""
+    """Does random steps to connectors, hosts and workers, and compares what the surfaces say."""
 
     def __init__(self, history: History, folder: Path, bootstrap_servers: str, cluster: str) -> None:
         self._history, self._draw, self._folder, self._cluster = history, history.draw, folder, cluster
@@ -43,7 +43,7 @@ class TruthHistory:
         self._counted: dict[tuple[str, Sample], float] = {}
 
     def run(self, steps: int) -> None:
-        """Start, do steps, compare after each."""
+        """Start everything, do the steps, and compare after each."""
         for worker in self.workers:
             worker.start()
         for make in (self._make_sink, self._make_sink, self._make_source):
@@ -54,7 +54,7 @@ class TruthHistory:
             self._agree()
 
     def end(self) -> None:
-        """Let everything go."""
+        """Stop everything."""
         for lock in self._locks.values():
             lock.close()
         for worker in self.workers:
@@ -101,7 +101,7 @@ class TruthHistory:
         assert answer.status_code == 201, answer.text
 
     def _write(self, name: str = "") -> None:
-        """Give a sink records, or a source rows."""
+        """Write records for a sink, or rows for a source."""
         count = self._draw.randint(1, 500)
         name = name or self._draw.choice(sorted(self._model.names))
         self._history.note("write", name=name, count=count)
@@ -139,7 +139,7 @@ class TruthHistory:
         self._model.deleted.add(name)
 
     def _lock(self) -> None:
-        """Have a target refuse all that comes, and something come."""
+        """Have a target refuse everything, and send it something."""
         free = [name for name in self._sink_names() if not self._model.sinks[name].is_away]
         if not free:
             return
@@ -173,14 +173,14 @@ class TruthHistory:
         self._history.note("kill a worker", url=worker.url)
         worker.kill()
         worker.start()
-        # Its counters begin anew.
+        # The worker's counters begin anew.
         self._counted = {key: value for key, value in self._counted.items() if key[0] != worker.url}
 
     def _database(self, name: str) -> Path:
         return self._folder / f"{name.rpartition(' ')[2]}.db"
 
     def _agree(self) -> None:
-        """Wait until every surface says what is true; a lie that lasts fails."""
+        """Wait until every surface says what is true. AssertionError: one of them does not in time."""
         self._model.settle()
         last: list[str] = []
 
@@ -217,7 +217,7 @@ class TruthHistory:
                 yield f"{surface}: {told.lag_rows} records wait for {name}; it is {sink.waiting}"
 
     def _sources(self, metrics: Metrics) -> Iterator[str]:
-        """Yield what is wrong about the lag of sources: a bound that rows which wait are beyond."""
+        """Yield what is wrong about the lag of sources, which must be at least the lag of the rows that wait."""
         seconds = metrics.of("kafka_connect_task_source_lag_seconds")
         rows = metrics.of("kafka_connect_task_source_lag_rows")
         for name, source in self._model.sources.items():
@@ -231,7 +231,7 @@ class TruthHistory:
                 yield f"{name} is drained, and {told} s behind"
 
     def _counters_grow(self, metrics: Metrics) -> None:
-        """Raise AssertionError where a counter of a worker's whole life went back."""
+        """Raise AssertionError if a counter of a worker's whole life has decreased."""
         for url, samples in metrics.by_worker.items():
             for key, value in samples.items():
                 if key[0] in metrics.counters and not key[1]:

@@ -1,4 +1,4 @@
-"""What a cluster has to say of its connectors, by its documents: a plain model of sources and sinks of one task."""
+"""Models what a cluster has to say about its connectors by its documentation: sources and sinks of one task."""
 
 from __future__ import annotations
 
@@ -7,77 +7,77 @@ from dataclasses import dataclass, field
 from typing import Final
 
 SLACK_S: Final = 15.0
-"""A lag in seconds may lag itself: by the time between two looks, on a busy machine."""
+"""A lag in seconds may itself be late by so much: the time between two looks on a busy machine."""
 
 
 @dataclass
 class Sink:
-    """Reads its own topic from the beginning."""
+    """Stands for a sink that reads its own topic from the beginning."""
 
     name: str
     state: str = "RUNNING"
     written: int = 0
-    """Records of its topic."""
+    """Counts the records of its topic."""
     delivered: int = 0
-    """What the target holds, or will soon."""
+    """Counts the records that the target has, or will have soon."""
     is_away: bool = False
-    """The target refuses what comes."""
+    """The target refuses everything while this is True."""
     has_task: bool = True
-    """A connector that is stopped has no task, and gets one when it runs: not by a pause, as in Java."""
+    """A stopped connector has no task. It gets one when it is resumed, but not when it is paused, as in Java."""
 
     def settle(self) -> None:
-        """Take note that time goes by: whoever runs and may write has written."""
+        """Take note that time passes: if the sink runs and may write, it has written everything."""
         if self.state == "RUNNING" and not self.is_away:
             self.delivered = self.written
 
     @property
     def waiting(self) -> int | None:
-        """Records that are in Kafka and not in the target; None where no task is there to tell."""
+        """Return how many records are in Kafka and not in the target; None if there is no task that could tell."""
         return self.written - self.delivered if self.has_task else None
 
 
 @dataclass
 class Source:
-    """Reads its own table."""
+    """Stands for a source that reads its own table."""
 
     name: str
     state: str = "RUNNING"
     rows: int = 0
     sent: int = 0
     waits_since_s: float | None = None
-    """When the first row came that is not in Kafka, in epoch seconds."""
+    """This is when the first row came that is not in Kafka yet, in epoch seconds."""
 
     def insert(self, count: int) -> None:
-        """Take note of rows that have come."""
+        """Take note of rows that were inserted."""
         self.rows += count
         if self.waits_since_s is None:
             self.waits_since_s = time.time()
 
     def settle(self) -> None:
-        """Take note that time goes by."""
+        """Take note that time passes."""
         if self.state == "RUNNING":
             self.sent, self.waits_since_s = self.rows, None
 
 
 @dataclass
 class Model:
-    """All connectors by name, and those that were deleted."""
+    """Holds all connectors by name, and those that were deleted."""
 
     sinks: dict[str, Sink] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
 
     def settle(self) -> None:
-        """Take note that time goes by."""
+        """Take note that time passes."""
         for one in (*self.sinks.values(), *self.sources.values()):
             one.settle()
 
     def state(self, name: str) -> str:
-        """Return what a connector is to be."""
+        """Return the state that a connector should have."""
         return (self.sinks.get(name) or self.sources[name]).state
 
     def set_state(self, name: str, state: str) -> None:
-        """Take note of what was asked for."""
+        """Take note of a state that was asked for."""
         sink = self.sinks.get(name)
         (sink or self.sources[name]).state = state
         if sink is not None and state != "PAUSED":
@@ -85,5 +85,5 @@ class Model:
 
     @property
     def names(self) -> set[str]:
-        """Return the connectors that there are."""
+        """Return the names of the connectors that exist."""
         return {*self.sinks, *self.sources}

@@ -1,4 +1,4 @@
-"""What each surface of a cluster says of its connectors, read as a user or a machine reads it."""
+"""Reads what each surface of a cluster says about its connectors, as a user or a program reads it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _EVENT = "data: "
 
 
 class Told(NamedTuple):
-    """Describes a connector as one surface shows it: the worst of its states, and rows that wait; None: not told."""
+    """Holds a connector as one surface shows it: the worst of its states, and the rows that wait; None: not told."""
 
     state: str
     lag_rows: float | None = None
 
 
 class _Tables(HTMLParser):
-    """Reads the rows of all tables, as the texts of their cells."""
+    """Reads the rows of all tables of a page, as the texts of their cells."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class _Tables(HTMLParser):
 
 
 def command(url: str, *arguments: str) -> Any:
-    """Return what a command prints as JSON."""
+    """Return the JSON that a command prints."""
     result = CliRunner().invoke(main, [*arguments, "--json", "--url", url])
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
@@ -76,19 +76,19 @@ def status(url: str) -> dict[str, Told]:
 
 
 def top(url: str) -> dict[str, Told]:
-    """Return what `connect top` says of connectors of one task."""
+    """Return what `connect top` says about connectors of one task."""
     lines = command(url, "top", "--once", "--interval", "0.2")
     return {line["connector"]: Told(line["state"], line["lag_rows"]) for line in lines}
 
 
 def flow(url: str) -> dict[str, Told]:
-    """Return what GET /flow says of connectors."""
+    """Return what GET /flow says about connectors."""
     nodes = requests.get(f"{url}/flow", timeout=TIMEOUT_S).json()["nodes"]
     return {n["name"]: Told(n["state"], n["lag_rows"]) for n in nodes if n["kind"] in {"source", "sink"}}
 
 
 def page(url: str) -> dict[str, Told]:
-    """Return what the first page says without JavaScript."""
+    """Return what the first page shows without JavaScript."""
     return dict(_shown(requests.get(f"{url}/ui", timeout=TIMEOUT_S).text))
 
 
@@ -109,11 +109,11 @@ def _shown(html: str) -> Iterator[tuple[str, Told]]:
 
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
-"""A metric's name and its labels."""
+"""Holds a metric's name and its labels."""
 
 
 class Metrics:
-    """Holds one scrape of all workers. AssertionError: a worker says one thing twice."""
+    """Holds one scrape of all workers. AssertionError: a worker shows the same sample twice."""
 
     def __init__(self, urls: list[str]) -> None:
         self.by_worker: dict[str, dict[Sample, float]] = {}
@@ -130,7 +130,7 @@ class Metrics:
                         self.counters.add(sample.name)
 
     def of(self, name: str) -> dict[str, list[tuple[str, float]]]:
-        """Return connector -> what all workers say of it: the label `status`, and the number."""
+        """Return for each connector what all workers say about it: the label `status`, and the number."""
         found: dict[str, list[tuple[str, float]]] = {}
         for samples in self.by_worker.values():
             for (metric, labels), value in samples.items():
@@ -140,7 +140,7 @@ class Metrics:
         return found
 
     def connectors(self) -> set[str]:
-        """Return the connectors that any sample names."""
+        """Return the connectors that a sample names."""
         return {
             value
             for samples in self.by_worker.values()
@@ -150,7 +150,7 @@ class Metrics:
         }
 
     def told(self) -> dict[str, Told]:
-        """Return what the samples of tasks and connectors come to. AssertionError: two workers claim one task."""
+        """Return the connectors by the samples of tasks and connectors. AssertionError: two workers claim one task."""
         lags = self.of("kafka_connect_task_lag_rows")
         tasks = self.of("kafka_connect_connector_task_status")
         told = {}

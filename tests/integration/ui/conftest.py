@@ -1,4 +1,4 @@
-"""A worker with connectors that run, rest and have failed, for tests of its pages."""
+"""Provides a worker with connectors that run, are paused and have failed, for tests of its pages."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ WRAPPED = {
     "transforms.route.regex": "orders-(.*)",
     "transforms.route.replacement": "never-$1",
 }
-"""Makes an object of each line, and leaves the topic as it is."""
+"""These transforms make an object of each line, and leave the topic as it is."""
 
 
 class Bed:
-    """A worker, the file that its source reads, and its connectors by what they are good for."""
+    """Holds a worker, the file that its source reads, and its connectors by what tests use them for."""
 
     def __init__(self, worker: WorkerProcess, lines: Path, topic: str) -> None:
         self.worker = worker
@@ -40,7 +40,7 @@ class Bed:
         self.topic = topic
 
     def write(self, count: int) -> None:
-        """Give the source something to read."""
+        """Write lines for the source to read."""
         with self.lines.open("a") as file:
             file.write("".join(f"line {number} is no JSON\n" for number in range(count)))
 
@@ -48,7 +48,7 @@ class Bed:
 @pytest.fixture(scope="module")
 def bed(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
     folder = tmp_path_factory.mktemp("ui")
-    # Processes that test side by side share a Kafka, and number their folders alike.
+    # Test processes that run side by side share a Kafka, and number their folders in the same way.
     cluster = f"ui-{uuid4().hex[:8]}"
     topic = f"orders-{cluster}"
     settings = {"allowed.paths": str(folder), "auto.restart.enabled": "false", "value.converter": TEXT}
@@ -80,7 +80,9 @@ def bed(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module")
 def looking(browser: Any, bed: Bed) -> Callable[[], AbstractContextManager[Look]]:  # noqa: F811 - pytest passes the imported fixture by this name
-    """Opens pages; when they are closed each has asked nobody but its worker, and reported no error."""
+    """Return a function that opens pages. When they are closed, each must have asked only its worker, and logged no
+    error.
+    """
 
     @contextmanager
     def opening() -> Iterator[Look]:
@@ -112,12 +114,12 @@ def looking(browser: Any, bed: Bed) -> Callable[[], AbstractContextManager[Look]
 
 @pytest.fixture
 def look(looking: Callable[[], AbstractContextManager[Look]]) -> Iterator[Look]:
-    """Opens pages of one test."""
+    """Yield a function that opens pages of one test."""
     with looking() as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def live() -> Callable[[Any], None]:
-    """Waits until a page follows its worker."""
+    """Return a function that waits until a page follows its worker."""
     return lambda page: page.get_by_text("The figures are live.").wait_for()

@@ -1,4 +1,4 @@
-"""Plug-ins with one defect each, seeded for an evaluation to find: those of the kit, and a few more."""
+"""Holds plug-ins with one defect each, which an evaluation must find: those of the kit, and a few more."""
 
 import atexit
 import os
@@ -36,7 +36,7 @@ class RoundsDecimals(JsonConverter):
 
 
 class AmountsTask(TableSource):
-    """The table's rows with an amount of two digits."""
+    """Gives the table's rows with an amount of two digits."""
 
     def batch(self, rows):
         values = [{"id": row["id"], "amount": Decimal(row["id"]).scaleb(-2)} for row in rows]
@@ -48,7 +48,7 @@ class Amounts(TableConnector):
 
 
 class SkipsTiesTask(kit_source.KeepsOnlyTheTieTask):
-    """As a poller does whose page ends inside a tie."""
+    """Skips rows like a poller whose page ends inside a tie."""
 
     def query(self):
         sql = "SELECT * FROM rows WHERE tie > :tie ORDER BY tie, id LIMIT :most"
@@ -83,7 +83,7 @@ WIDE = s.struct({"id": s.INT64, **{f"c{i}": s.INT64 for i in range(10_000)}, **d
 
 
 class WideTask(TableSource):
-    """Rows of 10,000 columns, some of hostile names, with a value of a megabyte."""
+    """Gives rows of 10,000 columns, some with hostile names, and a value of a megabyte."""
 
     def batch(self, rows):
         long = {1: "x" * 1_000_000}
@@ -136,7 +136,7 @@ class Crashes(TableConnector):
 
 
 class AbortsAtExit(TableConnector):
-    """Gives all rows; its process aborts as the interpreter ends, as one does whose native threads outlive it."""
+    """Gives all rows, but its process aborts as the interpreter ends, as one does whose native threads outlive it."""
 
     def task(self, config):
         atexit.register(os.abort)
@@ -144,7 +144,7 @@ class AbortsAtExit(TableConnector):
 
 
 class LeaksTask(TableSource):
-    """Keeps ever more memory, and gives no row."""
+    """Takes ever more memory, and gives no row."""
 
     def poll(self, deadline):
         kept = []
@@ -184,7 +184,7 @@ class FallsBehind(TableConnector):
 
 
 class TrialTable:
-    """Another database beside the one that a sink is set to."""
+    """Stands for another database beside the one that a sink is set to."""
 
     is_once, merges = True, False
 
@@ -246,7 +246,7 @@ class DropsARow(CleanSink):
 
 
 class RepeatsRowsTask(CleanTask):
-    """Writes rows as they come, and knows none of those that an earlier life has written."""
+    """Writes rows as they come, and does not know which rows an earlier life has written."""
 
     def put(self, batch, deadline):
         with sqlite3.connect(self.config.database) as connection:

@@ -1,4 +1,4 @@
-"""A TCP server that a script answers for, in place of a database."""
+"""Runs a TCP server in place of a database; a script gives its answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PASSWORD = "Kx7-database-9Qz"
 
 
 class Client:
-    """The worker's side of one connection, and whatever it has sent."""
+    """Holds the worker's side of one connection, and everything that it has sent."""
 
     def __init__(self, connected: socket.socket, heard: bytearray, over: threading.Event) -> None:
         self._socket = connected
@@ -22,7 +22,7 @@ class Client:
         self.over = over
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes."""
+        """Return so many bytes of what the worker sends."""
         data = b""
         while len(data) < size:
             part = self._socket.recv(size - len(data))
@@ -37,7 +37,7 @@ class Client:
         self._socket.sendall(data)
 
     def repeat(self, data: bytes) -> None:
-        """Send the same until nobody listens, a MiB at a time."""
+        """Send the same bytes until nobody listens, a MiB at a time."""
         part = data * max(1, MIB // len(data))
         while not self.over.is_set():
             self.send(part)
@@ -53,7 +53,7 @@ ClientT = TypeVar("ClientT", bound=Client)
 
 @contextmanager
 def listening(kind: type[ClientT], script: Callable[[ClientT], None]) -> Iterator[tuple[int, bytearray]]:
-    """Run a server whose every connection the script answers; its port, and all that its clients have sent."""
+    """Run a server whose connections the script answers; yield its port, and the bytes that its clients have sent."""
     heard, over = bytearray(), threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

@@ -1,4 +1,4 @@
-"""Scripts that speak the first words of MariaDB's and MySQL's protocol, and then say what an attacker likes.
+"""Holds scripts that begin the protocol of MariaDB and MySQL correctly, and then send what an attacker likes.
 
 Source: MySQL's "Client/Server Protocol".
 """
@@ -15,14 +15,14 @@ from hostile_texts import ANSI, MIB
 OK = b"\0\0\0\2\0\0\0"
 EOF = b"\xfe\0\0\2\0"
 QUERIED = b"Kx7"
-"""This is in the connector's own query, and in no statement of its driver."""
+"""The connector's own query contains this text, and no statement of its driver does."""
 _LONGEST_PACKET = 0xFFFFFF
 _PROTOCOL_41, _SECURE, _PLUGIN_AUTH, _LOCAL_FILES = 1 << 9, 1 << 15, 1 << 19, 1 << 7
 _INT, _TEXT, _DATETIME, _DECIMAL, _JSON, _GEOMETRY, _BIT = 3, 253, 12, 246, 245, 255, 16
 
 
 class MySqlClient(Client):
-    """The worker's side of a connection to MySQL."""
+    """Stands for the worker's side of a connection to MySQL."""
 
     def packet(self, sequence: int, body: bytes) -> None:
         """Send a packet."""
@@ -39,7 +39,7 @@ class MySqlClient(Client):
         return self.read(int.from_bytes(head[:3], "little"))
 
     def greet(self, plugin: bytes = b"mysql_native_password") -> None:
-        """Begin as MySQL does, and hear who signs in."""
+        """Begin as MySQL does, and read who logs in."""
         flags = _PROTOCOL_41 | _SECURE | _PLUGIN_AUTH | _LOCAL_FILES
         low, high = struct.pack("<I", flags)[:2], struct.pack("<I", flags)[2:]
         self.packet(0, b"\x0a8.0.40\0" + b"\1\0\0\0" + b"s" * 8 + b"\0" + low + b"\x2d\2\0" + high + b"\x15"
@@ -47,14 +47,14 @@ class MySqlClient(Client):
         self.asked()
 
     def long_packets(self, sequence: int) -> None:
-        """Send parts of one packet that has no end."""
+        """Send parts of one packet without end."""
         body = b" " * _LONGEST_PACKET
         while not self.over.is_set():
             self.packet(sequence, body)
             sequence += 1
 
     def rows(self, sequence: int) -> None:
-        """Send rows of one text, without an end."""
+        """Send rows of one text without end."""
         row = text(b"x" * 4000)
         while not self.over.is_set():
             self.packet(sequence, row)
@@ -66,24 +66,24 @@ Script = Callable[[MySqlClient], None]
 
 @contextmanager
 def hostile_mysql(script: Script) -> Iterator[tuple[int, bytearray]]:
-    """Run a server; its port, and all that its clients have sent."""
+    """Run a server; yield its port, and the bytes that its clients have sent."""
     with listening(MySqlClient, script) as server:
         yield server
 
 
 def text(data: bytes) -> bytes:
-    """Return bytes behind their length."""
+    """Return bytes with their length before them."""
     return b"\xfd" + struct.pack("<I", len(data))[:3] + data
 
 
 def column(name: bytes, kind: int, charset: int = 45) -> bytes:
-    """Return how a server tells a column."""
+    """Return the packet by which a server describes a column."""
     names = b"".join(map(text, (b"def", b"shop", b"t", b"t", name, name)))
     return names + b"\x0c" + struct.pack("<HIBHB", charset, 255, kind, 0, 0) + b"\0\0"
 
 
 def to_the_query_and_hang_up(answer: Script) -> Script:
-    """Do as `to_the_query` does, and hang up behind the answer."""
+    """Do as `to_the_query` does, and close the connection after the answer."""
 
     def script(client: MySqlClient) -> None:
         answer(client)
@@ -93,12 +93,12 @@ def to_the_query_and_hang_up(answer: Script) -> Script:
 
 
 def error(told: str) -> bytes:
-    """Return an error that a statement is told to have."""
+    """Return the error packet of a statement."""
     return b"\xff" + struct.pack("<H", 1064) + b"#42000" + told.encode()
 
 
 def after_greeting(answer: Script) -> Script:
-    """Begin as MySQL does, and answer the sign-in so."""
+    """Begin as MySQL does, and answer the login with this script."""
 
     def script(client: MySqlClient) -> None:
         client.greet()
@@ -108,7 +108,9 @@ def after_greeting(answer: Script) -> Script:
 
 
 def to_the_query(answer: Script) -> Script:
-    """Let everybody in, answer as MySQL does what a session begins with, and the connector's own query so."""
+    """Let everybody log in, answer the first statements of a session as MySQL does, and the connector's own query with
+    this script.
+    """
 
     def script(client: MySqlClient) -> None:
         client.greet()
@@ -128,14 +130,14 @@ def to_the_query(answer: Script) -> Script:
 
 
 def _value_of(statement: bytes) -> bytes:
-    """Return what an honest server says of itself."""
+    """Return what an honest server answers about itself."""
     if b"version" in statement:
         return b"8.0.40"
     return b"REPEATABLE-READ" if b"isolation" in statement else b"1"
 
 
 def switch(plugin: bytes, data: bytes = b"") -> Script:
-    """Ask for the password by another plug-in, and hear what comes."""
+    """Ask for the password by another plug-in, and read the answer."""
 
     def answer(client: MySqlClient) -> None:
         client.packet(2, b"\xfe" + plugin + b"\0" + data)
@@ -149,7 +151,7 @@ def switch(plugin: bytes, data: bytes = b"") -> Script:
 
 
 def answer_of(kind: int, value: bytes, name: bytes = b"a", charset: int = 45) -> Script:
-    """Answer the query by one column of a kind, and one row with these bytes in it."""
+    """Answer the query with one column of a kind, and one row that contains these bytes."""
     return to_the_query(lambda c: c.packets(1, b"\1", column(name, kind, charset), EOF, text(value), EOF))
 
 
@@ -205,4 +207,4 @@ ROWS: dict[str, Script] = {
     "a name with escapes": answer_of(99, b"x", ANSI.encode() + b"\0"),
     "a name of 1 MiB": answer_of(99, b"x", b"n" * MIB),
 }
-"""Answers that a check takes, as it reads no row: their tasks find out."""
+"""A check accepts these answers, as it reads no row; only the tasks notice them."""

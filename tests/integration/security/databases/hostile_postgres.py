@@ -1,4 +1,4 @@
-"""Scripts that speak the first words of PostgreSQL's protocol, and then say what an attacker likes.
+"""Holds scripts that begin the protocol of PostgreSQL correctly, and then send what an attacker likes.
 
 Source: PostgreSQL's "Frontend/Backend Protocol", "Message Formats".
 """
@@ -13,11 +13,11 @@ from database_server import PASSWORD, Client, listening
 from hostile_texts import ANSI, MIB
 
 _TLS = frozenset({80877103, 80877104})
-"""What a client says first when it asks for TLS, or for GSSAPI."""
+"""A client begins with one of these codes if it asks for TLS or for GSSAPI."""
 _INT4, _TEXT, _TIMESTAMP, _NUMERIC, _UNKNOWN = 23, 25, 1114, 1700, 999_999
 READY = (b"Z", b"I")
 QUERIED = b"Kx7"
-"""This is in the connector's own query, and in no statement of its driver."""
+"""The connector's own query contains this text, and no statement of its driver does."""
 _VALUES = {
     b"version()": b"PostgreSQL 16.1", b"standard_conforming_strings": b"on", b"current_schema()": b"public",
     b"transaction isolation level": b"read committed", b"SELECT 1": b"1",
@@ -26,10 +26,10 @@ DONE = (b"C", b"SELECT 1\0")
 
 
 class PostgresClient(Client):
-    """The worker's side of a connection to PostgreSQL."""
+    """Stands for the worker's side of a connection to PostgreSQL."""
 
     def startup(self) -> None:
-        """Hear who signs in, without TLS."""
+        """Read who logs in, without TLS."""
         while True:
             (size,) = struct.unpack("!I", self.read(4))
             if int.from_bytes(self.read(size - 4)[:4], "big") not in _TLS:
@@ -37,11 +37,11 @@ class PostgresClient(Client):
             self.send(b"N")
 
     def message(self, kind: bytes, body: bytes, size: int | None = None) -> None:
-        """Send a message; `size`: what it says of its own length, else the true one."""
+        """Send a message. `size` is the length that it claims to have; None: the true one."""
         self.send(message(kind, body, size))
 
     def let_in(self) -> None:
-        """Let whoever asks in, without a password."""
+        """Let everybody log in without a password."""
         self.startup()
         self.message(b"R", b"\0\0\0\0")
         for name, value in (("server_version", "16.1"), ("client_encoding", "UTF8"), ("TimeZone", "UTC")):
@@ -50,7 +50,7 @@ class PostgresClient(Client):
         self.message(*READY)
 
     def asked(self) -> tuple[bytes, bytes]:
-        """Return the next message of the client: its kind and its body."""
+        """Return the kind and the body of the client's next message."""
         kind = self.read(1)
         (size,) = struct.unpack("!I", self.read(4))
         return kind, self.read(size - 4)
@@ -60,19 +60,19 @@ Script = Callable[[PostgresClient], None]
 
 
 def message(kind: bytes, body: bytes, size: int | None = None) -> bytes:
-    """Return a message; `size`: what it says of its own length, else the true one."""
+    """Return a message. `size` is the length that it claims to have; None: the true one."""
     return kind + struct.pack("!I", len(body) + 4 if size is None else size) + body
 
 
 @contextmanager
 def hostile_postgres(script: Script) -> Iterator[tuple[int, bytearray]]:
-    """Run a server; its port, and all that its clients have sent."""
+    """Run a server; yield its port, and the bytes that its clients have sent."""
     with listening(PostgresClient, script) as server:
         yield server
 
 
 def before_sign_in(answer: Script) -> Script:
-    """Hear who signs in, and answer so."""
+    """Read who logs in, and answer with this script."""
 
     def script(client: PostgresClient) -> None:
         client.startup()
@@ -82,7 +82,9 @@ def before_sign_in(answer: Script) -> Script:
 
 
 def to_the_query(answer: Script) -> Script:
-    """Let everybody in, answer as PostgreSQL does what a session begins with, and the connector's own query so."""
+    """Let everybody log in, answer the first statements of a session as PostgreSQL does, and the connector's own query
+    with this script.
+    """
 
     def script(client: PostgresClient) -> None:
         client.let_in()
@@ -104,7 +106,7 @@ def to_the_query(answer: Script) -> Script:
 
 
 def _honest(statement: bytes) -> bytes:
-    """Return what an honest server says of itself."""
+    """Return what an honest server answers about itself."""
     for asked, value in _VALUES.items():
         if asked in statement:
             return columns(b"a", _TEXT) + row(value) + message(*DONE)
@@ -114,7 +116,7 @@ def _honest(statement: bytes) -> bytes:
 
 
 def to_the_query_and_hang_up(answer: Script) -> Script:
-    """Do as `to_the_query` does, and hang up behind the answer."""
+    """Do as `to_the_query` does, and close the connection after the answer."""
 
     def script(client: PostgresClient) -> None:
         answer(client)
@@ -129,23 +131,23 @@ def error(told: str) -> bytes:
 
 
 def notice() -> bytes:
-    """Return a notice, with what would steer a terminal in it."""
+    """Return a notice that contains characters which steer a terminal."""
     return message(b"N", b"SNOTICE\0C00000\0M" + ANSI.encode() + b"x" * 1000 + b"\0\0")
 
 
 def columns(name: bytes, kind: int, form: int = 0) -> bytes:
-    """Return how a server tells of one column; `form` 1: its values are binary."""
+    """Return the message by which a server describes one column; with `form` 1 its values are binary."""
     told = name + b"\0" + struct.pack("!IHIhih", 0, 0, kind, -1, -1, form)
     return message(b"T", b"\0\1" + told)
 
 
 def row(value: bytes, size: int | None = None) -> bytes:
-    """Return a row of one value; `size`: what it says of the value's length, else the true one."""
+    """Return a row of one value. `size` is the length that the value claims to have; None: the true one."""
     return message(b"D", b"\0\1" + struct.pack("!i", len(value) if size is None else size) + value)
 
 
 def answer_of(kind: int, value: bytes, name: bytes = b"a", form: int = 0) -> Script:
-    """Answer the query by one column of a kind, and one row with these bytes in it."""
+    """Answer the query with one column of a kind, and one row that contains these bytes."""
     return to_the_query(lambda c: c.send(columns(name, kind, form) + row(value) + message(*DONE) + message(*READY)))
 
 
@@ -222,4 +224,4 @@ ROWS: dict[str, Script] = {
     "a name with escapes": answer_of(_UNKNOWN, b"x", ANSI.encode()),
     "a name of 1 MiB": answer_of(_UNKNOWN, b"x", b"n" * MIB),
 }
-"""Answers that a check takes, as it reads no row: their tasks find out."""
+"""A check accepts these answers, as it reads no row; only the tasks notice them."""

@@ -1,7 +1,7 @@
-"""Requests that the page of another site has a browser send, drawn at random, and what a worker must answer to them.
+"""Draws requests that a page of another site has a browser send, and checks the worker's answers.
 
-The model is one sentence: under a name that is not the worker's a page reads nothing, and under the worker's own it
-changes nothing and is not let read. It knows nothing of how the worker tells pages apart.
+The model is simple. Under a name that is not the worker's, a page reads nothing. Under the worker's own name it changes
+nothing, and the browser does not let it read. The model does not know how the worker tells pages apart.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _MORE: Final = {
 
 @dataclass(frozen=True)
 class PageRequest:
-    """One request of a foreign page."""
+    """Holds one request of a foreign page."""
 
     method: str
     path: str
     is_rebound: bool
-    """The page has a name of its own that leads to the worker."""
+    """The page has a name of its own that leads to the worker, if this is True."""
 
     body: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def send(self, url: str) -> requests.Response:
-        """Send it, and read no more than the head of the answer."""
+        """Send the request, and read only the head of the answer."""
         with requests.request(
             self.method, f"{url}{self.path}", headers=dict(self.headers), data=self.body.encode(), timeout=60,
             stream=True, allow_redirects=False,
@@ -58,7 +58,7 @@ class PageRequest:
             return answer
 
     def require_refused(self, answer: requests.Response) -> None:
-        """Fail when the answer does or gives away what no foreign page may have."""
+        """Fail if the answer changes or reveals something that no foreign page may change or read."""
         granted = [name for name in answer.headers if name.lower().startswith("access-control-allow")]
         assert not granted, f"{self}: {granted}"
         if self.is_rebound or self.method not in READS:
@@ -68,12 +68,12 @@ class PageRequest:
 
 
 def routes() -> list[Route]:
-    """Return every route of REST and of the pages."""
+    """Return every route of REST and of the UI's pages."""
     return [*REST, *peers.ROUTES, *site.ROUTES]
 
 
 def drawn(route: Route, host: str, draw: random.Random) -> PageRequest:
-    """Return a request to a route of the worker that is at `host`, an address and a port."""
+    """Return a request to a route of the worker that is at `host`, an address with a port."""
     address, _, port = host.partition(":")
     is_rebound = draw.random() < 0.3
     method = route.method if draw.random() < 0.8 else draw.choice(["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
@@ -91,7 +91,7 @@ def drawn(route: Route, host: str, draw: random.Random) -> PageRequest:
         ])  # fmt: skip
         headers = {"Origin": evil, "Sec-Fetch-Site": draw.choice(["cross-site", "same-site"]),
                    "Referer": f"{evil if '://' in evil else 'http://evil.example'}/page?of={host}"}  # fmt: skip
-    # One alone has to be enough: browsers, proxies and pages leave out others.
+    # One of these headers must be enough, as browsers, proxies and pages may leave out others.
     kept = draw.choice([("Origin",), ("Sec-Fetch-Site",), ("Referer",), tuple(headers)])
     sent = {name: text for name, text in headers.items() if name in kept}
     kind = draw.choice(_KINDS)

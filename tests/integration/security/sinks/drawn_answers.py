@@ -1,4 +1,4 @@
-"""Answers of hostile HTTP servers, drawn part by part: status, headers, body, and how its bytes come."""
+"""Draws answers of hostile HTTP servers part by part: status, headers, body, and how its bytes come."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FRAMES = ("whole", "whole", "whole", "no length", "cut", "longer", "chunked", "c
 
 @dataclass(frozen=True)
 class Lie:
-    """One answer: `told` says in a test's error what it was."""
+    """Holds one answer; `told` describes it in a test's error."""
 
     told: str
     status: int
@@ -30,10 +30,10 @@ class Lie:
 
 
 def drawn_lie(draw: random.Random, bodies: Callable[[Handler, random.Random], Any], elsewhere: str) -> Lie:
-    """Draw an answer whose body is one of the protocol's, at times spoiled, and that may lead elsewhere."""
+    """Draw an answer. Its body is one of the protocol's, sometimes spoiled, and it may lead elsewhere."""
     status, frame, seed = draw.choice(STATUSES), draw.choice(FRAMES), draw.random()
     headers = _headers(draw, elsewhere)
-    if status in REDIRECTS and draw.random() < 0.7:  # whole, as else nobody follows it
+    if status in REDIRECTS and draw.random() < 0.7:  # the answer is whole, as otherwise nobody follows the redirect
         frame, headers = "whole", [("Location", elsewhere)]
     reason = draw.choice(["OK", "", ANSI, "x" * 60_000])
     rubbish = draw.choice(

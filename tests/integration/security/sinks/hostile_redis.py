@@ -1,4 +1,4 @@
-"""A server that speaks Redis's protocol, and answers each command as an attacker likes."""
+"""Runs a server that speaks Redis's protocol, and answers each command as an attacker likes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Command = tuple[bytes, ...]
 
 
 class Handler(socketserver.StreamRequestHandler):
-    """One connection."""
+    """Answers the commands of one connection."""
 
     server: HostileRedis
 
@@ -38,7 +38,7 @@ Answer = Callable[[Handler, Command], None]
 
 
 class HostileRedis(socketserver.ThreadingTCPServer):
-    """Keeps what it was asked."""
+    """Keeps the commands that it gets."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -53,7 +53,7 @@ class HostileRedis(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def running(server: HostileRedis) -> Iterator[HostileRedis]:
-    """Run a server."""
+    """Run a server, and yield it."""
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     try:
         yield server

@@ -1,4 +1,4 @@
-"""Records that nobody of a cluster wrote into its topics, and the way to write them there."""
+"""Makes records that no member of a cluster would write into its topics, and writes them there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostile_texts import ANSI, HTML
 HUGE = 10**30
 LARGE = (1 << 63) - 1
 HALF = '"\\ud83d"'
-"""One half of a character, which JSON can write and UTF-8 cannot."""
+"""This is one half of a character, which JSON can write and UTF-8 cannot."""
 Record = tuple[bytes, bytes | None]
 
 
@@ -35,7 +35,7 @@ RUBBISH: tuple[bytes | None, ...] = (
     b"[" * 10_000 + b"]" * 10_000, b'{"a":' * 10_000 + b"1" + b"}" * 10_000, b'{"properties":' + HALF.encode() + b"}",
     b"9" * 10_000,
 )  # fmt: skip
-"""Values that are no record of any kind."""
+"""These values are valid records of no kind."""
 
 
 def _of(prefixes: Iterable[str], values: Iterable[bytes | None]) -> list[Record]:
@@ -45,7 +45,7 @@ def _of(prefixes: Iterable[str], values: Iterable[bytes | None]) -> list[Record]
 
 
 def in_config_topic() -> list[Record]:
-    """Return what is no order, or one that cannot be carried out."""
+    """Return records that are no valid orders, or orders that cannot be carried out."""
     kinds = ("target-state-", "task-", "commit-", "tasks-fencing-", "restart-connector-", "logger-cluster-",
              "placement-", "worker-", "history-config-", "unknown-")  # fmt: skip
     values = [value for value in RUBBISH if value is not None]
@@ -69,13 +69,13 @@ def in_config_topic() -> list[Record]:
 
 
 def status(**members: object) -> bytes:
-    """Return a status, with these members."""
+    """Return a status with these members."""
     whole = {"state": "RUNNING", "trace": None, "worker_id": "nobody:1", "generation": 1, "version": "1"}
     return told({**whole, **members})
 
 
 def in_status_topic(connector: str) -> list[Record]:
-    """Return what is no status, and statuses of a connector and of nobody's that are none."""
+    """Return records that are no statuses, and false statuses of a connector and of unknown ones."""
     kinds = ("status-connector-", "status-task-", "status-topic-", "history-state-", "history-rebalance-",
              "told-alert-", "unknown-")  # fmt: skip
     found = _of(kinds, RUBBISH)
@@ -104,7 +104,7 @@ def in_status_topic(connector: str) -> list[Record]:
 
 
 def in_offset_topic() -> list[Record]:
-    """Return what is no offset of any connector."""
+    """Return records that are no offsets of any connector."""
     names = ("somebody", "planted", ANSI)
     keys = [json.dumps([name, partition]).encode() for name in names for partition in ({}, None, 5, {"filename": None})]
     keys += [b"\xff\xfe", b"", b"null", b"5", b"[]", b"{}", b'["somebody"]', b"[[],[]]", b"[5,{}]", HALF.encode(),
@@ -113,5 +113,5 @@ def in_offset_topic() -> list[Record]:
 
 
 def order(config: Mapping[str, str]) -> bytes:
-    """Return a connector's configuration as the config topic holds it."""
+    """Return a connector's configuration in the form of the config topic."""
     return told({"properties": dict(config)})
