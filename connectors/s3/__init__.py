@@ -1,4 +1,4 @@
-"""Provide the S3 sink: exactly-once files of Kafka records in an S3 bucket.
+"""Provides the S3 sink, which writes each Kafka record into one object of an S3 bucket.
 
 `README.md` says what it guarantees and how.
 """

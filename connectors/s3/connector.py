@@ -1,4 +1,4 @@
-"""Choose the S3 sink's connector by what rows become: files that it names itself, or a table's."""
+"""Chooses the S3 sink's connector: one writes files that it names itself, the other one the files of Iceberg tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declare the S3 sink. Cheap to import: neither Arrow nor the S3 client is loaded."""
+"""Declares the S3 sink and the sinks for other stores. The import loads neither Arrow nor a store's client."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ OTHER_STORES = tuple(
         factory="connectors.s3.connector:connector",
         config=config,
         version=_product_version(),
-        # The short names were Confluent's before Aiven's class of the same name came beside it.
+        # These short names belong to Confluent's class. Aiven's class of the same name was added later.
         aliases=("GcsSinkConnector", "GcsSink") if config is GcsSinkConfig else (),
         doc=f"The S3 sink for {store}, with Confluent's settings; each record is in one object.",
         capabilities=frozenset({Capability.EXACTLY_ONCE}),
@@ -85,5 +85,5 @@ ICEBERG = Plugin(
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """Return the S3 sink by the names and settings of Confluent's sinks for stores, and of Aiven's."""
+    """Return the plug-ins: the S3 sink under the names and settings of Confluent's, Aiven's and Apache's sinks."""
     return [SINK, *AIVEN_SINKS, *OTHER_STORES, ICEBERG]

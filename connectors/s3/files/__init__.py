@@ -1,1 +1,1 @@
-"""Holds files of a topic partition, from the first row to the object."""
+"""Keeps the files of a topic partition, from their first row until they are objects."""

@@ -1,7 +1,8 @@
-"""All files of a topic partition end together, and only where they did an offset is committed. Pure.
+"""Ends all files of a topic partition together, and commits only the offsets at which they ended. Pure.
 
-So a restart never begins in the midst of an object, and nobody has to know what is in the bucket. It ends many small
-files where there are many paths: for stores that have no conditional writes, and brokers that give topics no ids.
+So reading never goes on in the middle of an object, and the sink need not know which objects are in the bucket. With
+many paths the files are small. It is used for stores without conditional writes, and for brokers that give topics no
+ids.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from connectors.s3.paths.layout import Place
 
 
 class CommonRotation:
-    """A rotation that counts the rules over all open files together. The task thread owns it."""
+    """Counts the rows of all open files together, and ends all files by these counts. The task thread owns it."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -32,12 +33,12 @@ class CommonRotation:
     ends_by_poll = True
 
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> Ints:
-        """Return the number of the file of each row; when one file is full, all end."""
+        """Return the number of the file of each row. When a rule ends one file, all files end."""
         facts, start = part.facts, 0
         offsets = part.consumed.offsets.to_numpy()
         numbers = np.empty(facts.length, np.int64)
         if not is_consecutive:
-            # Files may end only where no row of this poll is missing: before it or behind it.
+            # Rows of this poll may still be missing in between, so files may end only before it or behind it.
             self._add(part, files, (0, facts.length), numbers, at_ms)
             self._last_offset = max(self._last_offset, int(offsets[-1]))
             self._is_full = self._is_full or is_full(self._rules, self._group, facts)
@@ -48,7 +49,8 @@ class CommonRotation:
             end = group_end(self._rules, self._group, part.topic, facts, start)
             stop = facts.length if end is None else end
             if end is not None:
-                # A transform may make several rows of a record, which share its offset: an object holds all or none.
+                # A transform may make several rows of one record. They have the same offset, and must be in the same
+                # object.
                 last = int(offsets[stop - 1]) if stop > start else self._last_offset
                 stop = max(stop, int(np.searchsorted(offsets, last, side="right")))
             if stop > start:
@@ -59,7 +61,7 @@ class CommonRotation:
         return numbers
 
     def settle(self, files: OpenFiles) -> None:
-        """End the files behind the last row of a poll, all of which was assigned, if they are full."""
+        """End the files behind the last row of a poll if they are full. All rows of the poll are assigned."""
         if self._is_full:
             self._end(files)
 
@@ -68,9 +70,10 @@ class CommonRotation:
         self._end(open_files)
 
     def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:
-        """Return the next offset to commit: where all files ended, and no object reaches further.
+        """Return the next offset to commit: one at which all files ended and which no object goes beyond.
 
-        `least_open`: the first row that is in no object yet; None: there is none. `reach`: how far objects do.
+        `least_open` is the offset of the first row that is in no object yet; None: there is none. `position` is the
+        next offset to read. `reach` is the offset behind the last row that any object has.
         """
         while self._ends and (least_open is None or self._ends[0] <= least_open):
             end = self._ends.popleft()

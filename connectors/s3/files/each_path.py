@@ -1,6 +1,6 @@
-"""Each file ends by itself, and the least offset of an open file is committed. Pure.
+"""Ends each file by itself, and commits the least offset of a row that is in no object yet. Pure.
 
-That needs to be told how far the objects of a path reach, as a commit may lie in the midst of them.
+As this offset may be in the middle of objects, the sink has to know how far the objects of each path reach.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from connectors.s3.paths.layout import Place
 
 
 class EachPath:
-    """A rotation that counts the rules for each file by itself. The task thread owns it."""
+    """Counts the rows of each file by itself, and ends it by these counts. The task thread owns it."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -27,11 +27,11 @@ class EachPath:
 
     @property
     def ends_by_poll(self) -> bool:
-        """Tell if partitioner.max.open.files is set, which counts files behind each poll."""
+        """Return True if partitioner.max.open.files is set, as it counts the files that are open after each poll."""
         return self._rules.max_paths is not None
 
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> Ints:  # noqa: ARG002 - the interface has the argument, and other rules use it
-        """Return the number of the file of each row; files that are full end."""
+        """Return the number of the file of each row. Files that are full end."""
         work = _Part(part, files, at_ms)
         if self._may_end_by_time(work):
             self._walk_all(work)
@@ -41,12 +41,13 @@ class EachPath:
         return work.numbers
 
     def settle(self, files: OpenFiles) -> None:
-        """End files behind the last row of a poll, all of which was assigned."""
+        """End files behind the last row of a poll, as the rules say. All rows of the poll are assigned."""
         most = self._rules.rows * len(files)
         files.end([file for file in files.by_place.values() if file.is_full])
         if self._rules.ends_slow_files:
-            # Else a path with few rows would keep the offset of all others: a file ends once the topic partition had as
-            # many rows as fill all open files. So there are at most twice as many files as if each were filled.
+            # A path with few rows would keep the offset of all others from being committed. So a file also ends once
+            # the topic partition had as many rows as would fill all open files. That makes at most twice as many files
+            # as if each were filled.
             files.end([file for file in files.by_place.values() if files.rows_taken - file.began_rows >= most])
         if self._rules.max_paths is not None and len(files) > self._rules.max_paths:
             oldest = sorted(files.by_place.values(), key=lambda file: file.first_offset)
@@ -59,7 +60,8 @@ class EachPath:
     def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:  # noqa: ARG002 - the interface has the argument, and other rules use it
         """Return the next offset to commit.
 
-        `least_open` is the first row that is in no object yet; None when there is none.
+        `least_open` is the offset of the first row that is in no object yet; None: there is none. `position` is the
+        next offset to read.
         """
         return position if least_open is None else least_open
 
@@ -72,7 +74,7 @@ class EachPath:
         return last >= self._next_end_ms
 
     def _count_all(self, work: _Part) -> None:
-        """Count whole groups of rows at once, and walk over those that fill their file."""
+        """Count the rows of each group at once. Groups that fill their file are walked through instead."""
         numbers = []
         walked = []
         for group, (first, last, rows) in enumerate(work.ends()):
@@ -97,14 +99,14 @@ class EachPath:
         assert work.times is not None
         interval_ms, last_ms = self._rules.interval_ms, int(work.times.max())
         late = [f for f in work.files.by_place.values() if f.base_ms is not None and f.base_ms + interval_ms <= last_ms]
-        # Files of this part that a time ends were ended by the walk, but for those whose time comes before its record.
+        # The walk has ended the files of this part that the time ends; files without rows in this part are ended here.
         absent = set(work.places)
         work.files.end([file for file in late if file.place not in absent])
         bases = (file.base_ms for file in work.files.by_place.values() if file.base_ms is not None)
         self._next_end_ms = min((base + interval_ms for base in bases), default=None)
 
     def _walk(self, work: _Part, group: int) -> None:
-        """Go file by file through the rows of a place."""
+        """Give the rows of a group to files of their place, one file after the other."""
         rows, place = work.rows(group), work.places[group]
         at = 0
         while at < len(rows):
@@ -123,7 +125,7 @@ class EachPath:
             at = stop
 
     def _end(self, work: _Part, file: OpenFile, rows: Ints, at: int) -> int:
-        """Return the row of the place before which the file ends; more than there are: it goes on."""
+        """Return the number of the row before which the file ends; a number beyond the last row: the file goes on."""
         end = at + max(self._rules.rows - file.rows, 0)
         if self._rules.size_bytes is not None:
             assert work.size_of_rows is not None
@@ -140,7 +142,7 @@ class EachPath:
 
 
 class _Part:
-    """The rows of a part, which are grouped by their place."""
+    """Holds the rows of a part, grouped by their place."""
 
     def __init__(self, part: Admitted, files: OpenFiles, at_ms: int) -> None:
         facts = part.facts
@@ -161,7 +163,7 @@ class _Part:
         self.groups[self._order] = np.repeat(np.arange(len(self.places)), self._stops - self._starts)
 
     def ends(self) -> Iterator[tuple[int, int, int]]:
-        """Return the first offset, last offset and number of the rows of each group."""
+        """Return the first offset, the last offset and the number of rows of each group."""
         firsts = self.offsets[self._order[self._starts]].tolist()
         lasts = self.offsets[self._order[self._stops - 1]].tolist()
         return zip(firsts, lasts, (self._stops - self._starts).tolist(), strict=True)
@@ -171,30 +173,30 @@ class _Part:
         return self._order[self._starts[group] : self._stops[group]]
 
     def size_bytes(self, group: int) -> int:
-        """Return the bytes of the rows of a group; 0 where sizes do not matter."""
+        """Return the bytes of the rows of a group; 0 if no rule asks for sizes."""
         return 0 if self.size_of_rows is None else self.sizes(self.rows(group))
 
     def sizes(self, rows: Ints) -> int:
-        """Return the bytes of rows; 0 where sizes do not matter."""
+        """Return the bytes of rows; 0 if no rule asks for sizes."""
         return 0 if self.size_of_rows is None else int(self.size_of_rows[rows].sum())
 
     def file(self, place: Place, first_offset: int, group: int, at: int) -> OpenFile:
-        """Return the open file of a place for the rows of its group from this one on."""
+        """Return the open file of a place, for the rows of its group from row `at` on."""
         file = self.files.at(place, first_offset, self.at_ms)
         if file.rows == 0:
             file.began_rows = self.files.rows_taken + int(self._order[self._starts[group] + at])
         return file
 
     def date(self, file: OpenFile, row: int) -> None:
-        """Give a file without rows the time of this row, its first one."""
+        """Set the time of a file to that of this row, if it is the file's first one."""
         if file.rows == 0 and self.times is not None:
             file.base_ms = int(self.times[row])
 
     def behind_record(self, rows: Ints, stop: int, file: OpenFile, at: int) -> int:
-        """Return the first row of a place behind the last record before row `stop`.
+        """Return `stop`, moved so that it does not part the rows of one record.
 
-        A transform may make several rows of a record, which share its offset: an object holds all of them or none, as
-        where the next one starts is an offset.
+        A transform may make several rows of one record, which have the same offset. An object has all of them or none,
+        as the next object starts at an offset.
         """
         last = self.offsets[rows[stop - 1]] if stop > at else file.last_offset
         while stop < len(rows) and self.offsets[rows[stop]] == last:

@@ -17,9 +17,10 @@ from connectors.s3.paths.layout import Extent, Place
 
 @dataclass(frozen=True, slots=True)
 class EndedFile:
-    """A file to be created: encoded rows, and their offsets in the log (ascending, at least one) and times.
+    """Holds a file that is to become objects: encoded rows, their offsets in the log (ascending) and times.
 
-    `agreed_end`: where it must end, as another writer has created a part of it; None: nothing is agreed.
+    It has at least one row. If another writer has created a part of the file's objects, the file must end at
+    `agreed_end`; None: no other writer has.
     """
 
     partition: TopicPartition
@@ -33,12 +34,12 @@ class EndedFile:
 
     @property
     def lacks_rows(self) -> bool:
-        """Return True if other writers agreed on an end that this file has not come to."""
+        """Return True if the file must end at `agreed_end` and does not have all rows up to there yet."""
         return self.agreed_end is not None and self.agreed_end > self.end_offset
 
     @property
     def extent(self) -> Extent:
-        """Return what its object will say about itself."""
+        """Return the extent that the metadata of its objects will tell."""
         start_ms = None if self.timestamps_ms[0] == NO_TIME else self.timestamps_ms[0]
         first, last = self.offsets[0], self.offsets[-1]
         return Extent(self.partition, first, last, self.end_offset, len(self.offsets), start_ms, self.topic_id)
@@ -48,7 +49,7 @@ class EndedFile:
         return bisect_left(self.offsets, offset)
 
     def behind(self, offset: int) -> EndedFile | None:
-        """Return the rows at `offset` and behind it; None when there are none."""
+        """Return a file with the rows from `offset` on; None: there are none."""
         gone = self.rows_before(offset)
         if gone == 0:
             return self
@@ -58,7 +59,7 @@ class EndedFile:
         return replace(self, offsets=self.offsets[gone:], timestamps_ms=times, body=rest, agreed_end=None)
 
     def until(self, offset: int) -> EndedFile:
-        """Return the rows before `offset`, of which there are some, in a file that ends there."""
+        """Return a file with the rows before `offset`, which ends there. There must be some."""
         count = self.rows_before(offset)
         body = self.body if count == len(self.offsets) else self.body.first(count)
         own = replace(self, offsets=self.offsets[:count], timestamps_ms=self.timestamps_ms[:count], body=body)
@@ -74,11 +75,11 @@ class EndedFile:
 class EndedFiles:
     """Holds the ended files of one topic partition, by place and offset. It is owned by the task thread.
 
-    The first file of a place goes first, without the rows that the objects of the place reach by then.
+    The files of a place become objects one after the other. Rows that objects of the place have by then are left out.
     """
 
     def __init__(self, open_files: OpenFiles, reaches: KnownObjects) -> None:
-        """Start without ended files; `open_files` and `reaches` belong to the same topic partition."""
+        """Start without ended files. `open_files` and `reaches` are those of the same topic partition."""
         self._open = open_files
         self._reaches = reaches
         self._files: dict[Place, deque[EndedFile]] = {}
@@ -97,9 +98,9 @@ class EndedFiles:
         self._files.setdefault(file.place, deque()).append(file)
 
     def ready(self, busy: Container[Place]) -> Iterator[EndedFile]:
-        """Yield the files whose objects may be created now: the first of each place that is not busy.
+        """Yield the files whose objects may be created now: the first one of each place that is not in `busy`.
 
-        A place has at most one, because where the next one starts depends on what becomes of it.
+        It is at most one for a place, as the next file starts where the object of this one ends in the bucket.
         """
         for place in list(self._files):
             head = None if place in busy else self._head(place)
@@ -107,7 +108,7 @@ class EndedFiles:
                 yield head
 
     def least_offset(self) -> int | None:
-        """Return the first row that is in no object yet; None: there is none."""
+        """Return the offset of the first row that is in no object yet; None: there is none."""
         heads = (self._head(place) for place in list(self._files))
         return min((head.offsets[0] for head in heads if head is not None), default=None)
 
@@ -125,13 +126,13 @@ class EndedFiles:
             files.insert(1, rest)
 
     def lacking(self) -> set[Place]:
-        """Return the places whose first file must hold rows that are in no ended file yet."""
+        """Return the places whose first file needs rows up to its agreed end that are in no ended file yet."""
         heads = {place: self._head(place) for place in self._agreed if place in self._files}
         self._agreed = {place for place, head in heads.items() if head is not None and head.lacks_rows}
         return self._agreed
 
     def _head(self, place: Place) -> EndedFile | None:
-        """Return the first file of a place that has rows which objects do not reach; None: there is none."""
+        """Return the first file of a place that has rows which are in no object; None: there is none."""
         files = self._files[place]
         while files:
             rest = files[0].behind(self._reaches.of(place))
@@ -145,7 +146,7 @@ class EndedFiles:
         return None
 
     def _complete(self, files: deque[EndedFile]) -> None:
-        """Give the first file of a place the rows up to its agreed end, as far as they are in files that have ended."""
+        """Move rows up to the agreed end from the next ended files into the first file of a place."""
         head, end = files[0], files[0].agreed_end
         assert end is not None
         while head.lacks_rows and len(files) > 1 and files[1].offsets[0] < end:
@@ -157,5 +158,5 @@ class EndedFiles:
         if head.end_offset > end:
             self.agree(head, end)
         elif is_read and not self._open.may_hold(head.place, end):
-            # Compaction may have taken the last rows.
+            # All offsets up to the end were read. Kafka's compaction may have removed the last rows.
             files[0] = replace(head, end_offset=end)

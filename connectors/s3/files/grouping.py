@@ -1,6 +1,6 @@
-"""Groups small files to be joined: those that follow each other, from the first one on, up to the wanted size.
+"""Groups small files to be joined: files that follow each other, from the first one on, up to the wanted size. Pure.
 
-What was found a little later gives the same groups, but for the last one. It is pure.
+If the files are listed again a little later, the groups are the same, except the last one.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 _SMALL_SHARE: Final = 2
-"""A file is small below a half of the target: two of those make one that is not."""
+"""A file is small if it has less than one half of the target size."""
 
 
 def is_small(size_bytes: int, target_bytes: int) -> bool:
-    """Tell if a file is so small that it is worth joining with others."""
+    """Return True if a file is so small that it is worth joining with others."""
     return size_bytes < target_bytes // _SMALL_SHARE
 
 

@@ -9,14 +9,15 @@ from connectors.s3.files.intake import Admitted
 
 _ROWS_PER_FILE: Final = 16
 _BYTES: Final = 8 * 2**20
-"""Polls are held together until they have so many rows for each open file, or so many bytes."""
+"""Polls are held until they have `_ROWS_PER_FILE` rows for each open file, or so many bytes."""
 
 
 class HeldPolls:
     """Gathers the parts of a poll, and polls that have few rows for each open file. The task thread owns it.
 
-    Transforms can split what was polled at once into parts that share `next_offset` and whose offsets interleave; only
-    when the last of them is here may a file end. `size_bytes`: of ended polls. `ended_ms`: when the last one came.
+    Transforms can split the records of one poll into parts with interleaved offsets, which share `next_offset`. A file
+    may end only when all of them have come. `size_bytes` are the bytes of complete polls, and `ended_ms` is the time in
+    milliseconds at which the last one came.
     """
 
     def __init__(self) -> None:
@@ -29,11 +30,11 @@ class HeldPolls:
 
     @property
     def has_parts(self) -> bool:
-        """Return True where some parts are in no file yet."""
+        """Return True if some parts are in no file yet."""
         return bool(self._poll or self._held)
 
     def is_of_other_poll(self, admitted: Admitted) -> bool:
-        """Tell if a part belongs to another poll than the one that is being gathered."""
+        """Return True if a part belongs to another poll than the one that is being gathered."""
         return bool(self._poll) and self._poll[0].consumed.next_offset != admitted.consumed.next_offset
 
     def add(self, admitted: Admitted, now_ms: int) -> None:
@@ -54,10 +55,10 @@ class HeldPolls:
         self.size_bytes += sum(part.prepared.rows.nbytes for part in parts)
 
     def are_few(self, open_files: int) -> bool:
-        """Tell if it pays to wait: what is done once per file and poll would cost more than all else."""
+        """Return True if it pays to wait for more polls, as the costs per file and poll would exceed all others."""
         return self._rows < _ROWS_PER_FILE * open_files and self.size_bytes < _BYTES
 
     def release(self) -> Sequence[Sequence[Admitted]]:
-        """Return the polls that were held, which are held no more."""
+        """Return the polls that were held, and hold them no more."""
         held, self._held, self._rows, self.size_bytes = self._held, [], 0, 0
         return held

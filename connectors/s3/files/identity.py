@@ -1,4 +1,4 @@
-"""Decides if an object that is there was written by this sink, of the same log. It is pure."""
+"""Decides if an existing object was written by this sink, from the same log of the topic. It is pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from connectors.s3.paths.layout import Extent
 
 
 def same_log(where: str, ours: Extent, metadata: Mapping[str, str]) -> Extent:
-    """Return what an object holds. ConnectError where it is somebody else's, or of another topic of the same name."""
+    """Return the extent of an object.
+
+    ConnectError: another program wrote it, or its records are of another topic that had the same name.
+    """
     found = Extent.of(metadata)
     if found is None or found.partition != ours.partition:
         raise foreign(where)
@@ -25,7 +28,7 @@ def same_log(where: str, ours: Extent, metadata: Mapping[str, str]) -> Extent:
 
 
 def foreign(where: str) -> ConnectError:
-    """Return the error for an object that is none of this sink's."""
+    """Return the error for an object that this sink has not written."""
     return ConnectError(
         f"{where} is there already and was not written by this sink for these records: "
         "its metadata kconnect-* is missing or names others.",

@@ -1,6 +1,6 @@
-"""Make a batch ready to be taken: encoded columns, paths, times and sizes of the rows to write, and the rows refused.
+"""Prepares a batch for the files: columns, paths, times and sizes of the rows to write, and the refused rows.
 
-It changes nothing, so whatever it raises leaves the sink as it was.
+It changes no state, so that an error leaves the sink as it was.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ NO_TIME: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Rows to write, in the order of their offsets; one schema holds all of them.
+    """Holds rows to write, in the order of their offsets. One schema holds all of them.
 
-    timestamps_ms: Kafka's, int64 without nulls; NO_TIME where a record has none.
+    `timestamps_ms` are Kafka's timestamps as int64 without nulls; NO_TIME stands for a record without one.
     """
 
     topic: str
@@ -45,12 +45,12 @@ class Admitted:
     timestamps_ms: pa.Int64Array
 
     def halves(self) -> tuple[Admitted, Admitted]:
-        """Return two parts of its schemaless rows, each with no more schema than it needs."""
+        """Return the two halves of the rows, which have no schema. The inferred schema of each fits its rows alone."""
         middle = self.facts.length // 2
         return self._part(0, middle), self._part(middle, self.facts.length)
 
     def picked(self, rows: NDArray[np.int64]) -> Admitted:
-        """Return these of its rows, ascending; schemaless rows get no more schema than they need."""
+        """Return the rows with these numbers, which ascend. If the schema was inferred, it fits these rows alone."""
         import pyarrow as pa
 
         places = pa.array(rows)
@@ -68,7 +68,7 @@ class Admitted:
 
 
 def joined_rows(parts: Sequence[Admitted]) -> Admitted:
-    """Return what rotation asks of parts of one topic, as if they had come as one; their rows stay apart."""
+    """Return parts of one topic as one part, with all that rotation needs. It has only the rows of the first part."""
     import pyarrow as pa
 
     if len(parts) == 1:
@@ -81,10 +81,10 @@ def joined_rows(parts: Sequence[Admitted]) -> Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What becomes of a batch: parts to write, in the order of their offsets, at least one; it may have no rows.
+    """Holds the result for a batch: the parts to write, in the order of their offsets. There is at least one part.
 
-    bad: rows of the batch as it was put that are refused, ascending. schema: what their values are written in, as far
-    as schema.compatibility asks for it.
+    `bad` has the errors of refused rows by their numbers in the batch, ascending. `schema` is the one in which the
+    values are written, if schema.compatibility needs to know it; else None.
     """
 
     parts: Sequence[Admitted]
@@ -107,7 +107,10 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The settings that decide what of a batch is written, and where. `rotation_times` None: times do not matter."""
+    """Decides by its settings which rows of a batch are written, and where.
+
+    `rotation_times` tells the times of rows for rotation; None: no rule asks for times.
+    """
 
     format: Format
     partitioner: Partitioner
@@ -120,10 +123,9 @@ class Intake:
     def admit(self, batch: Batch, current: Schema | None = None) -> Admission:
         """Return the rows of a sink batch that are written, and those that no file can hold.
 
-        `current`: the schema that values of this topic were written in before.
-
-        Rows that contradict each other, as schemaless ones may, come in parts: so a row is refused for what it is
-        itself, whatever was polled together with it.
+        `current` is the schema in which values of this topic were written before. Rows without a schema may have types
+        that do not fit together; such rows come in several parts. So a row is never refused because of other rows that
+        were polled with it.
         """
         assert batch.consumed is not None
         found = _Found(batch.consumed.next_offset, current)
@@ -212,7 +214,7 @@ class Intake:
 
 
 def _used(paths: Paths, kept: pa.Int64Array | None) -> tuple[Sequence[str], pa.Int32Array | None]:
-    """Return the names and codes of the paths of these rows alone, as the store is asked for each name."""
+    """Return the names and codes of paths without the names that these rows do not use: the store is asked for each."""
     if kept is None or paths.codes is None:
         return paths.names, paths.codes
     encoded = paths.codes.take(kept).dictionary_encode()

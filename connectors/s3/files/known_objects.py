@@ -1,4 +1,4 @@
-"""Remember how far the objects of each place of a topic partition reach, as far as asked or seen. No I/O, no clock."""
+"""Remembers up to which offset objects hold the rows of each place of a topic partition. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from connectors.s3.files.intake import Admitted
 from connectors.s3.paths.layout import Place
 
 _PLACES_MAX: Final = 20_000
-"""Where more are known, those without waiting rows are forgotten, and asked for again when they get some."""
+"""If more places than this are known, those without waiting rows are forgotten. They are asked for again if they get
+rows.
+"""
 
 
 class KnownObjects:
-    """Holds how far the objects of each place reach: they hold all its rows before that offset.
+    """Holds for each place how far its objects reach: objects hold all rows of the place before that offset.
 
     It is owned by the task thread.
     """
@@ -27,7 +29,7 @@ class KnownObjects:
         self._highest_ever = 0
 
     def unknown(self, parts: Sequence[Admitted]) -> set[Place]:
-        """Return the places of these rows of which nothing was learnt."""
+        """Return the places of these rows for which it is not known how far their objects reach."""
         return {
             Place(part.topic, name)
             for part in parts
@@ -41,7 +43,7 @@ class KnownObjects:
         self._paths.setdefault(place.topic, set()).add(place.path)
 
     def of(self, place: Place) -> int:
-        """Return how far the objects of a place reach; 0: nothing says that there are any."""
+        """Return how far the objects of a place reach; 0: no objects are known."""
         return self._reach.get(place, 0)
 
     def farthest(self) -> int:
@@ -49,7 +51,7 @@ class KnownObjects:
         return max(self._reach.values(), default=0)
 
     def rows_beyond(self, part: Admitted) -> NDArray[np.int64] | None:
-        """Return the rows of a part that are in no object yet, ascending; None when all of them are in none."""
+        """Return the numbers of a part's rows that are in no object yet, ascending; None: no row is in an object."""
         offsets = part.consumed.offsets.to_numpy()
         if self._highest_ever <= offsets[0]:
             return None
@@ -60,12 +62,12 @@ class KnownObjects:
         return np.flatnonzero(offsets >= (reach[0] if codes is None else reach[codes.to_numpy()]))
 
     def lacks_rows(self, parts: Sequence[Admitted]) -> bool:
-        """Tell if some of these rows are in no object, as far as it was learnt."""
+        """Return True if some of these rows are in no object that is known."""
         found = (self.rows_beyond(part) for part in parts if part.facts.length)
         return any(rows is None or len(rows) for rows in found)
 
     def forget(self, is_kept: Callable[[Place], bool], position: int) -> None:
-        """Forget the places that are not kept and reach no further than was read, if too many are known."""
+        """Forget places if too many are known: those that `is_kept` rejects and whose objects end up to `position`."""
         if len(self._reach) <= _PLACES_MAX:
             return
         self._reach = {p: end for p, end in self._reach.items() if is_kept(p) or end > position}

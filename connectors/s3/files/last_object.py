@@ -1,7 +1,7 @@
 """Asks the bucket how far the objects of a path reach, before the first row of the path is taken.
 
-So rows that are read again are not written again, wherever reading began: at a commit in the midst of objects, at a
-head that retention or compaction moved, or after offsets were reset.
+So rows that are read again are not written again, wherever reading begins: at a committed offset in the middle of
+objects, at a beginning of the topic that retention or compaction moved, or after offsets were reset.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from connectors.s3.stores.store import Bucket
 
 _log = logging.getLogger(__name__)
 _MANY: Final = 64
-"""This many new paths or more have all their objects listed at once, a thousand with a request, where there are not too
-many.
+"""If there are so many new paths or more, all objects are listed together, a thousand per request, unless there are too
+many objects.
 """
 _KEYS_PER_CHAIN: Final = 16
 
@@ -38,7 +38,8 @@ class LastObjects:
     def learn(self, files: PartitionFiles, parts: Sequence[Admitted], deadline: Deadline) -> None:
         """Tell the files how far the objects of new paths reach.
 
-        RetriableError: the store is away. Any other ConnectError: an object is somebody else's, or of another log.
+        RetriableError: the store cannot be reached. Any other ConnectError: another program wrote an object, or its
+        records are of another topic that had the same name.
         """
         places = sorted(files.reaches.unknown(parts))
         if not places:
@@ -58,7 +59,7 @@ class LastObjects:
     def _last_objects(
         self, chains: Sequence[Chain], first: int, deadline: Deadline
     ) -> Sequence[tuple[str, Mapping[str, str]] | ConnectError | None]:
-        """Key and metadata of the last object of each chain, near an offset; None: there is none."""
+        """Return key and metadata of the last object of each chain, near an offset; None: there is none."""
         keys = None
         if len(chains) >= _MANY and all(chain.has_clear_stem for chain in chains):
             folder = commonpath([chain.stem.rpartition("/")[0] for chain in chains])
@@ -77,7 +78,8 @@ class LastObjects:
         ours = Extent(files.partition, first, first, first + 1, 1, topic_id=files.topic_id)
         found = same_log(where, ours, metadata)
         if found.topic_id is None and not found.start_offset < first < found.end_offset:
-            # Nothing says that it is of this log: what starts there is compared with it when it is created.
+            # It is not known if the object is of this log. A file that starts there is compared with it when its object
+            # is to be created.
             return 0
         if found.end_offset > first:
             _log.info(

@@ -1,4 +1,4 @@
-"""Keeps the open files of one topic partition: the counts of each, and which have ended. No rows, no I/O, no clock."""
+"""Keeps the counts of the open files of one topic partition, and which files have ended. No rows, no I/O, no clock."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from connectors.s3.paths.layout import Place
 
 @dataclass(slots=True)
 class OpenFile:
-    """A file that takes rows.
+    """Holds the counts of a file that takes rows. Times are in milliseconds.
 
-    began_rows: how many rows its topic partition had before. base_ms: the time of its first row.
+    `began_rows` is the number of rows that its topic partition had before the file began. `base_ms` is the time of its
+    first row for the rules; None: no rule asks for times.
     """
 
     number: int
@@ -30,7 +31,7 @@ class OpenFile:
     is_full: bool = False
 
     def add(self, rows: int, last_offset: int, at_ms: int) -> None:
-        """Count rows."""
+        """Count further rows. `last_offset` is the offset of the last one."""
         self.rows += rows
         self.last_offset = last_offset
         self.last_row_ms = at_ms
@@ -39,7 +40,8 @@ class OpenFile:
 class OpenFiles:
     """Holds the open files of a topic partition, at most one per place. It is owned by the task thread.
 
-    `position`: the next offset to read; None: nothing was read. `ended`: files whose rows are not encoded yet.
+    `position` is the next offset to read; None: nothing was read. `ended` are files that have ended and whose rows are
+    not encoded yet.
     """
 
     def __init__(self, partition: TopicPartition) -> None:
@@ -55,10 +57,10 @@ class OpenFiles:
         return len(self.by_place)
 
     def at(self, place: Place, first_offset: int, at_ms: int) -> OpenFile:
-        """Return the file for rows from this offset on; a new one where the place has none.
+        """Return the file for rows from this offset on. A place without an open file gets a new one.
 
-        What an object holds already is cut off a file by its offset, so rows of one file must ascend.
-        ConnectError: they do not.
+        ConnectError: the offset is not behind the file's rows. They must ascend, as rows that are in an object already
+        are cut off the file by their offsets.
         """
         file = self.by_place.get(place)
         if file is None:
@@ -79,7 +81,7 @@ class OpenFiles:
         return file
 
     def may_hold(self, place: Place, before_offset: int) -> bool:
-        """Return True if rows of a place before this offset may be in an open file, or in one that is not encoded."""
+        """Return True if rows of a place before this offset may be in a file that is open, or not encoded yet."""
         file = self.by_place.get(place)
         is_open = file is not None and file.first_offset < before_offset
         return is_open or any(file.place == place for file in self.ended)
@@ -100,5 +102,5 @@ class OpenFiles:
         self.end(self.by_place.values())
 
     def least_offset(self) -> int | None:
-        """Return the first offset of all files, those included that have ended; None without any."""
+        """Return the least first offset of all open files and those in `ended`; None: there are no files."""
         return min((file.first_offset for file in (*self.by_place.values(), *self.ended)), default=None)

@@ -1,11 +1,11 @@
-"""The files of one topic partition: which rows are buffered, ended, in the bucket, and so how far offsets may move.
+"""Keeps the files of one topic partition: buffered rows, ended files, and objects, and so the offset to commit.
 
-No I/O and no clock, owned by the task thread. Never calls rows durable before an object that holds them is known.
+No I/O and no clock. It is owned by the task thread. Rows never count as durable before an object is known to hold them.
 
-The objects of a place are a chain: each starts at the first row of the place at or behind the end of the one before.
-Whoever reads on from an offset and knows how far each chain reaches meets the same keys in the same order; an object
-that is already there tells how far it reaches, and the rows behind it become the next link. That holds whatever made a
-file end: records, the clock, memory, or another life of the task.
+The objects of a place are a chain: each one starts at the place's first row at or behind the end of the one before. A
+task that reads on from an offset, and knows how far each chain reaches, makes the same keys in the same order. If an
+object of such a key exists, its metadata tell how far it reaches, and the rows behind it become the next object. That
+is so whatever made a file end: records, the clock, memory, or a restart of the task.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from connectors.s3.paths.layout import Extent, Place
 
 
 class PartitionFiles:
-    """Holds the buffer of one topic partition: polls that wait, files that take rows, and files that have ended."""
+    """Buffers the rows of one topic partition: in polls that wait, in open files, and in files that have ended."""
 
     def __init__(
         self, partition: TopicPartition, rotation: Rotation, file_format: Format, topic_id: str | None = None
@@ -51,7 +51,7 @@ class PartitionFiles:
 
     @property
     def rows_already_there(self) -> int:
-        """Return the number of rows that were read and are in objects which others, or an earlier life, made."""
+        """Return the number of read rows that are in objects of other tasks, or from before a restart."""
         return self._rows.rows_already_there + self._rows_found
 
     @property
@@ -61,29 +61,30 @@ class PartitionFiles:
 
     @property
     def buffered_bytes(self) -> int:
-        """Return the encoded and waiting bytes, ended files included."""
+        """Return the bytes of all rows that are in no object yet, also of ended files."""
         return self._ended.size_bytes + self.open_bytes
 
     @property
     def open_bytes(self) -> int:
-        """Return the bytes of what is not encoded to its end."""
+        """Return the bytes of rows in polls that wait and in files that are not completely encoded."""
         return self._polls.size_bytes + self._rows.size_bytes
 
     def has_rows_of(self, topic: str) -> bool:
-        """Tell if some rows of this topic are in no file yet, or in one that has not ended."""
+        """Return True if rows of this topic may wait in a poll, or are in an open file."""
         return self._polls.has_parts or any(place.topic == topic for place in self._open.by_place)
 
     def take(self, admitted: Admitted, now_ms: int) -> None:
-        """Buffer rows; files end where the rules say.
+        """Buffer rows; files end as the rules say.
 
-        A poll waits for the next one, `end_poll` or `settle`, as more parts of it may come.
+        The rows of a poll wait until the next poll, or until `end_poll` or `settle` is called, as more parts of the
+        poll may come.
         """
         if self._polls.is_of_other_poll(admitted):
             self.end_poll()
         self._polls.add(admitted, now_ms)
 
     def end_poll(self) -> None:
-        """Note that all of what was polled last is here, and give it to its files where that pays by now."""
+        """Note that the last poll is complete. Give the rows of all held polls to their files if these are enough."""
         poll = self._polls.end()
         if not poll:
             return
@@ -98,7 +99,7 @@ class PartitionFiles:
             self._work()
 
     def settle(self) -> None:
-        """Work on all that was polled. Call it before `encode`, `end_largest` and `durable_offset`."""
+        """Give all polled rows to their files. Call it before `encode`, `end_largest` and `durable_offset`."""
         self.end_poll()
         self._work()
 
@@ -120,16 +121,19 @@ class PartitionFiles:
         self._rows.end(list(self._open.by_place.values()))
 
     def end_largest(self, most_bytes: int) -> None:
-        """End the largest files, until they hold so many bytes together, and encode them."""
+        """End and encode the largest files, until the ended ones have `most_bytes` bytes together."""
         self._rows.end(self._rows.largest(most_bytes))
         self.encode()
 
     def encode(self) -> None:
-        """Make files that have ended ready to become objects."""
+        """Encode the rows of files that have ended, so that they can become objects."""
         self._rows.encode()
 
     def to_create(self, busy: Container[Place] = ()) -> Iterator[EndedFile]:
-        """Yield the files whose objects may be created now, without rows that are in objects; none of a busy place."""
+        """Yield the files whose objects may be created now, without rows that are in objects already.
+
+        No file of a place in `busy` is among them.
+        """
         return self._ended.ready(busy)
 
     def created(self, file: EndedFile) -> None:
@@ -142,11 +146,11 @@ class PartitionFiles:
         self.reaches.learn(file.place, extent.end_offset)
 
     def agree(self, file: EndedFile, end_offset: int) -> None:
-        """Note that another writer created the first of several objects of a file: all must end there."""
+        """Note that another writer created the first of a file's objects: all of them must end at this offset."""
         self._ended.agree(file, end_offset)
 
     def durable_offset(self) -> int | None:
-        """Return the next offset that may be committed; None while it is where this life began."""
+        """Return the next offset that may be committed; None: it has not moved since the task began to read."""
         waiting = (self._ended.least_offset(), self._open.least_offset())
         least = min((offset for offset in waiting if offset is not None), default=None)
         durable = self._rotation.durable(least, self._open.position, self.reaches.farthest())

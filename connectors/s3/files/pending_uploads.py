@@ -1,4 +1,4 @@
-"""Creates the objects of ended files, over as many calls as that takes. Owned by the task thread."""
+"""Creates the objects of ended files. One upload may go on over several calls. Owned by the task thread."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _At = tuple[TopicPartition, Place]
 
 @dataclass(frozen=True, slots=True)
 class _Upload:
-    """Holds the objects of a file, which are created one behind the other.
+    """Holds the objects of a file, which are created one after the other, and the request that is under way.
 
-    `found` is the extent of one that is longer than the file.
+    `number` and `key` are those of the object that is being created. If the first object exists already and has more
+    rows than the file, `found` is its extent.
     """
 
     file: EndedFile
@@ -38,7 +39,7 @@ class _Upload:
 
     @property
     def is_last(self) -> bool:
-        """Return True if the object is the one that says that all are there."""
+        """Return True if this is the file's last object. If it exists, all objects of the file do."""
         return self.number == len(self.objects) - 1
 
 
@@ -48,7 +49,7 @@ class Uploads:
     def __init__(
         self, bucket: Bucket, layout: Layout, file_format: Format, tags: Mapping[str, str] | None = None
     ) -> None:
-        """`tags`: of all objects, beside those that tell the rows; None: objects have none."""
+        """Take the parts. All objects get the tags in `tags`, and tags that tell their rows; None: they get no tags."""
         self.created = 0
         self._bucket = bucket
         self._layout = layout
@@ -62,10 +63,10 @@ class Uploads:
         return len(self._under_way)
 
     def advance(self, files: Mapping[TopicPartition, PartitionFiles], deadline: Deadline) -> RetriableError | None:
-        """Create objects of ended files until there are none or the deadline is over; what is begun goes on behind it.
+        """Create objects of ended files until all are created or the deadline is over. Uploads go on after that.
 
-        Returns why one could not be created for now; it is begun anew by the next call. Any other ConnectError is
-        raised, once all else is as far as it comes.
+        Return the error of an object that could not be created for now, or None; the next call tries again. Another
+        ConnectError is raised at the end, when the other objects are as far as they can come.
         """
         failed: dict[_At, ConnectError] = {}
         while True:
@@ -114,7 +115,7 @@ class Uploads:
         return self._layout.key(file.place, file.partition, file.extent.start_offset, stored.extension)
 
     def _settle(self, files: Mapping[TopicPartition, PartitionFiles], upload: _Upload) -> _Upload | None:
-        """Return what comes next for the file; None: it is an object, or has to end elsewhere."""
+        """Return the file's next upload; None: all its objects exist, or the file has to end at another offset."""
         result = upload.started.result()
         if isinstance(result, ConnectError):
             raise result
@@ -138,7 +139,7 @@ class Uploads:
         elif found.end_offset == file.end_offset:
             return self._creating(file, upload.objects, upload.number + 1)
         elif upload.number:
-            # The first object says where all end, so this one is of other settings.
+            # All objects of a file end where the first one does, so this one was written with other settings.
             raise foreign(f"s3://{self._bucket.name}/{upload.key}")
         elif found.end_offset < file.end_offset:
             owner.agree(file, found.end_offset)
@@ -150,7 +151,10 @@ class Uploads:
     def _settle_longer(
         self, owner: PartitionFiles, upload: _Upload, first: Extent, last: Mapping[str, str] | None
     ) -> None:
-        """Settle a file whose first object was there and has more rows than ours. `last`: metadata of its last."""
+        """Settle a file whose first object exists already and has more rows than the file.
+
+        `last` is the metadata of the last object; None: it does not exist.
+        """
         if last is None:
             owner.agree(upload.file, first.end_offset)
         else:

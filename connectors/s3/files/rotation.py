@@ -1,6 +1,6 @@
-"""Decides after which row the open files of a topic partition end. It is pure: records in, an index out; no clock.
+"""Decides after which row the open files of a topic partition end. It is pure and reads no clock.
 
-Every rule looks at records only, never at how they were cut into batches, so a replay ends files at the same offsets.
+Rules depend on records only, and never on their batches. So files end at the same offsets if records are read again.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Says when files end; None means never for that reason.
+    """Holds the limits at which files end; None: there is no such limit.
 
-    `ends_slow_files`: also when the topic partition had as many rows as fill all open files.
+    With `ends_slow_files` a file also ends when the topic partition had as many rows as would fill all open files.
     """
 
     rows: int
@@ -37,10 +37,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Holds what the rules ask of the rows of a batch, of one topic.
+    """Holds the facts about the rows of a batch, of one topic, that the rules need.
 
-    names, codes: as `Paths`. epoch_ms: int64 without nulls. sizes_end: running sum of the rows' sizes, as int64 in
-    memory.
+    `names` and `codes` are as in `Paths`. `epoch_ms` are the rows' times as int64 without nulls; None: no rule asks for
+    them. `sizes_end` is the running sum of the rows' sizes as int64; None: no rule asks for them.
     """
 
     length: int
@@ -73,7 +73,7 @@ class Facts:
         return self.names[0 if self.codes is None else self.codes[row].as_py()]
 
     def size_bytes(self, start: int, stop: int) -> int:
-        """Return the bytes of rows start..stop-1; 0 when sizes do not matter."""
+        """Return the bytes of rows start..stop-1; 0 if no rule asks for sizes."""
         if self.sizes_end is None or stop == start:
             return 0
         return self.sizes_end[stop - 1] - (self.sizes_end[start - 1] if start else 0)
@@ -105,7 +105,7 @@ def joined_facts(parts: Sequence[Facts]) -> Facts:
 
 @dataclass(slots=True)
 class Group:
-    """The rows since the last rotation of a topic partition, which are counted over all its open files."""
+    """Holds the counts of the rows of all open files of a topic partition, since the files ended last."""
 
     rows: int = 0
     size_bytes: int = 0
@@ -124,7 +124,7 @@ class Group:
 
 
 def group_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int) -> int | None:
-    """Return the row before which the group must end, `start` itself included when it holds rows; None: it goes on."""
+    """Return the number of the row before which the files must end, which may be `start`; None: they go on."""
     ends = [start + max(rules.rows - group.rows, 0)]
     ends.extend(_size_end(rules, group, facts, start))
     ends.extend(_interval_end(rules, group, facts, start))
@@ -135,7 +135,7 @@ def group_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int) 
 
 
 def is_full(rules: Rules, group: Group, facts: Facts) -> bool:
-    """Tell if files must end although no single row says where, because the rows of a poll came interleaved."""
+    """Return True if files must end behind a poll. It is asked for interleaved rows, among which no file can end."""
     import pyarrow.compute as pc
 
     if group.rows >= rules.rows or (rules.size_bytes is not None and group.size_bytes >= rules.size_bytes):
@@ -197,30 +197,30 @@ def _places_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int
 
 
 class Rotation(Protocol):
-    """Decides which file each row goes to, when files end, and what may be committed then.
+    """Decides to which file each row goes, when files end, and which offset may be committed.
 
     It is owned by the task thread.
     """
 
     @property
     def ends_by_poll(self) -> bool:
-        """Tell if the number of files open behind each poll matters, so that polls are not held together."""
+        """Return True if the number of open files after each poll counts, so that polls must not be held together."""
 
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> NDArray[np.int64]:
-        """Return the number of the file of each row of a part, which has some; files that are full end.
+        """Return the number of the file of each row of a part, which is not empty. Files that are full end.
 
-        `is_consecutive`: no row of the same poll that is still to come has a lower offset.
+        With `is_consecutive` no row of the same poll that still comes has a lower offset.
         """
 
     def settle(self, files: OpenFiles) -> None:
-        """End files behind the last row of a poll, all of which was assigned."""
+        """End files behind the last row of a poll, as the rules say. All rows of the poll are assigned."""
 
     def end(self, files: Collection[OpenFile], open_files: OpenFiles) -> None:
-        """End these files, at least one, for another reason than rows; others too where they end together."""
+        """End these files, at least one, for another reason than the rules. Others end, too, if all end together."""
 
     def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:
-        """Return the next offset to commit; None while nothing is known.
+        """Return the next offset to commit; None: it is not known yet.
 
-        `least_open`: the first row that is in no object yet; None: there is none. `position`: the next offset to read.
-        `reach`: how far objects reach.
+        `least_open` is the offset of the first row that is in no object yet; None: there is none. `position` is the
+        next offset to read. `reach` is the offset behind the last row that any object has.
         """

@@ -16,13 +16,14 @@ from connectors.s3.files.spool import Spool, SpooledRows
 from connectors.s3.formats.file_format import Format
 
 _ENDED_SHARE: Final = 8
-"""Files are encoded at once where one in so many has ended; where there are more, many of them together cost less."""
+"""If fewer than one in so many files have ended, they are encoded later, as many files together cost less per file."""
 
 
 class RowAssignment:
     """Puts rows into the spools of their files, topic by topic. The task thread owns it.
 
-    `rows_already_there`: rows that were left out as objects have them. `taken_end`: behind the last row that was taken.
+    `rows_already_there` is the number of rows that were left out because objects have them. `taken_end` is the offset
+    behind the last row that was taken; None: none was.
     """
 
     def __init__(
@@ -43,11 +44,11 @@ class RowAssignment:
 
     @property
     def size_bytes(self) -> int:
-        """Return the bytes of files that are not encoded to their end."""
+        """Return the bytes of files that are not completely encoded."""
         return sum(spool.size_bytes for spool in self._spools.values())
 
     def take(self, polls: Sequence[Sequence[Admitted]], at_ms: int) -> None:
-        """Give the rows of whole polls to their files; files end where the rules say."""
+        """Give the rows of whole polls to their files; files end as the rules say."""
         self._at_ms = at_ms
         for parts in polls:
             is_consecutive = _are_consecutive(parts)
@@ -67,12 +68,12 @@ class RowAssignment:
             self._rotation.end(files, self.open)
 
     def largest(self, most_bytes: int) -> list[OpenFile]:
-        """Return the largest open files, until they hold so many bytes together."""
+        """Return the largest open files: as many as have `most_bytes` bytes together."""
         numbers = {number for spool in self._spools.values() for number in spool.largest(most_bytes)}
         return [file for file in self.open.by_place.values() if file.number in numbers]
 
     def encode(self) -> None:
-        """Make files that have ended ready to become objects."""
+        """Encode the rows of files that have ended, so that they can become objects."""
         lacking = self.ended.lacking()
         self.end([file for place, file in self.open.by_place.items() if place in lacking])
         for spool in self._spools.values():
@@ -90,7 +91,7 @@ class RowAssignment:
         return EndedFile(self._partition, file.place, offsets, times, offsets[-1] + 1, written.body, self._topic_id)
 
     def _take(self, part: Admitted, *, is_consecutive: bool) -> None:
-        """Give the rows that are in no object yet to files; the others have no say in what these look like."""
+        """Give the rows of a part that are in no object yet to files. Its other rows do not count, also for schemas."""
         new = self._not_in_objects(part)
         if new is not None:
             self._take_by_schema(new, is_consecutive=is_consecutive)
@@ -100,11 +101,11 @@ class RowAssignment:
         if self._group and not (is_consecutive and self._goes_with_group(part, spool)):
             self._assign_group()
         if self.open.ended and not spool.holds(part.prepared):
-            # Nor have rows behind the end of a file.
+            # Files that have ended are encoded first, so that later rows do not change their schema.
             self.encode()
         if not spool.widen(part.prepared):
             if part.prepared.is_inferred and part.facts.length > 1:
-                # Files end before the very row that does not fit, wherever its batch began.
+                # The part is halved until it has one row, so that files end just before the row that does not fit.
                 for half in part.halves():
                     self._take_by_schema(half, is_consecutive=is_consecutive)
                 return
@@ -116,7 +117,7 @@ class RowAssignment:
             self._assign_group(is_consecutive=False)
 
     def _goes_with_group(self, part: Admitted, spool: Spool) -> bool:
-        """Tell if a part is assigned together with those before it: of one topic and schema."""
+        """Return True if a part is assigned together with those before it, as it has the same topic and schema."""
         return self._group[0].topic == part.topic and spool.holds(part.prepared)
 
     def _assign_group(self, *, is_consecutive: bool = True) -> None:
@@ -134,7 +135,7 @@ class RowAssignment:
             at += part.facts.length
 
     def _not_in_objects(self, part: Admitted) -> Admitted | None:
-        """Return the rows that the objects of their place do not reach; None when there are none."""
+        """Return the rows of a part that are in no object; None: there are none."""
         end = part.consumed.offsets[-1].as_py() + 1
         self.taken_end = end if self.taken_end is None else max(self.taken_end, end)
         kept = self.reaches.rows_beyond(part)

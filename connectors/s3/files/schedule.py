@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Holds rotate.schedule.interval.ms and rotate.idle.ms; None turns one off.
+    """Holds rotate.schedule.interval.ms and rotate.idle.ms; None: the setting is off.
 
-    With each_flush, files end at every flush.
+    With `each_flush` files end at every flush.
     """
 
     interval_ms: int | None

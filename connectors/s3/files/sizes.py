@@ -1,4 +1,4 @@
-"""Computes the uncompressed bytes of each row, whatever batches the rows come in. A null counts nothing. Pure."""
+"""Computes the uncompressed bytes of each row, which do not depend on its batch. A null has 0 bytes. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def _sizes(column: pa.Array) -> pa.Int64Array:
         for i in range(kind.num_fields):
             inner = pc.add(inner, _sizes(column.field(i)))
     elif t.is_map(kind):
-        # A map's keys and items share its offsets; `values` would drop the slice, `keys`/`items` with offsets do not.
+        # A map's keys and items share its offsets. `values` would ignore that the array is a slice; `keys` and `items`
+        # with the offsets do not.
         inner = pc.add(_spans(column.offsets, column.keys), _spans(column.offsets, column.items))
     elif t.is_list(kind) or t.is_large_list(kind):
         inner = _spans(column.offsets, column.values)

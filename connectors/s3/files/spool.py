@@ -1,7 +1,7 @@
-"""Rows of many open files, held together until each file has enough of them to be worked on. No I/O, no clock.
+"""Holds the rows of many open files together, until there are enough to work on them. No I/O, no clock.
 
-A poll may have two rows of each of two thousand files. Handled file by file they would cost more than all else, so rows
-wait as they came, are sorted by their file many at once, and a file is encoded from a few long pieces.
+A poll may have two rows for each of two thousand files. To handle them file by file would cost more than all else. So
+rows wait as they came, many are sorted by their files at once, and each file is encoded from a few long pieces.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _SMALL_MAX: Final = 2**16 - 1
 _SORT_ROWS_PER_FILE: Final = 256
 _SORT_BYTES: Final = 16 * 2**20
 _ENCODE_BYTES: Final = 4 * 2**20
-"""A file of which so much waits is encoded as far as it is, so that it is compressed before its end."""
+"""If so many bytes of a file wait, they are encoded, so that the rows are compressed before the file's end."""
 _DEAD_SHARE: Final = 3
-"""A run is copied without the rows that were taken out once these are more than one in so many."""
+"""A run is copied without the rows that were taken out, once more than one in so many of its rows were."""
 
 
 def stable_order(numbers: NDArray[Any]) -> Ints:
-    """Return the places of the numbers, ascending, equal ones in their order.
+    """Return the places of the numbers in ascending order of the numbers; equal numbers keep their order.
 
-    numpy sorts small types in linear time.
+    They are made a small type if possible, which numpy sorts in linear time.
     """
     least = int(numbers.min())
     if int(numbers.max()) - least <= _SMALL_MAX:
@@ -106,7 +106,10 @@ class _File:
 
 
 class _Run:
-    """Rows sorted by their file; `spans` says where each file's begin and end. Arrow counts bytes slowly, so once."""
+    """Holds rows sorted by their files. `spans` has the begin and end of each file's rows.
+
+    The bytes are counted once, as Arrow is slow to count them.
+    """
 
     def __init__(self, rows: SpooledRows, spans: dict[int, tuple[int, int]]) -> None:
         self.rows = rows
@@ -116,11 +119,11 @@ class _Run:
         self._is_ending = False
 
     def expect_end(self, numbers: AbstractSet[int]) -> None:
-        """Take note which files are taken out next: if they are all, the rows between them are not worth a copy."""
+        """Note the files that are taken out next. If these are all files of the run, the other rows are not copied."""
         self._is_ending = self._spans.keys() <= numbers
 
     def take_out(self, number: int) -> SpooledRows:
-        """Return the rows of a file, which are no more of this run."""
+        """Return the rows of a file, and remove them from this run."""
         start, stop = self._spans.pop(number)
         found = self.rows.part(start, stop)
         self._gone += stop - start
@@ -147,7 +150,7 @@ class _Run:
 
 
 class Spool:
-    """The rows of one topic's open files, by the files' numbers. Owned by the task thread."""
+    """Holds the rows of one topic's open files, by the files' numbers. Owned by the task thread."""
 
     def __init__(self) -> None:
         self.schema: Any = None
@@ -169,11 +172,11 @@ class Spool:
 
     @property
     def is_due(self) -> bool:
-        """Return True if so many rows wait that it is worth while to sort them by file."""
+        """Return True if enough rows wait to sort them by file."""
         return self._staged_bytes >= _SORT_BYTES or self._staged_rows >= _SORT_ROWS_PER_FILE * len(self._files)
 
     def holds(self, prepared: Prepared) -> bool:
-        """Tell if these rows have the schema of the files."""
+        """Return True if these rows have the schema of the open files."""
         known, new = self.schema, prepared.schema
         return new is None if known is None else new is not None and bool(known.equals(new))
 
@@ -183,7 +186,10 @@ class Spool:
         self.schema, self._may_widen, self._is_sparse = prepared.schema, prepared.may_widen, prepared.is_sparse
 
     def widen(self, prepared: Prepared) -> bool:
-        """Take a schema that holds these rows too; False: there is none without loss, so these rows need new files."""
+        """Take a schema that also holds these rows, and return True.
+
+        Return False if no schema holds all rows without loss; then these rows need new files.
+        """
         if self.holds(prepared):
             return True
         if not self._files:
@@ -216,13 +222,13 @@ class Spool:
         self._files[number] = _File(encoder)
 
     def add(self, rows: SpooledRows, numbers: Ints) -> None:
-        """Keep rows of files that were begun; those of one file come in the order of their offsets."""
+        """Keep rows of open files. The rows of one file come in the order of their offsets."""
         self._staged.append((rows, numbers))
         self._staged_rows += len(numbers)
         self._staged_bytes += rows.size_bytes
 
     def largest(self, most_bytes: int) -> list[int]:
-        """Return the numbers of the largest files, until they hold so many bytes together."""
+        """Return the numbers of the largest files: as many as have `most_bytes` bytes together."""
         self.sort()
         found, held = [], 0
         for number, file in sorted(self._files.items(), key=lambda item: -item[1].size_bytes):
@@ -259,7 +265,7 @@ class Spool:
         self._encoding.pop(number, None)
         parts = [run.take_out(number) for run in file.runs]
         if parts:
-            # In one piece: encoding has a cost per piece, too.
+            # The rest is joined to one piece, as encoding also has costs per piece.
             file.write(_whole(parts, self.schema), self.schema, is_sparse=self._is_sparse)
         written = file.written()
         if not self._files:
@@ -284,7 +290,7 @@ class Spool:
         self._encoding[number] = file
         for run in file.runs:
             rows = run.take_out(number)
-            # A copy: what an encoder keeps must not keep the rows of all other files.
+            # The rows are copied, as an encoder may keep them, which would keep the rows of all other files in memory.
             file.write(rows.picked(np.arange(len(rows.offsets))), self.schema, is_sparse=self._is_sparse)
         file.runs, file.waiting_bytes = [], 0
 

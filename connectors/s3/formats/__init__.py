@@ -1,1 +1,1 @@
-"""File formats."""
+"""Holds the formats in which files are written, joined and read."""

@@ -1,4 +1,4 @@
-"""Write records into Avro's object container files, each of one schema. The module knows no file names and no S3."""
+"""Makes Avro's object container files of records, each with one schema. The module knows no file names and no S3."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK_BYTES: Final = 64_000
-"""Uncompressed bytes of a block, as Java's DataFileWriter cuts them (DEFAULT_SYNC_INTERVAL is 4,000 rows of 16)."""
+"""A block has about so many uncompressed bytes, as in Java's DataFileWriter (DEFAULT_SYNC_INTERVAL: 4,000 times 16)."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvroSchema:
-    """The schema that a file is written with."""
+    """Holds the text of the schema with which a file is written."""
 
     text: str
 
@@ -40,9 +40,9 @@ class AvroSchema:
 
 @dataclass(slots=True)
 class AvroFormat(Format):
-    """The format that writes records of one schema per file.
+    """Makes Avro files, each with records of one schema.
 
-    `values` returns how the values of a schema are written.
+    `values` returns the encoder for values of a schema.
     """
 
     codec: str
@@ -51,7 +51,7 @@ class AvroFormat(Format):
 
     @property
     def extension(self) -> str:
-        """Return Confluent's extension, of which the codec is no part."""
+        """Return Confluent's extension, in which the codec is not named."""
         return ".avro"
 
     @property
@@ -98,7 +98,7 @@ def refuse_schemaless(topic: str, array: pa.Array) -> None:
 
 
 class AvroEncoder:
-    """An encoder that holds one open file in memory. The task thread owns it."""
+    """Encodes one open file, which it holds in memory. The task thread owns it."""
 
     def __init__(self, codec: str) -> None:
         self._codec = codec
@@ -155,7 +155,7 @@ class AvroEncoder:
 
 @dataclass(frozen=True, slots=True)
 class AvroBody:
-    """An ended file that knows the bytes of each record: `lengths`."""
+    """Holds an ended file, and in `lengths` the bytes of each record."""
 
     data: pa.Buffer
     lengths: np.ndarray[Any, np.dtype[np.int64]]
@@ -168,7 +168,7 @@ class AvroBody:
         return int(self.data.size)
 
     def without_first(self, rows: int) -> AvroBody:
-        """Return the file without its first rows; its blocks are cut anew."""
+        """Return the file without its first rows, with new blocks."""
         encoder = AvroEncoder(self.codec)
         for array, schema in self.pieces():
             encoder.write(array.slice(rows), schema)
@@ -185,7 +185,7 @@ class AvroBody:
 
 
 class AvroMerger:
-    """Files of this sink with one schema and codec, whose blocks are ended alike. See `Merger`."""
+    """Joins files of this sink that have one schema and codec, and so the same marker between blocks. See `Merger`."""
 
     def __init__(self) -> None:
         self._head: bytes | None = None

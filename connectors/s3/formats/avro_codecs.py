@@ -1,4 +1,4 @@
-"""How the blocks of Avro's object container files are compressed (Avro 1.12 specification, "Required Codecs")."""
+"""Compresses the blocks of Avro's object container files (Avro 1.12 specification, "Required Codecs")."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 from connectors.s3.formats.compression import unpacked_snappy_block
 
 _RAW_DEFLATE: Final = -15
-"""zlib writes deflate without a header when it gets these window bits."""
+"""If zlib gets this number of window bits, its deflate has no header."""
 
 
 class Codec(NamedTuple):
-    """How the blocks of a file are compressed."""
+    """Holds the functions that compress and decompress a block."""
 
     pack: Callable[[bytes], bytes]
     unpack: Callable[[bytes], bytes]
@@ -61,4 +61,4 @@ CODECS: Final[Mapping[str, Codec]] = {
     "xz": Codec(lzma.compress, lzma.decompress),
     "zstandard": Codec(_pack_zstd, _unpack_zstd),
 }
-"""The keys are the values of avro.codec."""
+"""Maps the values of avro.codec to the codecs."""

@@ -1,6 +1,6 @@
-"""The layout of Avro's object container files: a header with the schema, and blocks of packed records. No I/O.
+"""Makes and reads the parts of Avro's object container files: a header with the schema, and blocks of records. No I/O.
 
-Layout after "Object Container Files" of the Avro 1.12 specification.
+Source of the layout: Avro 1.12 specification, "Object Container Files".
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ _MARKER_BYTES: Final = 16
 
 
 def header(schema_text: str, codec: str) -> bytes:
-    """Return the bytes that a file of this schema and codec begins with."""
+    """Return the header of a file with this schema and codec."""
     members = {"avro.schema": schema_text.encode(), "avro.codec": codec.encode()}
     texts = b"".join(_long(len(k)) + k.encode() + _long(len(v)) + v for k, v in members.items())
     return _MAGIC + _long(len(members)) + texts + _long(0) + _marker(schema_text, codec)
 
 
 def block(rows: int, packed: bytes, schema_text: str, codec: str) -> bytes:
-    """Return a block of a file that begins with the header of this schema and codec."""
+    """Return a block for a file with the header of this schema and codec."""
     return _long(rows) + _long(len(packed)) + packed + _marker(schema_text, codec)
 
 
@@ -45,7 +45,7 @@ def packed_blocks(data: memoryview) -> Iterator[memoryview]:
 
 
 def _marker(schema_text: str, codec: str) -> bytes:
-    """Return the marker between blocks, made of schema and codec so that equal rows give equal bytes."""
+    """Return the marker between blocks. It depends on schema and codec alone, so that equal rows give equal bytes."""
     return hashlib.blake2b(f"{codec}\n{schema_text}".encode(), digest_size=_MARKER_BYTES).digest()
 
 

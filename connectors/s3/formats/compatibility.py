@@ -1,7 +1,7 @@
-"""What a changed schema of values does to files: schema.compatibility. Pure.
+"""Decides what happens to files when the schema of values changes, as schema.compatibility says. Pure.
 
-Rules after io.confluent.connect.storage.schema.StorageSchemaCompatibility and, of Kafka 4.1,
-org.apache.kafka.connect.data.SchemaProjector.
+The rules are those of io.confluent.connect.storage.schema.StorageSchemaCompatibility, and of
+org.apache.kafka.connect.data.SchemaProjector in Kafka 4.1.
 """
 
 from __future__ import annotations
@@ -18,26 +18,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _WIDER: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64)
-"""Each is promoted to those behind it."""
+"""Values of each type can be promoted to the types after it."""
 
 
 class Compatibility(Protocol):
-    """How rows of one schema are written behind rows of another."""
+    """Decides how rows of one schema are written after rows of another one."""
 
     @property
     def widens(self) -> bool:
-        """Return True if one file may hold rows of different schemas, in a schema that is made of all of them."""
+        """Return True if one file may hold rows of different schemas, in a schema that is merged of theirs."""
 
     def target(self, given: Schema | None, current: Schema | None) -> Schema | None:
-        """Return the schema in which rows of a schema are written behind rows that were written in the current one.
+        """Return the schema in which rows with the schema `given` are written, after rows in the schema `current`.
 
-        SchemaError: they cannot be.
+        SchemaError: they cannot be written after these.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class AsGiven:
-    """NONE, where a changed schema starts a new file; and `merge`, where it widens the file."""
+    """Has rows written in their own schema.
+
+    A changed schema starts a new file (NONE), or widens the file's schema (MERGE).
+    """
 
     widens: bool = False
 
@@ -48,9 +51,10 @@ class AsGiven:
 
 @dataclass(frozen=True, slots=True)
 class ByVersion:
-    """BACKWARD, FULL and FORWARD: rows are projected to the schema of the file, unless theirs starts a new one.
+    """Has rows written in the schema of the file, unless their own starts a new file (BACKWARD, FULL and FORWARD).
 
-    starts_file: whether rows of the first version, met behind rows of the second, start a file in their schema.
+    `starts_file` takes the version of the rows' schema and that of the file's, and returns True if the rows start a new
+    file.
     """
 
     name: str
@@ -58,7 +62,7 @@ class ByVersion:
     widens: bool = False
 
     def target(self, given: Schema | None, current: Schema | None) -> Schema | None:
-        """Return the current schema, or the rows' own where that starts a file."""
+        """Return the current schema, or the rows' own if it starts a new file."""
         if current is None or given == current:
             return given
         if given is None:
@@ -78,7 +82,7 @@ COMPATIBILITIES: Final[dict[str, Compatibility]] = {
     "FULL": ByVersion("FULL", lambda given, current: given > current),
     "FORWARD": ByVersion("FORWARD", lambda given, current: given < current),
 }
-"""The keys are the values of schema.compatibility."""
+"""Maps the values of schema.compatibility to their rules."""
 
 
 def projected(column: Column, target: Schema) -> Column:
@@ -129,7 +133,7 @@ def _members(array: pa.Array, source: Schema, target: Schema, path: str) -> pa.A
         at, kind = f"{path}.{field.name}".lstrip("."), arrow_type(field.schema)
         if field.name in own:
             schema, child = own[field.name]
-            # A field of a struct that is null is null too, which no schema forbids.
+            # If a struct is null, its fields are null, too. That is allowed even if they are required.
             if child.null_count > array.null_count and not field.schema.optional and field.schema.default is None:
                 raise SchemaError("The file's schema requires a value, and a record has none.", field=at)
             children.append(_projected(child, schema, field.schema, at))

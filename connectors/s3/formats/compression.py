@@ -1,4 +1,4 @@
-"""How text files are compressed, as they grow. No names of files, no S3."""
+"""Compresses text files while they grow. It knows no file names and no S3."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _GZIP: Final = 31
-"""zlib writes a gzip header and trailer when it gets these window bits.
+"""If zlib gets this number of window bits, its output has a gzip header and trailer.
 
 The header has no time, so equal rows give equal bytes.
 """
 _GZIP_BYTES: Final = 268_000
-"""What deflate holds at its default window and level of memory (zlib.h)."""
+"""Deflate holds so many bytes of memory with its default window and memory level (zlib.h)."""
 _ZSTD_BYTES: Final = 1_300_000
-"""What zstd holds at its default level, about (ZSTD_estimateCStreamSize of level 1)."""
+"""Zstd holds about so many bytes of memory at its default level (ZSTD_estimateCStreamSize of level 1)."""
 _EXTENSIONS: Final = {"none": "", "gzip": ".gz", "zstd": ".zst", "snappy": ".snappy"}
 _CONTENT_TYPES: Final = {
     "none": "", "gzip": "application/gzip", "zstd": "application/zstd", "snappy": "application/x-snappy",
@@ -36,18 +36,18 @@ class Packer(Protocol):
         """Return the bytes of memory that the packer holds."""
 
     def pack(self, text: Any) -> Any:
-        """Take more text, and return what can be written to the file by now."""
+        """Take more text, and return the compressed bytes that are ready by now."""
 
     def end(self) -> bytes:
-        """Return the rest of the file."""
+        """Return the rest of the compressed bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """How text files are compressed.
+    """Describes how text files are compressed.
 
-    `kind` is none, gzip, zstd or snappy (the stream of snappy-java). `level` is zlib's, -1 means its default; zstd has
-    its own.
+    `kind` is none, gzip, zstd or snappy (the stream of snappy-java). `level` is the level of gzip; -1 means zlib's
+    default. It does not count for the others.
     """
 
     kind: str = "none"
@@ -60,7 +60,7 @@ class Compression:
 
     @property
     def extension(self) -> str:
-        """Return what the compression adds to a file name."""
+        """Return the extension that the compression adds to a file name."""
         return _EXTENSIONS[self.kind]
 
     @property
@@ -170,7 +170,7 @@ def _unpacked_snappy(data: bytes) -> bytes:
 
 
 def unpacked_snappy_block(data: bytes) -> bytes:
-    """Return the content of one block, whose head is its size as a varint."""
+    """Return the content of one block. A block begins with the size of its content as a varint."""
     import pyarrow as pa
 
     size, shift, at = 0, 0, 0
@@ -184,7 +184,7 @@ def unpacked_snappy_block(data: bytes) -> bytes:
 
 
 class _Taken:
-    """A file that gives away what was written to it."""
+    """Takes the place of a file, and returns the bytes that were written to it."""
 
     closed = False
 

@@ -1,4 +1,4 @@
-"""Write CSV files: a line of column names, then a line per record (RFC 4180).
+"""Makes CSV files: a line of column names, then a line per record (RFC 4180).
 
 The module knows no file names, no offsets and no S3. A null becomes an empty cell, an empty text becomes "". Times are
 ISO 8601, bytes are base64, nested values are JSON.
@@ -24,13 +24,13 @@ _NEEDS_QUOTES: Final = '[",\n\r]|^$|^ | $'
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat(Format):
-    """The format that writes structs as columns, and any other value as one column `value`."""
+    """Makes files with structs as columns, and with any other value as one column `value`."""
 
     compression: Compression
 
     @property
     def extension(self) -> str:
-        """Return .csv and what the compression adds."""
+        """Return .csv and the extension of the compression."""
         return f".csv{self.compression.extension}"
 
     @property
@@ -39,7 +39,7 @@ class CsvFormat(Format):
         return self.compression.content_type or "text/csv"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """Return each column as text, quoted where it has to be."""
+        """Return each column as text, in quotes where CSV needs them."""
         import pyarrow as pa
 
         array = batch.values.arrow()
@@ -57,7 +57,7 @@ class CsvFormat(Format):
 
 
 class CsvEncoder:
-    """An encoder that keeps one open file as cells until its end, as a new column changes the first line.
+    """Keeps the cells of one open file until its end, as a new column changes the first line.
 
     The task thread owns it.
     """
@@ -90,7 +90,7 @@ class CsvEncoder:
 
 @dataclass(frozen=True, slots=True)
 class CsvBody:
-    """An ended file that keeps its cells."""
+    """Holds an ended file and its cells."""
 
     data: pa.Buffer
     cells: pa.RecordBatch
@@ -125,7 +125,7 @@ class CsvBody:
 
 
 class CsvMerger:
-    """A merger of files that have the same first line. See `Merger`."""
+    """Joins files that have the same first line. See `Merger`."""
 
     def __init__(self, compression: Compression) -> None:
         self._compression = compression
@@ -152,7 +152,7 @@ class CsvMerger:
 
 
 def _first_line_end(text: bytes) -> int:
-    """Return the position behind the line of column names, which may have line breaks in quotes."""
+    """Return the position after the line of column names. Names in quotes may contain line breaks."""
     end = text.index(b"\n") + 1
     while text.count(b'"', 0, end) % 2:
         end = text.index(b"\n", end) + 1

@@ -1,8 +1,8 @@
-"""Write what format.output.fields of Aiven's sinks asks for: records made of parts of Kafka's record.
+"""Writes records that are made of the parts of Kafka's record which format.output.fields of Aiven's sinks names.
 
-The module knows no file names and no S3. The forms follow io.aiven.kafka.connect.common.output: in CSV a key is base64,
-headers are base64 texts name:value with a semicolon between them, a value is base64 or as it is; in JSON they are JSON,
-and a timestamp is ISO 8601.
+The module knows no file names and no S3. The forms are those of io.aiven.kafka.connect.common.output. In CSV a key is
+base64, headers are base64 texts name:value with a semicolon between them, and a value is base64 or unchanged. In JSON
+all of them are JSON, and a timestamp is ISO 8601.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _HEADER: Final = s.struct({"key": s.STRING, "value": s.STRING.as_optional()})
 
 @dataclass(frozen=True, slots=True)
 class JsonEnvelope(Format):
-    """The format that writes some fields of a record as JSON: one object per record, or its only field.
+    """Makes JSON of parts of a record: with `has_envelope` one object per record, else its only part.
 
-    `frame` says if the file is made of lines or is an array.
+    `frame` tells if the file has lines or is an array.
     """
 
     fields: Sequence[str]
@@ -73,7 +73,7 @@ class JsonEnvelope(Format):
 
 @dataclass(frozen=True, slots=True)
 class PlainFields(Format):
-    """The format that writes a line per record, with commas between its fields."""
+    """Makes a line of each record, with commas between the parts of the record."""
 
     fields: Sequence[str]
     value_is_base64: bool
@@ -121,7 +121,7 @@ class PlainFields(Format):
 
 @dataclass(frozen=True, slots=True)
 class StructEnvelope:
-    """The format that writes some fields of a record as Avro or Parquet: a struct of them, or its only field."""
+    """Makes Avro or Parquet of parts of a record: with `has_envelope` a struct of them, else its only part."""
 
     inner: Format
     fields: Sequence[str]
@@ -219,7 +219,7 @@ _JSON: Final[Mapping[str, Callable[[Batch], Any]]] = {
 
 
 def _bytes_of(batch: Batch, column: Column, *, is_base64: bool) -> pa.Array:
-    """Return the values as bytes, and no bytes for a null."""
+    """Return the values as bytes; a null becomes an empty text."""
     import pyarrow as pa
     import pyarrow.types as t
 

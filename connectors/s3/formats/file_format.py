@@ -1,4 +1,4 @@
-"""What a file format is to this sink: it takes the columns of a batch and returns an encoded body.
+"""Defines the interface of a file format: it takes the columns of a batch and returns an encoded body.
 
 The module knows no file names, no offsets and no S3.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """One object of an ended file: what its name ends with, its media type, its bytes."""
+    """Holds one object of an ended file: the extension of its name, its media type and its bytes."""
 
     extension: str
     content_type: str
@@ -28,11 +28,12 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The rows of a batch as a format writes them: a record batch, or one array that holds the bytes of each line.
+    """Holds the rows of a batch as a format writes them: a record batch, or one array with the bytes of each line.
 
-    `valid` is false where the value is null; None: no value is null. `schema` None: files of the format have none.
-    `is_inferred`: the values are schemaless, so the schema says only what this batch happened to hold. `is_sparse`: a
-    file leaves out the fields to which none of its rows gives a type. `widens`: files may take a wider schema.
+    `valid` is False for rows whose value is null; None: no value is null. `schema` is None if files of the format have
+    none. With `is_inferred` the values have no schema, and `schema` was inferred from this batch alone. With
+    `is_sparse` a file leaves out fields to which none of its rows gives a type. With `widens` files may take a wider
+    schema.
     """
 
     rows: pa.RecordBatch | pa.Array
@@ -48,7 +49,7 @@ class Prepared:
         return self.is_inferred or self.widens
 
     def narrowed(self, start: int, stop: int) -> Prepared:
-        """Return rows start..stop-1 of schemaless ones, with no more schema than they need."""
+        """Return rows start..stop-1, which came without a schema, with the schema that is inferred from these alone."""
         import pyarrow as pa
 
         rows = self.rows.slice(start, stop - start)
@@ -60,25 +61,25 @@ class Prepared:
 
 
 class Body(Protocol):
-    """The rows of an ended file, which are encoded."""
+    """Holds the encoded rows of an ended file."""
 
     @property
     def size_bytes(self) -> int:
-        """Return the number of bytes that are uploaded."""
+        """Return the number of bytes to upload."""
 
     def without_first(self, rows: int) -> Body:
         """Return the same file without its first rows; some must remain."""
 
 
 class ReadableBody(Body, Protocol):
-    """Rows that can be read again, as they can of every file that is one object."""
+    """Holds rows that can be read again. Each file that is one object has such a body."""
 
     @property
     def data(self) -> pa.Buffer:
-        """Return the bytes that are uploaded."""
+        """Return the bytes to upload."""
 
     def pieces(self) -> Iterator[tuple[Any, Any]]:
-        """Yield what was written, in order: rows and the schema that they have now."""
+        """Yield the written rows in order, in pieces, each with the schema that it has now."""
 
 
 class Encoder(Protocol):
@@ -86,62 +87,65 @@ class Encoder(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """Return the bytes of memory held: what is encoded, and what waits to be."""
+        """Return the bytes of memory of rows that are encoded, and of those that wait."""
 
     def write(self, rows: pa.RecordBatch | pa.Array, schema: Any) -> None:
-        """Append rows. `schema` holds all rows so far, see `merged_schema`."""
+        """Append rows. `schema` is the merged schema of all rows so far, see `merged_schema`."""
 
     def can_become(self, schema: Any) -> bool:
-        """Return True if the rows so far lose nothing in this schema, which `merged_schema` made."""
+        """Return True if the rows so far can be written in this merged schema without loss."""
 
     def end(self) -> Body:
-        """End the file and return it; the encoder is used no more."""
+        """End the file and return it. The encoder must not be used afterwards."""
 
 
 class Format(Protocol):
-    """A file format that has its settings. Formats are subclasses, or have the same methods."""
+    """Makes files of one format by its settings. Formats are subclasses, or have the same methods."""
 
     @property
     def extension(self) -> str:
-        """Return what a file name ends with, the dot and the compression included."""
+        """Return the extension of file names, with the dot and that of the compression."""
 
     @property
     def content_type(self) -> str:
         """Return the media type of the objects."""
 
     def prepare(self, batch: Batch) -> Prepared:
-        """Return the rows of a batch, which has some, in the form that the format writes.
+        """Return the rows of a batch, which is not empty, in the form that the format writes.
 
-        RejectedRowsError: the format cannot hold these. SchemaError: it cannot hold all of them together; those that it
-        cannot hold at all fail alone.
+        RejectedRowsError: the format cannot hold the rows that it names. SchemaError: it cannot hold all rows together;
+        smaller batches show which rows it cannot hold at all.
         """
 
     def encoder(self) -> Encoder:
         """Return the encoder of an empty file."""
 
     def objects(self, body: Any) -> Sequence[StoredObject]:
-        """Return the objects that a file becomes, in the order of their creation: one, unless a format has more.
+        """Return the objects of a file in the order of their creation: one, unless a format has several.
 
-        The last one says that all are there.
+        If the last one exists, all of them do.
         """
         return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 class Merger(Protocol):
-    """Joins objects of one format as they are, without a look at their values."""
+    """Joins objects of one format without changing their values."""
 
     def add(self, data: bytes) -> bool:
-        """Append the rows of an object; False, and nothing is appended: it has another schema than those before."""
+        """Append the rows of an object, and return True.
+
+        Return False, and append nothing, if it has another schema than the objects before.
+        """
 
     def end(self) -> Any:
-        """Return the object that has all rows, as bytes; the merger is used no more."""
+        """Return the bytes of an object with all rows. The merger must not be used afterwards."""
 
 
 def merged_schema(current: Any, new: Any, *, may_widen: bool) -> Any:
     """Return the schema that holds the rows of both without loss.
 
-    SchemaError when there is none: then a new file begins. `may_widen`: a field that is new is null in old rows, a null
-    may become any type, a number a wider one. Else both must be equal.
+    With `may_widen` a new field is null in old rows, a null may become any type, and a number a wider one; else both
+    schemas must be equal. SchemaError: no such schema exists, so that a new file has to begin.
     """
     import pyarrow as pa
 
@@ -163,14 +167,14 @@ def merged_schema(current: Any, new: Any, *, may_widen: bool) -> Any:
 
 
 def arrow_of(schema: Any) -> pa.Schema:
-    """Return the Arrow schema of rows that are a record batch."""
+    """Return the Arrow schema for a schema of rows that are a record batch."""
     import pyarrow as pa
 
     return schema if isinstance(schema, pa.Schema) else schema.arrow
 
 
 def fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the rows in a schema that `merged_schema` made of theirs and others'."""
+    """Return the rows in a schema that `merged_schema` made of their own and others."""
     import pyarrow as pa
 
     if batch.schema.equals(schema):

@@ -1,7 +1,7 @@
-"""Describes each file format once, for Confluent's and Aiven's keys alike: names, codecs, limits, and who writes it.
+"""Describes each file format once, for both Confluent's and Aiven's keys: names, codecs, limits, and the writing code.
 
-A format is one class here and the module that writes it. Nothing else compares a format's name. Cheap to import, as
-declarations of settings read it.
+A format is one class here, and the module that writes it. No other code compares a format's name. The module is quick
+to import, as declarations of settings use it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ AVRO_FORMAT: Final = f"{_CONFLUENT}avro.AvroFormat"
 BYTES_FORMAT: Final = f"{_CONFLUENT}bytearray.ByteArrayFormat"
 JSON_ARRAY_FORMAT: Final = "connect.s3.JsonArrayFormat"
 CSV_FORMAT: Final = "connect.s3.CsvFormat"
-"""These two are ours."""
+"""The names of JSON_ARRAY_FORMAT and CSV_FORMAT are this sink's own; Confluent has no such formats."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormatSettings:
-    """Holds the settings that formats are written by. `avro_values` makes what encodes values of a schema."""
+    """Holds the settings of formats. `avro_values` makes the encoder for values of a schema."""
 
     compression: Compression
     parquet_codec: str
@@ -44,7 +44,7 @@ class FormatSettings:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Holds Aiven's settings of what parts of a record a file has: format.output.fields and its like."""
+    """Holds Aiven's settings for the parts of a record that a file has: format.output.fields and similar keys."""
 
     fields: Sequence[str]
     is_struct: bool
@@ -53,56 +53,56 @@ class Envelope:
 
 
 class FormatSpec(ABC):
-    """Describes one file format. Subclasses say what is different; `Format` has the ending and the media type."""
+    """Describes one file format. `Format` has its extension and its media type."""
 
     class_name: ClassVar[str]
-    """The name that format.class has for it."""
+    """The format has this name in format.class."""
     aiven_type: ClassVar[str] = ""
-    """The value of Aiven's format.output.type; empty where Aiven has no such format."""
+    """The format has this name in Aiven's format.output.type; empty: Aiven has no such format."""
     aiven_ending: ClassVar[str] = ""
-    """What Aiven puts between a file's name and the ending of its compression."""
+    """Aiven puts this between a file's name and the extension of its compression."""
     codec_key: ClassVar[str] = "s3.compression.type"
-    """The key that names the compression."""
+    """This key has the compression as its value."""
     codecs: ClassVar[tuple[str, ...]] = ("none", "gzip", "zstd")
-    """The values that `codec_key` takes; they are the codecs."""
+    """`codec_key` may have these values, which are the names of codecs."""
     holds_structs_alone: ClassVar[bool] = False
-    """True where any other value is put into a struct."""
+    """True if files hold structs only, so that any other value is put into a struct."""
     has_one_schema: ClassVar[bool] = False
-    """True where a file's schema cannot be widened."""
+    """True if a file's schema cannot be widened."""
     names_types: ClassVar[bool] = False
-    """True where a file says which types its columns have."""
+    """True if a file tells the types of its columns."""
     fits_iceberg: ClassVar[bool] = False
-    """True where Iceberg tables can have such files."""
+    """True if Iceberg tables can have files of this format."""
 
     @abstractmethod
     def writer(self, settings: FormatSettings) -> Format:
-        """Return the format with its settings, which writes files."""
+        """Return the format that writes files with these settings."""
 
     @abstractmethod
     def merger(self, settings: FormatSettings) -> Merger:
-        """Return what joins objects of the format."""
+        """Return the merger that joins objects of the format."""
 
     @abstractmethod
     def reader(self, settings: FormatSettings) -> Reader:
-        """Return what reads the rows of an object back without the writer."""
+        """Return a function that reads the rows of an object by other code than the writer's."""
 
     def aiven_writer(self, envelope: Envelope, settings: FormatSettings) -> Format:
-        """Return the format as Aiven's sink writes it, where it has such."""
+        """Return the format as Aiven's sink writes it. NotImplementedError: Aiven has no such format."""
         raise NotImplementedError(f"{self.class_name} is no format of Aiven's.")
 
     def aiven_settings(self, compression: str) -> Mapping[str, str]:
-        """Return the settings of Confluent's that stand for Aiven's file.compression.type."""
+        """Return Confluent's settings that mean the same as Aiven's file.compression.type."""
         del compression
         return {}
 
     def column_types(self, data: bytes) -> Mapping[str, str]:
-        """Return the types of an object's columns by name, where files name types."""
+        """Return the types of an object's columns by name; empty if files do not tell types."""
         del data
         return {}
 
 
 class _Parquet(FormatSpec):
-    """Describes Parquet, which is compressed inside."""
+    """Describes Parquet files, which are compressed column by column inside of the file."""
 
     class_name = PARQUET_FORMAT
     aiven_type = "parquet"
@@ -113,13 +113,13 @@ class _Parquet(FormatSpec):
     fits_iceberg = True
 
     def writer(self, settings: FormatSettings) -> Format:
-        """Return Parquet files of the codec."""
+        """Return the format for Parquet files with the codec."""
         from connectors.s3.formats.parquet import ParquetFormat
 
         return ParquetFormat(settings.parquet_codec)
 
     def merger(self, settings: FormatSettings) -> Merger:
-        """Return what joins row groups."""
+        """Return the merger that joins row groups."""
         from connectors.s3.formats.parquet import ParquetMerger
 
         return ParquetMerger(settings.parquet_codec)
@@ -132,13 +132,13 @@ class _Parquet(FormatSpec):
         return parquet_rows
 
     def aiven_writer(self, envelope: Envelope, settings: FormatSettings) -> Format:
-        """Return Parquet of structs of a record's parts."""
+        """Return the format for Parquet files of structs, which are made of a record's parts."""
         from connectors.s3.formats.envelope import StructEnvelope
 
         return StructEnvelope(self.writer(settings), envelope.fields, envelope.is_struct)
 
     def aiven_settings(self, compression: str) -> Mapping[str, str]:
-        """Return the codec, which has the same names."""
+        """Return the key and the codec, which has the same name as in Aiven's key."""
         return {self.codec_key: compression}
 
     def column_types(self, data: bytes) -> Mapping[str, str]:
@@ -160,13 +160,13 @@ class _Avro(FormatSpec):
     _OF_AIVEN: Final = {"none": "null", "gzip": "deflate", "snappy": "snappy", "zstd": "zstandard"}
 
     def writer(self, settings: FormatSettings) -> Format:
-        """Return Avro files of the codec."""
+        """Return the format for Avro files with the codec."""
         from connectors.s3.formats.avro import AvroFormat
 
         return AvroFormat(settings.avro_codec, settings.avro_values)
 
     def merger(self, settings: FormatSettings) -> Merger:
-        """Return what joins blocks as they are."""
+        """Return the merger that joins blocks without changing them."""
         from connectors.s3.formats.avro import AvroMerger
 
         del settings
@@ -180,7 +180,7 @@ class _Avro(FormatSpec):
         return avro_rows
 
     def aiven_writer(self, envelope: Envelope, settings: FormatSettings) -> Format:
-        """Return Avro of structs of a record's parts."""
+        """Return the format for Avro files of structs, which are made of a record's parts."""
         from connectors.s3.formats.envelope import StructEnvelope
 
         return StructEnvelope(self.writer(settings), envelope.fields, envelope.is_struct)
@@ -191,31 +191,31 @@ class _Avro(FormatSpec):
 
 
 class _Json(FormatSpec):
-    """Describes files of a JSON text per line."""
+    """Describes files with one JSON text per line."""
 
     class_name = JSON_FORMAT
     aiven_type = "jsonl"
 
     def writer(self, settings: FormatSettings) -> Format:
-        """Return lines of JSON."""
+        """Return the format for files with one JSON text per line."""
         from connectors.s3.formats.text import JsonFormat
 
         return JsonFormat(settings.compression, settings.numeric_decimals)
 
     def merger(self, settings: FormatSettings) -> Merger:
-        """Return what joins lines."""
+        """Return the merger that joins lines."""
         from connectors.s3.formats.text import LINES, TextMerger
 
         return TextMerger(LINES, settings.compression)
 
     def reader(self, settings: FormatSettings) -> Reader:
-        """Return what splits lines."""
+        """Return a function that splits a file into its lines."""
         from connectors.s3.formats.read_back import text_reader
 
         return text_reader(settings.compression, b"\n")
 
     def aiven_writer(self, envelope: Envelope, settings: FormatSettings) -> Format:
-        """Return a JSON object of a record's parts per line."""
+        """Return the format for files with one JSON object per line, which is made of a record's parts."""
         from connectors.s3.formats.envelope import JsonEnvelope
         from connectors.s3.formats.text import LINES
 
@@ -224,55 +224,55 @@ class _Json(FormatSpec):
 
 
 class _Bytes(FormatSpec):
-    """Describes files of bytes as they are, with a separator behind each value."""
+    """Describes files with the bytes of values unchanged, and a separator after each value."""
 
     class_name = BYTES_FORMAT
 
     def writer(self, settings: FormatSettings) -> Format:
-        """Return values with their separator."""
+        """Return the format for files of bytes with a separator after each value."""
         from connectors.s3.formats.text import BytesFormat
 
         return BytesFormat(settings.bytes_extension, settings.bytes_separator, settings.compression)
 
     def merger(self, settings: FormatSettings) -> Merger:
-        """Return what joins values; each has its separator behind it already."""
+        """Return the merger that joins values; each value has its separator already."""
         from connectors.s3.formats.text import Frame, TextMerger
 
         return TextMerger(Frame(), settings.compression)
 
     def reader(self, settings: FormatSettings) -> Reader:
-        """Return what splits values at their separator."""
+        """Return a function that splits a file at the separators."""
         from connectors.s3.formats.read_back import text_reader
 
         return text_reader(settings.compression, settings.bytes_separator)
 
 
 class _JsonArray(FormatSpec):
-    """Describes files of one JSON array, whose elements are what JsonFormat writes as lines."""
+    """Describes files with one JSON array, whose elements are the texts that JsonFormat writes as lines."""
 
     class_name = JSON_ARRAY_FORMAT
     aiven_type = "json"
 
     def writer(self, settings: FormatSettings) -> Format:
-        """Return arrays of JSON."""
+        """Return the format for files with one JSON array."""
         from connectors.s3.formats.text import JsonArrayFormat, JsonFormat
 
         return JsonArrayFormat(JsonFormat(settings.compression, settings.numeric_decimals))
 
     def merger(self, settings: FormatSettings) -> Merger:
-        """Return what joins arrays."""
+        """Return the merger that joins arrays."""
         from connectors.s3.formats.text import ARRAY, TextMerger
 
         return TextMerger(ARRAY, settings.compression)
 
     def reader(self, settings: FormatSettings) -> Reader:
-        """Return what reads the elements of an array."""
+        """Return a function that reads the elements of an array."""
         from connectors.s3.formats.read_back import array_reader
 
         return array_reader(settings.compression)
 
     def aiven_writer(self, envelope: Envelope, settings: FormatSettings) -> Format:
-        """Return an array of JSON objects of a record's parts."""
+        """Return the format for files with one JSON array of objects, which are made of a record's parts."""
         from connectors.s3.formats.envelope import JsonEnvelope
         from connectors.s3.formats.text import ARRAY
 
@@ -281,31 +281,31 @@ class _JsonArray(FormatSpec):
 
 
 class _Csv(FormatSpec):
-    """Describes files of column names and a line per record; in Aiven's form a line has some parts of a record."""
+    """Describes files with column names and a line per record. In Aiven's form a line has parts of Kafka's record."""
 
     class_name = CSV_FORMAT
     aiven_type = "csv"
 
     def writer(self, settings: FormatSettings) -> Format:
-        """Return CSV with column names."""
+        """Return the format for CSV files with column names."""
         from connectors.s3.formats.csv import CsvFormat
 
         return CsvFormat(settings.compression)
 
     def merger(self, settings: FormatSettings) -> Merger:
-        """Return what joins lines of files with the same column names."""
+        """Return the merger that joins lines of files with the same column names."""
         from connectors.s3.formats.csv import CsvMerger
 
         return CsvMerger(settings.compression)
 
     def reader(self, settings: FormatSettings) -> Reader:
-        """Return what reads lines behind the first."""
+        """Return a function that reads the lines after the first one."""
         from connectors.s3.formats.read_back import csv_reader
 
         return csv_reader(settings.compression)
 
     def aiven_writer(self, envelope: Envelope, settings: FormatSettings) -> Format:
-        """Return lines of a record's parts with a comma between them."""
+        """Return the format for files with lines of a record's parts, with a comma between them."""
         from connectors.s3.formats.envelope import PlainFields
 
         del settings
@@ -315,7 +315,7 @@ class _Csv(FormatSpec):
 FORMATS: Final[dict[str, FormatSpec]] = {
     spec.class_name: spec for spec in (_Parquet(), _Avro(), _Json(), _Bytes(), _JsonArray(), _Csv())
 }
-"""All formats by the value of format.class."""
+"""Maps the values of format.class to the formats."""
 
 
 def aiven_formats() -> dict[str, FormatSpec]:

@@ -1,4 +1,4 @@
-"""Work on columns whose types were inferred from schemaless rows: what they say too much, and what they hide. Pure."""
+"""Corrects columns whose types were inferred from rows without a schema, as the types may be too wide. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EMPTY_OBJECT: Final = r"\{\s*\}"
 
 
 def narrowed(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the same rows without types that none of them needs: other rows of the batch may have given those."""
+    """Return the rows without types that none of them needs, and which other rows of the batch have caused."""
     import pyarrow as pa
 
     columns = [_narrowed(column) for column in rows.columns]
@@ -25,9 +25,9 @@ def narrowed(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def empty_structs(batch: Batch) -> dict[int, SchemaError]:
-    """Return an error for each schemaless row that holds a struct without fields, at any depth.
+    """Return an error for each row without a schema that holds a struct without fields, at any depth.
 
-    The fields that other rows of the batch gave to such a struct do not count.
+    In Arrow such a struct has the fields of other rows of the batch; these do not count.
     """
     import pyarrow.compute as pc
 
@@ -45,10 +45,9 @@ def empty_structs(batch: Batch) -> dict[int, SchemaError]:
 
 @lru_cache(maxsize=16)
 def typed(schema: pa.Schema) -> pa.Schema:
-    """Return the schema without what has no type: fields that are null in every row, and lists that are empty in every
-    row.
+    """Return the schema without fields that have no type, as they are null, or empty lists, in every row.
 
-    At least one column remains, as a file without any would have no rows.
+    At least one column remains, as a file without columns could not hold rows.
     """
     import pyarrow as pa
 
@@ -57,7 +56,7 @@ def typed(schema: pa.Schema) -> pa.Schema:
 
 
 def nullable(kind: pa.DataType) -> pa.DataType:
-    """Return the type with every field optional, at any depth: rows of another schema may lack it."""
+    """Return the type with every field optional, at any depth, as rows of another schema may lack the field."""
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -85,7 +84,7 @@ def _typed(kind: pa.DataType) -> pa.DataType | None:
 
 
 def new_doubles(before: pa.Schema, after: pa.Schema) -> frozenset[str]:
-    """Return the columns, by dotted path, that were whole numbers and are to be doubles."""
+    """Return the dotted paths of the columns that hold whole numbers in `before` and doubles in `after`."""
     import pyarrow as pa
 
     old, new = (dict(_leaves(pa.struct(list(schema)), "")) for schema in (before, after))
@@ -94,9 +93,9 @@ def new_doubles(before: pa.Schema, after: pa.Schema) -> frozenset[str]:
 
 
 def require_widening(before: pa.Schema, after: pa.Schema) -> None:
-    """Raise SchemaError if a value would become one of another kind, as a text bytes or a Decimal a double.
+    """Raise SchemaError if values would become another kind, for example if a text became bytes, or a Decimal a double.
 
-    Arrow promotes more types than there are without loss.
+    Arrow would promote some types with a loss.
     """
     import pyarrow as pa
 
@@ -121,7 +120,7 @@ def _widens(before: pa.DataType, after: pa.DataType) -> bool:
 
 
 def large_ints(rows: pa.RecordBatch | pa.Table) -> frozenset[str]:
-    """Return the columns of whole numbers, by dotted path, that have a value which a double may not hold."""
+    """Return the dotted paths of columns with a whole number that a double may not hold exactly."""
     import pyarrow as pa
 
     batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
@@ -156,7 +155,7 @@ def _leaves(kind: pa.DataType, path: str) -> Iterator[tuple[str, pa.DataType]]:
 
 
 def empty_struct(path: str) -> SchemaError:
-    """Return the error that names a field which is a struct without fields."""
+    """Return the error for a field that holds a struct without fields."""
     return SchemaError(
         "Parquet cannot hold a struct without fields.",
         field=path,

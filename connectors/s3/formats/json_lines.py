@@ -1,6 +1,6 @@
-"""Values as lines of JSON, in the forms of `connect.api.values.json_forms`: whole columns at a time where they say all.
+"""Makes lines of JSON of values, in the forms of `connect.api.values.json_forms`. Pure.
 
-Pure.
+Whole columns are converted at a time if they have all facts about the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ESCAPED: Final = r'["\\\x00-\x1f]'
 
 
 def json_lines(values: Column, *, numeric_decimals: bool) -> pa.Array:
-    """Return one JSON text per row as large_binary, null where the value is null."""
+    """Return one JSON text per row as large_binary; null if the value is null."""
     schema = values.schema
     if schema is None:
         own = own_texts(values)
@@ -34,7 +34,7 @@ def json_lines(values: Column, *, numeric_decimals: bool) -> pa.Array:
             return _vectorised(values.arrow())
     if schema is not None and _is_flat(schema) and values.is_arrow and _is_finite(values.arrow()):
         return _vectorised(values.arrow())
-    # Nested values with a schema go row by row, and schemaless ones where a row may lack a field.
+    # Nested values with a schema are converted row by row, and values without one if a row may lack a field.
     return json_of_rows(values.rows(), schema, JsonForms(numeric_decimals=numeric_decimals))
 
 
@@ -45,9 +45,9 @@ def _is_whole(values: Column) -> bool:
 
 
 def _says_all(array: pa.Array) -> bool:
-    """Return True if the columns of schemaless rows say all that the rows hold.
+    """Return True if columns that were inferred from rows without a schema have all facts about the rows.
 
-    A null may be a field that is not there, and a fraction without one may be a whole number.
+    A null may stand for a field that a row does not have, and a double without a fraction for a whole number.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -84,7 +84,7 @@ def _is_finite(array: pa.Array) -> bool:
 
 
 def _vectorised(array: pa.Array) -> pa.Array:
-    """Return the JSON of columns that hold whole rows (docs/decisions/045)."""
+    """Return the JSON of rows, made column by column (docs/decisions/045)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -102,7 +102,7 @@ def _vectorised(array: pa.Array) -> pa.Array:
 
 
 def _texts(column: pa.Array) -> tuple[str, pa.Array]:
-    """Return the JSON of each value as large_string, and a quote if one belongs at both ends of each of them."""
+    """Return the JSON of each value as large_string, and the quote to put at both of its ends; empty: no quote."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as t
@@ -121,7 +121,9 @@ def _texts(column: pa.Array) -> tuple[str, pa.Array]:
 
 
 def _split(values: Any) -> pa.Array:
-    """Return the JSON of each of one or more values, written together: no JSON of a text has a line break in it."""
+    """Return the JSON of each value; there must be some. All are written at once and parted at line breaks, as the JSON
+    of a text has none.
+    """
     import pyarrow as pa
 
     written = orjson.dumps(values, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY)

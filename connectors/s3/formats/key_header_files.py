@@ -1,7 +1,7 @@
-"""Write values with their keys and headers beside them: three files of the same rows, each in a format of its own.
+"""Makes separate files of values, keys and headers, with the same rows, each kind of file in its own format.
 
-The module knows no S3. Rows travel as one record batch with a column per side, and part only in the encoder. Names
-and contents follow RecordViews and KeyValueHeaderRecordWriterProvider of Confluent's S3 sink.
+The module knows no S3. The rows are one record batch with a column per side until the encoder. Names and contents are
+those of RecordViews and KeyValueHeaderRecordWriterProvider of Confluent's S3 sink.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _HEADERS: Final = s.array(s.struct({"key": s.STRING, "value": s.STRING}))
 
 
 class Side(Protocol):
-    """A part of a record that is written into files of its own."""
+    """Gives a part of records that is written into separate files: the keys or the headers."""
 
     @property
     def name(self) -> str:
-        """Return the name of its column, and of the field around it in formats whose files hold structs alone."""
+        """Return the name of its column. In formats that hold structs only, it is also the field with the values."""
 
     @property
     def suffix(self) -> str:
-        """Return what the names of its files have before the extension."""
+        """Return the text that the names of its files have before the extension."""
 
     def column(self, batch: Batch, *, enveloped: bool) -> Column:
-        """Return one value per row. RejectedRowsError names the rows that have none."""
+        """Return one value per row, in a struct if `enveloped`. RejectedRowsError names the rows that have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class HeaderSide:
 
 @dataclass(frozen=True, slots=True)
 class StoredSide:
-    """Is a side with the format that it is stored in. `enveloped`: the format's files hold structs."""
+    """Is a side with the format in which it is stored. `enveloped` is True if the format's files hold structs only."""
 
     side: Side
     format: Format
@@ -79,7 +79,7 @@ class StoredSide:
 
     @property
     def extension(self) -> str:
-        """Return what the names of its files end with."""
+        """Return the end of the names of its files."""
         return self.side.suffix + self.format.extension
 
     def prepare(self, batch: Batch) -> Prepared:
@@ -90,9 +90,9 @@ class StoredSide:
 
 @dataclass(frozen=True, slots=True)
 class SideSchemas:
-    """The schemas that all sides have; None: a format has none, or no row has a value.
+    """Holds the schemas of all sides by name; None: the format has no schema, or no row has a value.
 
-    Those that `inferred` names widen. `arrow` is the schema of rows with a column per side.
+    The schemas of the sides in `inferred` may be widened. `arrow` is the schema of rows with a column per side.
     """
 
     own: Mapping[str, Any]
@@ -133,10 +133,10 @@ class SideSchemas:
 
 @dataclass(frozen=True, slots=True)
 class KeyHeaderFormat:
-    """A format that writes values, and formats of what is stored beside them.
+    """Makes files of values in one format, and files of keys and headers in others.
 
-    beside: in the order in which their objects are created, which is before that of the values. keeps_tombstones:
-    records without a value are written too, by their other sides alone.
+    `beside` has the sides in the order in which their objects are created; the values' object is created last. With
+    `keeps_tombstones` records without a value are written, too, but have no row in the file of values.
     """
 
     values: Format
@@ -159,7 +159,7 @@ class KeyHeaderFormat:
 
         values = self.values.prepare(batch)
         if values.valid is not None and not self.keeps_tombstones:
-            # A record that is not written needs no key.
+            # Records without a value are not written, so that they need no key.
             kept = values.valid.to_numpy(zero_copy_only=False).nonzero()[0]
             there = self._whole(
                 batch.take(kept.tolist()), replace(values, rows=values.rows.take(pa.array(kept)), valid=None)
@@ -173,7 +173,7 @@ class KeyHeaderFormat:
         import pyarrow as pa
 
         if values.valid is not None and not values.valid.true_count:
-            # Rows without a value have no say in the schema of those that have one.
+            # The schema of values is made from the rows with a value alone.
             values = Prepared(pa.nulls(len(batch)), values.valid)
         prepared = {stored.side.name: stored.prepare(batch) for stored in self.beside} | {VALUE: values}
         columns = [_as_column(one.rows, _nulls(one)) for one in prepared.values()]
@@ -188,7 +188,7 @@ class KeyHeaderFormat:
         return KeyHeaderEncoder({stored.side.name: stored.format for stored in self.beside} | {VALUE: self.values})
 
     def objects(self, body: KeyHeaderBody) -> Sequence[StoredObject]:
-        """Return the objects beside the values, and then those of the values, if there are any."""
+        """Return the objects of keys and headers, and then those of the values, if there are any."""
         found = [
             StoredObject(stored.extension, stored.format.content_type, body.bodies[stored.side.name].data)
             for stored in self.beside
@@ -198,7 +198,7 @@ class KeyHeaderFormat:
 
 
 class KeyHeaderEncoder:
-    """An encoder that holds open files of the same rows. The task thread owns it."""
+    """Encodes several open files, which have the same rows. The task thread owns it."""
 
     def __init__(self, formats: Mapping[str, Format]) -> None:
         self._formats = formats
@@ -210,7 +210,7 @@ class KeyHeaderEncoder:
         return sum(encoder.size_bytes for encoder in self._encoders.values())
 
     def write(self, rows: pa.RecordBatch, schema: SideSchemas) -> None:
-        """Append rows; those without values have no file of values."""
+        """Append rows. Rows without values are not written to the file of values."""
         import pyarrow as pa
 
         for name, column in zip(rows.schema.names, rows.columns, strict=True):
@@ -223,7 +223,7 @@ class KeyHeaderEncoder:
             self._encoders[name].write(pa.RecordBatch.from_struct_array(column) if is_table else column, own)
 
     def can_become(self, schema: SideSchemas) -> bool:
-        """Return True if each of the files can."""
+        """Return True if each of the files can be written in its new schema without loss."""
         return all(encoder.can_become(schema.own[name]) for name, encoder in self._encoders.items())
 
     def end(self) -> KeyHeaderBody:
@@ -234,7 +234,7 @@ class KeyHeaderEncoder:
 
 @dataclass(frozen=True, slots=True)
 class KeyHeaderBody:
-    """Ended files, each of which holds the same rows."""
+    """Holds ended files, all with the same rows."""
 
     bodies: Mapping[str, Any]
     formats: Mapping[str, Format]
@@ -249,7 +249,7 @@ class KeyHeaderBody:
         return KeyHeaderBody({name: body.without_first(rows) for name, body in self.bodies.items()}, self.formats)
 
     def first(self, rows: int) -> KeyHeaderBody:
-        """Return the same files with their first rows alone."""
+        """Return the same files with only their first rows."""
         return self._recut((self,), rows)
 
     def joined(self, other: KeyHeaderBody) -> KeyHeaderBody:

@@ -1,4 +1,4 @@
-"""Write Parquet files that are encoded and compressed as rows come.
+"""Writes Parquet files, which are encoded and compressed while rows come.
 
 The module knows no file names, no offsets and no S3.
 """
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROW_GROUP_BYTES: Final = 32 * 2**20
-"""Arrow bytes of a row group: the most that an open file holds beside what is encoded."""
+"""A row group is written when its rows have so many bytes in Arrow, which bounds the rows that are not encoded yet."""
 ROW_GROUP_ROWS: Final = 2**20
 _FEW_ROWS: Final = 4096
-"""Up to so many rows, numbers are written without dictionaries: most differ, and a dictionary costs time and bytes."""
+"""In files with at most so many rows numbers have no dictionary: most of them differ, and it costs time and bytes."""
 _EXTENSIONS: Final = {
     "none": ".parquet",
     "gzip": ".gz.parquet",
@@ -34,13 +34,13 @@ _EXTENSIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ParquetFormat(Format):
-    """The format that writes structs as columns, and any other value as one column `value`."""
+    """Makes files with structs as columns, and with any other value as one column `value`."""
 
     codec: str
 
     @property
     def extension(self) -> str:
-        """Return Confluent's extension, of which the codec is a part."""
+        """Return Confluent's extension, in which the codec is named."""
         return _EXTENSIONS[self.codec]
 
     @property
@@ -49,7 +49,10 @@ class ParquetFormat(Format):
         return "application/vnd.apache.parquet"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """Return the batch's Arrow columns. A struct without fields is refused: as the type of all rows, or in one."""
+        """Return the batch's Arrow columns.
+
+        Structs without fields are refused, in the type of all rows or in one row.
+        """
         array = batch.values.arrow()
         is_inferred = batch.values.schema is None
         if is_inferred and (empty := empty_structs(batch)):
@@ -66,7 +69,7 @@ class ParquetFormat(Format):
 
 
 class ParquetEncoder:
-    """An encoder that holds one open Parquet file in memory. The task thread owns it."""
+    """Encodes one open Parquet file, which it holds in memory. The task thread owns it."""
 
     def __init__(self, codec: str) -> None:
         self._codec = codec
@@ -86,9 +89,10 @@ class ParquetEncoder:
         return self._waiting_bytes() + (self._sink.tell() if self._sink is not None else 0)
 
     def write(self, rows: pa.RecordBatch, schema: pa.Schema | None) -> None:
-        """Append rows; a row group that is large enough is encoded before."""
+        """Append rows. If the rows that wait are enough for a row group, they are encoded first."""
         if self._waiting_rows >= ROW_GROUP_ROWS or self._waiting_bytes() >= ROW_GROUP_BYTES:
-            # Rows that are written are not looked at again, so what forbids to widen them is noted.
+            # Encoded rows are not looked at again, so the columns with large whole numbers, which cannot become
+            # doubles, are noted.
             self._large_ints |= frozenset().union(*map(large_ints, self._waiting))
             self._write_row_group()
         self._schema = schema
@@ -96,7 +100,9 @@ class ParquetEncoder:
         self._waiting_rows += rows.num_rows
 
     def can_become(self, schema: pa.Schema) -> bool:
-        """Return False if whole numbers become doubles and one of them would change; all else that widens does."""
+        """Return False if whole numbers would become doubles and one of them would change. All other changes are
+        possible.
+        """
         changed = frozenset() if self._schema is None else new_doubles(self._schema, schema)
         if not changed:
             return True
@@ -110,8 +116,7 @@ class ParquetEncoder:
     def _waiting_bytes(self) -> int:
         """Return the Arrow bytes of the rows that wait.
 
-        Arrow counts bytes slowly, so each batch is counted once, and not at all in a file that has its rows at once and
-        ends.
+        As Arrow is slow to count them, each batch is counted once, and not at all if nobody asks before the file ends.
         """
         self._counted_bytes += sum(batch.nbytes for batch in self._waiting[self._counted :])
         self._counted = len(self._waiting)
@@ -120,8 +125,8 @@ class ParquetEncoder:
     def _write_row_group(self) -> None:
         import pyarrow as pa
 
-        # What no row gave a type is left out of the file: as a column of nulls it would clash with the same field of
-        # another file, where it has a type.
+        # Fields without a type are left out. A column of nulls would not fit to the same field in another file, where
+        # it has a type.
         schema = typed(self._schema)
         if self._writer is not None and not self._written_schema.equals(schema):
             self._rewrite(schema)
@@ -150,8 +155,8 @@ class ParquetEncoder:
         return self._sink.getvalue()
 
     def _rewrite(self, schema: pa.Schema) -> None:
-        # A schemaless field appeared or got a type: rows written before are read back and widened, row group by row
-        # group, so that where files end does not depend on what one batch happened to hold.
+        # A new field appeared in rows without a schema, or a field got a type. The rows written before are read and
+        # widened, row group by row group. So the end of a file does not depend on the rows of one batch.
         import pyarrow.parquet as pq
 
         written = pq.ParquetFile(self._finish())
@@ -162,7 +167,7 @@ class ParquetEncoder:
 
 
 class ParquetMerger:
-    """Row groups as large as the sink makes them, of files of one schema. See `Merger`."""
+    """Joins files of one schema, in row groups as large as the sink makes them. See `Merger`."""
 
     def __init__(self, codec: str) -> None:
         self._encoder = ParquetEncoder(codec)
@@ -188,7 +193,7 @@ class ParquetMerger:
 
 @dataclass(frozen=True, slots=True)
 class ParquetBody:
-    """A Parquet file that has ended."""
+    """Holds a Parquet file that has ended."""
 
     data: pa.Buffer
     codec: str
@@ -216,9 +221,9 @@ class ParquetBody:
 
 
 def _with_dictionaries(schema: pa.Schema) -> list[str] | bool:
-    """Return the columns that get dictionaries, which are those of no primitive type; True: all columns.
+    """Return the columns that get dictionaries: those whose type is not primitive; True: all columns.
 
-    All get them if any column is nested, as the columns inside have no names of their own.
+    If any column is nested, all columns get dictionaries, as this list cannot name the columns inside.
     """
     import pyarrow.types as t
 

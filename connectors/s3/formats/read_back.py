@@ -1,4 +1,4 @@
-"""Reads the rows of objects back with none of the sink's writers, for trials: a writer cannot vouch for itself."""
+"""Reads the rows of objects for trials by other code than the sink's writers, which would not find their own errors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Reader = Callable[[bytes], Iterator[bytes]]
 
 
 def text_reader(compression: Compression, separator: bytes) -> Reader:
-    """Return what splits values at the separator. ConnectError: there is none."""
+    """Return a function that splits a file at the separator. ConnectError: the separator is empty."""
     if not separator:
         raise ConnectError("Values without a separator cannot be told apart.", key="format.bytearray.separator")
     return lambda data: iter(_text(data, compression).split(separator)[:-1])
 
 
 def array_reader(compression: Compression) -> Reader:
-    """Return what reads the elements of a JSON array."""
+    """Return a function that reads the elements of a JSON array."""
 
     def rows(data: bytes) -> Iterator[bytes]:
         import orjson
@@ -31,7 +31,7 @@ def array_reader(compression: Compression) -> Reader:
 
 
 def csv_reader(compression: Compression) -> Reader:
-    """Return what reads the lines behind the names of the columns."""
+    """Return a function that reads the lines after the column names."""
 
     def rows(data: bytes) -> Iterator[bytes]:
         lines = csv.reader(io.StringIO(_text(data, compression).decode(), newline=""))

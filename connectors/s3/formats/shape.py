@@ -1,4 +1,4 @@
-"""Choose which values of a batch a file gets: all fields or some, in their own schema or in that of the file. Pure."""
+"""Chooses the fields of values that a file gets, and the schema in which it gets them: theirs or the file's. Pure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from connectors.s3.formats.compatibility import COMPATIBILITIES, Compatibility, 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The settings that say which values of a batch a file gets.
+    """Holds the settings for the fields and the schema of values.
 
-    dropped: fields of the topmost struct that the path tells and files do not repeat.
+    `dropped` are fields of the topmost struct that files leave out, as the path tells their values.
     """
 
     dropped: frozenset[str] = frozenset()
     compatibility: Compatibility = COMPATIBILITIES["NONE"]
 
     def schema_behind(self, given: s.Schema | None, current: s.Schema | None) -> s.Schema | None:
-        """Return the schema for values behind rows of the current one; None where it does not matter."""
+        """Return the schema for values with the schema `given` after rows in `current`; None: they have no schema."""
         return self.compatibility.target(given, current)
 
     def shaped(self, batch: Batch, current: s.Schema | None) -> Batch:
-        """Return the batch as it is written behind rows of the current schema.
+        """Return the batch as it is written after rows in the schema `current`.
 
         RejectedRowsError: its schema does not fit.
         """

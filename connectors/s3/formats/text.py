@@ -1,4 +1,4 @@
-"""Write files that are one value after another: JSON lines, JSON arrays and raw bytes.
+"""Writes files in which one value follows another: JSON lines, JSON arrays and raw bytes.
 
 The module knows no file names and no S3.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around the values of a file: `head` and `tail` once, `between` two values, `behind` each."""
+    """Holds the bytes around the values of a file: `head` and `tail`, `between` two values, and `behind` each value."""
 
     head: bytes = b""
     between: bytes = b""
@@ -32,19 +32,19 @@ class Frame:
 
 LINES = Frame()
 ARRAY = Frame(b"[\n", b",\n", b"", b"\n]")
-"""The frame that makes one JSON value with a line per record, as Aiven's sinks lay it out."""
+"""This frame makes one JSON array of all values, with a line per record, as Aiven's sinks do."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat(Format):
-    """The format that writes one JSON text per line, as Confluent's JsonFormat does (JsonConverter without schemas)."""
+    """Writes one JSON text per line, as Confluent's JsonFormat does (JsonConverter without schemas)."""
 
     compression: Compression
     numeric_decimals: bool = False
 
     @property
     def extension(self) -> str:
-        """Return .json and what the compression adds."""
+        """Return .json and the extension of the compression."""
         return f".json{self.compression.extension}"
 
     @property
@@ -63,7 +63,7 @@ class JsonFormat(Format):
 
 @dataclass(frozen=True, slots=True)
 class JsonArrayFormat(Format):
-    """The format that writes one JSON array, whose elements are what JsonFormat writes as lines."""
+    """Writes one JSON array, whose elements are the texts that JsonFormat writes as lines."""
 
     lines: JsonFormat
 
@@ -88,7 +88,7 @@ class JsonArrayFormat(Format):
 
 @dataclass(frozen=True, slots=True)
 class BytesFormat(Format):
-    """The format that writes values of bytes or text as they are, each with the separator behind it."""
+    """Keeps bytes and texts unchanged, and adds the separator after each of them."""
 
     file_extension: str
     separator: bytes
@@ -96,12 +96,12 @@ class BytesFormat(Format):
 
     @property
     def extension(self) -> str:
-        """Return the configured extension and what the compression adds."""
+        """Return the configured extension and the extension of the compression."""
         return self.file_extension + self.compression.extension
 
     @property
     def content_type(self) -> str:
-        """Return the compression's media type, or else that of bytes of a kind that only their writer knows."""
+        """Return the compression's media type, or else that of bytes of an unknown kind."""
         return self.compression.content_type or "application/octet-stream"
 
     def prepare(self, batch: Batch) -> Prepared:
@@ -129,12 +129,12 @@ def _prepared(array: pa.Array) -> Prepared:
 
 
 class TextEncoder:
-    """An encoder that holds one open file in memory. The task thread owns it."""
+    """Encodes one open file, which it holds in memory. The task thread owns it."""
 
     def __init__(self, frame: Frame, compression: Compression) -> None:
         self._frame = frame
         self._compression = compression
-        # Where it grows it is moved by the kernel, not copied: at no time are there two of it.
+        # When this buffer grows, the kernel moves it and does not copy it, so that there are never two of it.
         self._data = bytearray()
         self._packer: Packer | None = None
         self._lengths: list[Any] = []
@@ -161,7 +161,8 @@ class TextEncoder:
         ends = memoryview(offsets).cast("q")
         first, last = ends[joined.offset], ends[joined.offset + len(joined)]
         if self._packer is None:
-            # Not before: a thousand open files that have no row encoded must not hold a thousand compressors.
+            # The compressor is made only now: a thousand open files without an encoded row must not hold a thousand
+            # compressors.
             self._packer = self._compression.packer()
             self._data += self._packer.pack(self._frame.head)
             first += len(self._frame.between)
@@ -184,7 +185,7 @@ class TextEncoder:
 
 
 class TextMerger:
-    """A merger of text files, which have no schema. See `Merger`."""
+    """Joins text files, which have no schema. See `Merger`."""
 
     def __init__(self, frame: Frame, compression: Compression) -> None:
         self._frame = frame
@@ -210,9 +211,9 @@ class TextMerger:
 
 @dataclass(frozen=True, slots=True)
 class TextBody:
-    """An ended file that knows how long each row is.
+    """Holds an ended file and the length of each row.
 
-    lengths: uncompressed bytes per row, with what stands between and behind values.
+    `lengths` are the uncompressed bytes per row, with the bytes between and behind values.
     """
 
     data: pa.Buffer

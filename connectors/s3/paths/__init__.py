@@ -1,1 +1,1 @@
-"""Holds names and places of objects."""
+"""Decides the keys of objects: the path of each row, and the chain of objects in a path."""

@@ -1,6 +1,6 @@
-"""The objects of one place as a chain: which key each start offset has, and which object is the last.
+"""Describes the objects of one place as a chain: the key for each start offset, and the search for the last object.
 
-Names of a store come in the order of their text, so numbers of one width come in their own order.
+A store lists keys in the order of their text. So start offsets with the same number of digits are in numeric order.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 PAGE: Final = 1000
-"""Keys that S3 gives with one request."""
+"""S3 gives at most so many keys for one request."""
 _AHEAD: Final = 10**9
-"""How far behind the first row that is read objects are looked for; those further on are met under their own keys."""
+"""Objects are looked for up to so many offsets behind the first row that is read. If there are later ones, the sink
+finds them when it tries to create their keys.
+"""
 _FIRST_SPAN: Final = 2**12
 _GROWTH: Final = 16
 _DIGITS: Final = "0123456789"
 
 ListKeys = Callable[[str, str], AsyncIterator[str]]
-"""Gives the keys that begin with a text and come after another one, in order."""
+"""Yields the keys that begin with the first text and come after the second one, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Keys are `stem`, the start offset with at least `pad_width` digits, and `extension`."""
+    """Makes keys of `stem`, the start offset with at least `pad_width` digits, and `extension`."""
 
     stem: str
     pad_width: int
@@ -36,11 +38,11 @@ class Chain:
         return self.stem[-1] not in _DIGITS
 
     def key(self, start_offset: int) -> str:
-        """Return the key of the object that starts there."""
+        """Return the key of the object that starts at this offset."""
         return self._before(start_offset) + self.extension
 
     def start_offset(self, key: str) -> int | None:
-        """Return where the object of a key starts; None for a key that is not of this chain."""
+        """Return the start offset in a key; None: the key does not belong to this chain."""
         if not (key.startswith(self.stem) and key.endswith(self.extension)):
             return None
         digits = key[len(self.stem) : len(key) - len(self.extension)]
@@ -72,7 +74,7 @@ class Chain:
         return None
 
     async def _last_of_width(self, list_keys: ListKeys, first: int, last: int) -> int | None:
-        """Halve what is left while it is more than a page."""
+        """Return the last start offset from `first` to `last`, found by halving until a page has the rest."""
         found = None
         while True:
             page = await _first(self._starts(list_keys, first, last))
@@ -86,7 +88,7 @@ class Chain:
                 first, last = found + 1, middle - 1
 
     async def _starts(self, list_keys: ListKeys, first: int, last: int) -> AsyncIterator[int]:
-        """Yield the start offsets from first to last, which have one width."""
+        """Yield the start offsets from `first` to `last`, which have the same number of digits."""
         end = self._before(last)
         async for key in list_keys(self.stem, self._before(first)):
             if key[: len(end)] > end:
@@ -103,13 +105,13 @@ class Chain:
 
 
 def last_starts(chains: Collection[Chain], keys: Iterable[str]) -> dict[Chain, int]:
-    """Return where the last object of each chain starts, among all keys; chains without objects are left out."""
+    """Return the start offset of the last object of each chain among `keys`; chains without objects are left out."""
     by_ends = {(chain.stem, chain.extension): chain for chain in chains}
     extensions = {chain.extension for chain in chains}
     found: dict[Chain, int] = {}
     for key in keys:
         for extension in extensions:
-            # The stem is found without a search: behind it there are digits alone.
+            # No search is needed for the stem, as only digits follow it.
             stem = key[: len(key) - len(extension)].rstrip(_DIGITS)
             chain = by_ends.get((stem, extension))
             start = None if chain is None else chain.start_offset(key)

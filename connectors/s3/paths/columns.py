@@ -1,4 +1,4 @@
-"""Find columns of a batch by dotted path. Pure."""
+"""Finds columns of a batch by dotted path. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def field_column(batch: Batch, path: str) -> pa.Array:
     """Return the column of a field, null where a struct above it is null.
 
-    In schemaless rows a field that no row has is a column of nulls, and what other fields hold does not matter; they
-    raise SchemaError where this field has no one type. With a schema a field that is not there refuses every row.
+    If rows have no schema, a field that no row has is a column of nulls. SchemaError: the field's values have no common
+    type; the types of other fields do not matter. If rows have a schema without the field, every row is refused.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -37,14 +37,15 @@ def field_column(batch: Batch, path: str) -> pa.Array:
             )
             raise refusal(batch, missing)
         column = pc.struct_field(column, name)
-    # A whole number is a double, and a null is typed, only because of what stands beside it.
+    # The column is made from this field alone: in the batch other values may have made its whole numbers doubles.
     return _column_of_rows(batch, names) if batch.values.schema is None and t.is_floating(column.type) else column
 
 
 def rows_without(batch: Batch, path: str, column: pa.Array) -> list[int]:
-    """Return the schemaless rows that lack the field of this column, ascending; a null there, or above it, is no lack.
+    """Return the numbers of rows without a schema that lack the field of this column, ascending.
 
-    Arrow's form does not tell both apart, so rows without a value are looked at one by one.
+    A row whose field, or a struct above it, is null does not count. Arrow has the same null for both, so rows with a
+    null are looked at one by one.
     """
     import pyarrow.compute as pc
 
@@ -56,10 +57,10 @@ def rows_without(batch: Batch, path: str, column: pa.Array) -> list[int]:
 
 
 def _values(column: Column, rows: Sequence[int]) -> list[Any]:
-    """Return some rows; of JSON no others are parsed."""
+    """Return some rows of a column. If they are JSON, only these rows are parsed."""
     texts = column.json_texts()
     if texts is not None:
-        # orjson refuses numbers like 1e999, which converters take.
+        # orjson is not used, as it refuses numbers like 1e999, which converters accept.
         return [json.loads(text) for text in texts.take(rows).fill_null(b"null").to_pylist()]
     values = column.rows()
     return [values[row] for row in rows]

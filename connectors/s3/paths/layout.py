@@ -1,4 +1,4 @@
-"""Decide where rows lie: object keys, and the metadata by which an object says which rows it holds. Pure."""
+"""Makes object keys, and the metadata that tell which rows an object holds. Pure."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from connect.api.records import TopicPartition
 from connectors.s3.paths.chain import Chain
 
 NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
-"""Hive calls the partition of null and of empty text by this name (ConfVars.DEFAULTPARTITIONNAME)."""
+"""In Hive the partition of null and of empty text has this name (ConfVars.DEFAULTPARTITIONNAME)."""
 KEY_BYTES_MAX: Final = 1024
 _OFFSET_DIGITS_MAX: Final = 19
 _UTF8_BYTES_MAX: Final = 4
 _ESCAPED: Final = {c: f"%{ord(c):02X}" for c in "\"#%'*/:=?\\{[]^\x7f" + "".join(map(chr, range(1, 32)))}
-"""The characters that Hive escapes as %XX in a directory (FileUtils.charToEscape)."""
+"""Maps the characters that Hive escapes in a directory to their form %XX (FileUtils.charToEscape)."""
 _ESCAPES: Final = str.maketrans(_ESCAPED)
 
 
 class Place(NamedTuple):
-    """Where rows of one topic partition go: the topic they have now, and their encoded path below it."""
+    """Holds the topic that rows of a topic partition have after transforms, and their encoded path below it."""
 
     topic: str
     path: str
@@ -30,11 +30,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The rows that an object holds: those of its place with start_offset <= offset < end_offset.
+    """Describes the rows that an object holds: those of its place with start_offset <= offset < end_offset.
 
-    `end_offset` is where the rotation ended, so rows of other places may lie between last_offset and it. Records of
-    another log with the same offsets are told apart by `topic_id`, Kafka's id of the topic, and by `start_ms`, Kafka's
-    timestamp of the record at start_offset; None: it is not known.
+    `end_offset` is where the file ended, so that rows of other places may be between `last_offset` and it. A topic that
+    was deleted and made again may have other records at the same offsets. `topic_id`, Kafka's id of the topic, and
+    `start_ms`, Kafka's timestamp of the record at start_offset, show that; None: it is not known.
     """
 
     partition: TopicPartition
@@ -46,9 +46,9 @@ class Extent:
     topic_id: str | None = None
 
     def difference(self, other: Extent) -> str | None:
-        """Say why this extent and another one are not of the same log; return None where nothing says so.
+        """Return why this extent and another one do not belong to the same log; None: nothing shows that.
 
-        The id of the topic decides; where one of them has none, the time of the first record does.
+        The ids of the topics decide. If one extent has none, the times of the first records do.
         """
         if self.topic_id is not None and other.topic_id is not None:
             same = self.topic_id == other.topic_id
@@ -82,7 +82,7 @@ class Extent:
 
     @classmethod
     def of(cls, metadata: Mapping[str, str]) -> Extent | None:
-        """Return the extent that an object's user metadata tells; None when it is missing or not whole."""
+        """Return the extent that an object's user metadata tell; None: they lack it, or a part of it."""
         try:
             start, last, end, rows, partition = (
                 int(metadata[f"kconnect-{name}"])
@@ -102,11 +102,12 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Object keys as Confluent's S3 sink builds them.
+    """Makes object keys as Confluent's S3 sink does.
 
-    tombstones: the path of records without a value and what the last object of their files ends with; None: they have
-    no files. longest_extension: of an object that is created before the last one, where there are such.
-    name_bytes_max: of a folder or file in a store whose objects are files; 0: it has none.
+    `tombstones` are the path of records without a value, and the extension of the last object of their files; None:
+    such records have no files. `longest_extension` is the longest one of objects that are created before a file's last
+    object; empty: there are none. In a store whose objects are files, a name may have `name_bytes_max` bytes; 0: there
+    is no limit.
     """
 
     topics_dir: str
@@ -119,9 +120,9 @@ class Layout:
     name_bytes_max: int = 0
 
     def chain(self, place: Place, partition: TopicPartition) -> Chain:
-        """Return the keys that the objects of a place have.
+        """Return the chain of keys of a place's objects.
 
-        The file bears the topic that was read, so that topics routed into one never meet on a key.
+        The name of the file has the topic that was read, so that topics which are routed into one have different keys.
         """
         name = self.file_delim.join((partition.topic, str(partition.partition), ""))
         folders = (self.topics_dir, place.topic) if self.topics_dir else (place.topic,)
@@ -131,24 +132,24 @@ class Layout:
         return Chain(stem, self.pad_width, extension)
 
     def key(self, place: Place, partition: TopicPartition, start_offset: int, extension: str | None = None) -> str:
-        """Return the key of the object of a place that starts at an offset.
+        """Return the key of a place's object that starts at an offset.
 
-        `extension` None: of the last of its objects.
+        If a file has several objects, `extension` tells which one is meant; None: the last one.
         """
         chain = self.chain(place, partition)
         return (chain if extension is None else replace(chain, extension=extension)).key(start_offset)
 
     def is_surely_taken(self, topic: str, paths: Sequence[str], partition: TopicPartition) -> bool:
-        """Tell if a store takes the keys of these paths at any offset, by a look at their lengths and letters alone."""
+        """Return True if a store surely accepts the keys of these paths at any offset. It is a quick, rough check."""
         others = self.key(Place(topic, ""), partition, 0) + self.longest_extension
         path_bytes = _UTF8_BYTES_MAX * max(map(len, paths), default=0)
         size = len(others.encode()) + max(_OFFSET_DIGITS_MAX, self.pad_width) + path_bytes
         return size <= min(KEY_BYTES_MAX, self.name_bytes_max or KEY_BYTES_MAX) and not any(map(_has_nul, paths))
 
     def refusal(self, place: Place, partition: TopicPartition, offset: int) -> ConnectError | None:
-        """Return why a row with an offset up to this one cannot lie there; None: it can.
+        """Return the error if a place cannot hold a row with an offset up to this one; None: it can.
 
-        S3 takes keys of up to 1,024 bytes of UTF-8, and no store NUL.
+        S3 accepts keys of up to 1,024 bytes of UTF-8, and no store accepts the character NUL.
         """
         keys = [self.key(place, partition, offset, ending) for ending in (None, self.longest_extension or None)]
         size = max(len(key.encode()) for key in keys)

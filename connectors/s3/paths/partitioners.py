@@ -1,6 +1,6 @@
-"""Decide the path of each row below its topic.
+"""Decides the path of each row below its topic.
 
-All is vectorised; a row always gets the same path, unless it reads the clock.
+All code is vectorised. A row always gets the same path, unless the path depends on the clock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local times are counted from the
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The path of each row: `names[codes[row]]`, or `names[0]` for all when `codes` is None. `bad` rows have none."""
+    """Holds the path of each row: `names[codes[row]]`, or `names[0]` if `codes` is None. Rows in `bad` have no path."""
 
     names: Sequence[str]
     codes: pa.Int32Array | None = None
@@ -36,18 +36,19 @@ class Paths:
 
 
 class Partitioner(Protocol):
-    """Decides paths."""
+    """Decides the paths of rows."""
 
     def paths(self, batch: Batch) -> Paths:
-        """Return the path of each row of a sink batch, which has some.
+        """Return the path of each row of a sink batch, which is not empty.
 
-        RejectedRowsError: these rows have none. SchemaError: some have none, and fail alone when they are asked alone.
+        RejectedRowsError: the rows that it names have no path. SchemaError: some rows have no path; smaller batches
+        show which ones.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultPartitioner:
-    """A partitioner that makes paths of the Kafka partition: `partition=0`."""
+    """Makes paths of the Kafka partition: `partition=0`."""
 
     def paths(self, batch: Batch) -> Paths:
         """Return one path for the whole batch."""
@@ -57,9 +58,10 @@ class DefaultPartitioner:
 
 @dataclass(frozen=True, slots=True)
 class FieldPartitioner:
-    """A partitioner that makes paths of the text of fields: `country=DE/tier=2`.
+    """Makes paths of the values of fields: `country=DE/tier=2`.
 
-    Booleans, integers, text and dates have one; null has Hive's name. A row without the field is bad.
+    The fields may hold booleans, integers, text and dates; null has the name that Hive gives it. A row without the
+    field is bad.
     """
 
     fields: tuple[str, ...]
@@ -92,9 +94,9 @@ class FieldPartitioner:
 
 @dataclass(frozen=True, slots=True)
 class TimePartitioner:
-    """A partitioner that makes paths of the time.
+    """Makes paths of the time of a row.
 
-    It is rounded down in its zone to multiples of `duration_ms` since the local epoch.
+    The time is rounded down, in its zone, to a multiple of `duration_ms` since the local epoch.
     """
 
     extractor: TimestampExtractor
@@ -122,7 +124,7 @@ class TimePartitioner:
                 )
                 rows = pc.indices_nonzero(pc.fill_null(pc.equal(encoded.indices, code), fill_value=False))
                 bad |= dict.fromkeys(rows.to_pylist(), error)
-        # Several times may have one path.
+        # Several rounded times may have the same path.
         places = {name: code for code, name in enumerate(dict.fromkeys(names))}
         return Paths(list(places), pa.array([places[name] for name in names], pa.int32()).take(encoded.indices), bad)
 
@@ -131,14 +133,14 @@ class TimePartitioner:
         import pyarrow.compute as pc
 
         local = pc.local_timestamp(epoch_ms.cast(pa.timestamp("ms", tz=self.timezone))).cast(pa.int64())
-        # Arrow divides towards zero; times before 1970 must round down too.
+        # Arrow divides towards zero, but times before 1970 have to be rounded down, too.
         shift = pc.if_else(pc.less(local, 0), self.duration_ms - 1, 0)
         return pc.multiply(pc.divide(pc.subtract(local, shift), self.duration_ms), self.duration_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldAndTimePartitioner:
-    """A partitioner that makes paths of fields, and below them of the time: `country=DE/year=2024`."""
+    """Makes paths of fields, and below them of the time: `country=DE/year=2024`."""
 
     fields: FieldPartitioner
     times: TimePartitioner
@@ -164,14 +166,17 @@ class FieldAndTimePartitioner:
 
 @dataclass(frozen=True, slots=True)
 class SchemaNamePartitioner:
-    """A partitioner that puts the name of the values' schema as a directory above or below another one's path."""
+    """Puts the name of the values' schema as a directory above or below the path of another partitioner."""
 
     others: Partitioner
     delimiter: str
     is_above: bool
 
     def paths(self, batch: Batch) -> Paths:
-        """Return the paths; a schema without a name, or none, is called null, as Confluent's sink calls it."""
+        """Return the paths.
+
+        As in Confluent's sink, the directory is `null` if there is no schema, or it has no name.
+        """
         found = self.others.paths(batch)
         schema = batch.values.schema
         name = directory("schema_name", (None if schema is None else schema.name) or "null")
@@ -181,13 +186,13 @@ class SchemaNamePartitioner:
 
 @dataclass(frozen=True, slots=True)
 class TombstonePartitioner:
-    """Records without a value lie at one path of their own, all others where another partitioner says."""
+    """Gives records without a value a separate path; all others get the path of another partitioner."""
 
     others: Partitioner
     path: str
 
     def paths(self, batch: Batch) -> Paths:
-        """Return the paths; tombstones get theirs, whatever the other partitioner thinks of them."""
+        """Return the paths. The other partitioner is not asked for records without a value."""
         import numpy as np
         import pyarrow as pa
 

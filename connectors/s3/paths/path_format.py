@@ -1,7 +1,7 @@
-"""Format a time as directories by a pattern of Joda-Time's letters. Pure: no clock, no zone.
+"""Formats a time as directories by a pattern of Joda-Time's letters. Pure: no clock, no zone.
 
-Letters, counts and quoting after org.joda.time.format.DateTimeFormat 2.12; only letters whose text needs no time zone
-and no locale but English are known.
+Letters, their counts and quotes mean the same as in org.joda.time.format.DateTimeFormat 2.12. Only letters whose text
+needs no time zone, and no language but English, are known.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ _LETTERS: Mapping[str, Callable[[datetime, int], str]] = {
 
 
 class PathFormat:
-    """A pattern that is compiled. ValueError for a letter that is not known or a quote that is not closed.
+    """Formats times by a compiled pattern. ValueError: a letter is not known, or a quote is not closed.
 
-    `has_names`: its text has words, which are English.
+    `has_names` is True if the text has names of months or days, which are English.
     """
 
     def __init__(self, pattern: str) -> None:

@@ -1,4 +1,4 @@
-"""Find which field of a row is to blame. Pure; asked about rows that failed alone, so it may take its time."""
+"""Finds the field for which a row is refused. Pure. It is slow, and used only for single rows that failed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from connect.api.records import Batch, Column
 
 
 def refusal(batch: Batch, error: SchemaError) -> ConnectError:
-    """Return what to raise for a type that cannot be written.
+    """Return the error to raise for a type that cannot be written.
 
-    A declared type is that of every row, an inferred one is that of some.
+    With a declared schema all rows have the type, so all are refused. With an inferred one some rows may be good.
     """
     return error if batch.values.schema is None else RejectedRowsError(dict.fromkeys(range(len(batch)), error))
 
 
 def located(error: SchemaError, batch: Batch) -> SchemaError:
-    """Return the error of a batch of one row, with the path of the field that no Arrow type holds, if that is why."""
+    """Return the error of a batch of one row. If no Arrow type holds one of its fields, the error names the field."""
     if error.field or batch.values.schema is not None:
         return error
     return _failure(batch.values.rows()[0], "") or error

@@ -1,4 +1,4 @@
-"""Tell the time of each record, for paths and for rotation. A clock is read only through the one that is given."""
+"""Tells the time of each record, for paths and for rotation. The only clock is a function that is given."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _HAS_ZONE = r"(Z|[+-]\d\d:?\d\d)$"
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Epoch milliseconds (int64) per row; null exactly at the rows that are `bad`."""
+    """Holds the time of each row in epoch milliseconds (int64). Exactly the rows in `bad` are null."""
 
     epoch_ms: pa.Int64Array
     bad: Mapping[int, Exception] = field(default_factory=dict)
 
 
 class TimestampExtractor(Protocol):
-    """Says when a record happened."""
+    """Tells the time of records."""
 
     def times(self, batch: Batch) -> Times:
         """Return the time of each row."""
@@ -34,7 +34,7 @@ class TimestampExtractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wallclock:
-    """An extractor that gives the moment at which the batch is taken."""
+    """Gives all rows the present time."""
 
     now_ms: Callable[[], int]
 
@@ -47,7 +47,7 @@ class Wallclock:
 
 @dataclass(frozen=True, slots=True)
 class RecordTime:
-    """An extractor that gives Kafka's timestamp of the record."""
+    """Gives each row the timestamp that Kafka has for the record."""
 
     def times(self, batch: Batch) -> Times:
         """Return the timestamps that Kafka gave the rows; a row without one is bad."""
@@ -59,9 +59,9 @@ class RecordTime:
 
 @dataclass(frozen=True, slots=True)
 class FieldTime:
-    """An extractor that reads a field.
+    """Gives each row the time in one of its fields.
 
-    It holds epoch milliseconds, a Timestamp, a Date, or ISO 8601 text (without a zone: UTC).
+    The field holds epoch milliseconds, a Timestamp, a Date, or ISO 8601 text (without a zone it is UTC).
     """
 
     path: str

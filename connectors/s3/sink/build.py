@@ -45,22 +45,22 @@ from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.bulk_layout import BulkLayout
 
 WritesAvro = Callable[[Schema, Mapping[str, str]], AvroValues]
-"""This is a function with the signature of `SinkContext.avro`."""
+"""Has the signature of `SinkContext.avro`."""
 _HOUR_MS = 3_600_000
 _FILE_NAME_BYTES = 255
-"""So long a name may be of Linux's file systems (NAME_MAX), and of HDFS as it is delivered."""
+"""A name of a file or folder may have so many bytes on Linux (NAME_MAX), and on HDFS by default."""
 
 
 class Plan(Protocol):
-    """What a task works by, which is made of a connector's settings."""
+    """Holds the parts of a task that are made from a connector's settings."""
 
     @property
     def bucket(self) -> BucketConfig:
-        """Return the settings by which the bucket is reached, and what its objects bear."""
+        """Return the settings for access to the bucket, and for metadata and tags of its objects."""
 
     @property
     def probe_prefix(self) -> str:
-        """Return the folder in which a check may write."""
+        """Return the folder in which a check may create an object."""
 
     @property
     def schedule(self) -> Schedule:
@@ -68,7 +68,7 @@ class Plan(Protocol):
 
     @property
     def open_bytes_max(self) -> int | None:
-        """Return the bytes of open files beyond which the largest files end; None sets no bound."""
+        """Return the limit on the bytes of open files, at which the largest of them end; None: there is no limit."""
 
     def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
         """Return the intake that decides how a batch is written, and where."""
@@ -88,7 +88,7 @@ class ConfluentPlan:
 
     @property
     def bucket(self) -> BucketConfig:
-        """Return the sink's settings themselves, as they hold those of the bucket."""
+        """Return the sink's settings, which include those of the bucket."""
         return self._config
 
     @property
@@ -103,7 +103,7 @@ class ConfluentPlan:
 
     @property
     def open_bytes_max(self) -> int | None:
-        """Return buffer.max.bytes, where it counts."""
+        """Return buffer.max.bytes; None if it has no effect."""
         return self._config.open_bytes_max
 
     def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
@@ -185,7 +185,7 @@ def bulk_layout_of(config: S3SinkConfig, file_format: Format) -> BulkLayout:
 
 @dataclass(frozen=True, slots=True)
 class MergerPlan:
-    """How objects of a configuration are joined: what their keys end with, their media type, what does it."""
+    """Tells how objects of a configuration are joined: the end of their keys, their media type, and the merger."""
 
     extension: str
     content_type: str
@@ -204,7 +204,7 @@ def _no_values(schema: Schema, properties: Mapping[str, str]) -> AvroValues:  # 
 
 
 def format_settings_of(config: S3SinkConfig, avro: WritesAvro = _no_values) -> FormatSettings:
-    """Return the settings of formats; without `avro` nothing is encoded by them."""
+    """Return the settings of formats. Without `avro` they are for reading and joining objects only."""
     return FormatSettings(
         compression=Compression(config.compression_type, config.compression_level),
         parquet_codec=config.parquet_codec,
@@ -238,7 +238,7 @@ def _shape_of(config: S3SinkConfig) -> Shape:
 
 
 def _partitioner_of(config: S3SinkConfig, extractor: TimestampExtractor) -> Partitioner:
-    """Return the partitioner of the configured class, wrapped as the schema and the lack of a value ask for."""
+    """Return the partitioner of the configured class, wrapped by those for schema names and records without values."""
     found = _partitioner_of_class(config, extractor)
     if config.affix_type.upper() != "NONE":
         found = SchemaNamePartitioner(found, config.directory_delim, config.affix_type.upper() == "PREFIX")
@@ -263,7 +263,7 @@ def _partitioner_of_class(config: S3SinkConfig, extractor: TimestampExtractor) -
 
 
 def extractor_of(config: S3SinkConfig, now_ms: Callable[[], int]) -> TimestampExtractor:
-    """Return the extractor that says when a record happened."""
+    """Return the extractor that tells the time of each record."""
     if config.timestamp_extractor == "Wallclock":
         return Wallclock(now_ms)
     return RecordTime() if config.timestamp_extractor == "Record" else FieldTime(config.timestamp_field)

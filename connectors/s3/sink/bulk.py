@@ -1,7 +1,7 @@
-"""Chunks of a backfill as objects: one per place, named after the chunk, so that a chunk is there once.
+"""Writes chunks of a backfill as objects. They are named after the chunk, so that each chunk is there once.
 
-An object is created under the condition that there is none of its name. A chunk that is written again, by whomever,
-meets the same names; what is there stays, and is compared with what would have been written.
+An object is created only if none of its key exists. If a chunk is written again, by any worker, the keys are the same.
+The existing objects stay, and are compared with those that would have been written.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from connectors.s3.stores.store import Bucket, Upload
 
 _log = logging.getLogger(__name__)
 _ENDLESS: Final = 1 << 62
-"""Rows, and bytes, of a file that only its chunk's end ends."""
+"""This limit on rows and bytes is never reached: a file ends only at the end of its chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """An object to create, and what it says of itself."""
+    """Describes an object to create: its key, the facts in its metadata, and its content."""
 
     key: str
     told: BulkObject
@@ -45,7 +45,7 @@ class S3BulkWriter:
     """Writes chunks. Owned by one thread."""
 
     def __init__(self, config: S3SinkConfig, ctx: BulkSinkContext) -> None:
-        """Connects to nothing. ConfigError: under these settings a chunk that is written twice could be there twice."""
+        """Connect to nothing. ConfigError: with these settings a chunk that is written twice could be there twice."""
         _require_repeatable(config)
         self._config = config
         self._ctx = ctx
@@ -54,9 +54,9 @@ class S3BulkWriter:
         self._opened: Bucket | None = None
 
     def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
-        """Create the objects of a chunk that are not there; see `BulkWriter`.
+        """Create those objects of a chunk that do not exist yet; see `BulkWriter`.
 
-        ConnectError: an object of the chunk holds other rows than there are now, so that the rest of the chunk would
+        ConnectError: an existing object of the chunk holds other rows than the chunk has now, so that new objects would
         not fit to it.
         """
         if not chunk.is_stable and self._config.partitioner_class != DEFAULT_PARTITIONER:
@@ -74,7 +74,7 @@ class S3BulkWriter:
         return WrittenChunk(sum(one.rows for one in there), sum(file.ended.body.data.size for file in files))
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """Return what the objects of these chunks say that they hold, as the bucket has them now."""
+        """Return the number of rows of each chunk, as the metadata of its present objects tells it."""
         rows = {chunk.id: 0 for chunk in chunks}
         jobs = {chunk.job for chunk in chunks}
         keys = [
@@ -92,7 +92,7 @@ class S3BulkWriter:
         return rows
 
     def close(self) -> None:
-        """Release the client; idempotent."""
+        """Release the client. May be called twice."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -115,7 +115,7 @@ class S3BulkWriter:
         ]
 
     def _created(self, files: Sequence[_File], deadline: Deadline) -> list[Mapping[str, str] | None]:
-        """Create the objects, side by side; the metadata of each that was there before."""
+        """Create the objects, several at a time. Return None for each new object, and the metadata of each old one."""
         started = [self._bucket.start_create(self._upload(file)) for file in files]
         try:
             while (left := [one for one in started if not one.done()]) and not deadline.expired:
@@ -141,7 +141,10 @@ class S3BulkWriter:
         return Upload(file.key, body, file.told.metadata(), self._intake.format.content_type, tags)
 
     def _compared(self, file: _File, metadata: Mapping[str, str]) -> BulkObject:
-        """Return what an object holds that was there before. ConnectError: it does not fit to the rest of the chunk."""
+        """Return the facts about an object that existed before.
+
+        ConnectError: it does not fit to the rest of the chunk.
+        """
         found, where = BulkObject.of(metadata), f"s3://{self._bucket.name}/{file.key}"
         if found is None or (found.job, found.chunk) != (file.told.job, file.told.chunk):
             raise ConnectError(
@@ -149,7 +152,8 @@ class S3BulkWriter:
                 key="topics.dir",
                 fix="Move the object away, or give the backfill another name.",
             )
-        # Alone in its place an object has all that its chunk has there, also rows that were removed since.
+        # If the object is the only one of its chunk in its place, it has all of the chunk's rows there, also those that
+        # were removed from the source since.
         if found != file.told and (found.files, file.told.files) != (1, 1):
             raise ConnectError(
                 f"{where} has {found.rows} rows of offsets {found.start_offset} to {found.last_offset}, and now "
@@ -162,7 +166,7 @@ class S3BulkWriter:
 
 
 def _buffered(intake: Intake, batches: Iterable[Batch], ctx: BulkSinkContext) -> Mapping[Place, list[EndedFile]]:
-    """Return all rows as encoded files by their place, in order; a place has several where the schema changes."""
+    """Return all rows as encoded files by their place. A place has several files if the schema changes."""
     partitions: dict[TopicPartition, PartitionFiles] = {}
     for batch in batches:
         assert batch.consumed is not None

@@ -1,4 +1,4 @@
-"""How the objects of a backfill are named, and what they say of themselves. Pure."""
+"""Makes the keys and the metadata of a backfill's objects. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from connect.api.optional.bulk import BulkChunk
 from connectors.s3.paths.layout import Place
 
 _PARTS: Final = "+"
-"""Neither jobs nor chunks nor topics have it in their names, so no key is one of the sink's own."""
+"""This separates the parts of a name. Jobs, chunks and topics do not have it in their names, so that no such key is
+one that the sink makes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class BulkObject:
-    """What an object of a chunk holds: rows whose offsets are in start_offset..last_offset.
+    """Describes the content of a chunk's object: its rows have offsets from start_offset to last_offset.
 
-    files: how many objects of the chunk lie in its place: more than one where the schema changes.
+    `files` is the number of objects that the chunk has in this place; more than one if the schema changes.
     """
 
     job: str
@@ -40,7 +42,7 @@ class BulkObject:
 
     @classmethod
     def of(cls, metadata: Mapping[str, str]) -> BulkObject | None:
-        """Return what the metadata of an object tells; None when it is no backfill's."""
+        """Return the facts in the metadata of an object; None: it is not an object of a backfill."""
         try:
             rows, start, last, files = (
                 int(metadata[f"kconnect-{name}"]) for name in ("rows", "start-offset", "last-offset", "files")
@@ -59,13 +61,13 @@ class BulkLayout:
     extension: str
 
     def key(self, place: Place, chunk: BulkChunk, number: int) -> str:
-        """Return the key of an object of a chunk; `number` says which of its place's objects it is."""
+        """Return the key of an object of a chunk. `number` counts the chunk's objects in this place, from 0."""
         name = _PARTS.join((chunk.job, chunk.id, *([str(number)] if number else [])))
         folders = (self.topics_dir, place.topic) if self.topics_dir else (place.topic,)
         return self.directory_delim.join((*folders, place.path, f"{name}{self.extension}"))
 
     def chunk_of(self, key: str) -> tuple[str, str] | None:
-        """Return job and chunk of a key; None: it is no backfill's."""
+        """Return the job and the chunk of a key; None: it is not a key of a backfill's object."""
         if not key.endswith(self.extension):
             return None
         name = key.rpartition(self.directory_delim)[2].removesuffix(self.extension)

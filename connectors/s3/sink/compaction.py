@@ -1,12 +1,14 @@
-"""Joins small objects of a path into larger ones, behind the running sink.
+"""Joins small objects of a path into larger ones, while the sink goes on writing.
 
-A joined object is created first, beside those that it was made of, under a key that says which offsets it holds:
-`topics/orders/partition=0/orders+0+0000000000-0000001200.parquet`. Then those that it was made of are deleted. Who dies
-between leaves both; whoever comes next sees by the keys what the joined one holds, and deletes the rest.
+A joined object is created first, beside the objects that it was made of. Its key tells which offsets it holds:
+`topics/orders/partition=0/orders+0+0000000000-0000001200.parquet`. Then the objects that it was made of are deleted. If
+the compaction dies in between, both stay. The next one sees by the keys what the joined object holds, and deletes the
+others.
 
-The sink goes on from the last object of a chain (`chain.py`), which is never joined, so it finds what it found before.
-The key of a deleted object is free again: a former owner that was frozen before it was created could create it anew.
-So only objects of a certain age are joined, and only where the sink asks for the last object of a path.
+The sink goes on from the last object of a chain (`chain.py`). That object is never joined, so the sink finds it as
+before. The key of a deleted object is free again. A former owner of the partition that was frozen before it created the
+object could create it then. So only objects of a certain age are joined, and only if the sink asks for the last object
+of a path.
 """
 
 from __future__ import annotations
@@ -31,14 +33,17 @@ from connectors.s3.stores.store import Bucket, Upload
 
 _log = logging.getLogger(__name__)
 JOINED: Final = "kconnect-joined-objects"
-"""Metadata of a joined object: of how many it was made."""
+"""A joined object has this key in its metadata, with the number of objects that it was made of."""
 _LIMIT_S: Final = 600.0
-"""For what is done with one object."""
+"""Each operation on objects has this time limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """Describes an object of a chain by its key. `end` is the offset behind its rows, where it is a joined one."""
+    """Describes an object of a chain by its key.
+
+    `end` is the offset behind a joined object's rows; None: not joined.
+    """
 
     key: str
     stem: str
@@ -50,7 +55,7 @@ class _Object:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An object that is to be joined, and what it says of itself."""
+    """Describes an object that is to be joined, with the extent that its metadata tells."""
 
     key: str
     extent: Extent
@@ -58,10 +63,10 @@ class _Part:
 
 
 class ObjectCompaction:
-    """Reaches the bucket of a configuration. Owned by one thread."""
+    """Finds and joins small objects in the bucket of a configuration. Owned by one thread."""
 
     def __init__(self, config: S3SinkConfig, plan: MergerPlan) -> None:
-        """Connects to nothing. ConfigError: under these settings the sink needs each object where it is."""
+        """Connect to nothing. ConfigError: with these settings the sink needs each object as it is."""
         _require_reaches(config)
         self._config = config
         self._plan = plan
@@ -70,11 +75,11 @@ class ObjectCompaction:
         self._bucket = Bucket(config)
 
     def close(self) -> None:
-        """Release the client; idempotent."""
+        """Release the client. May be called twice."""
         self._bucket.close()
 
     def groups(self, wish: Compaction) -> Iterator[FileGroup]:
-        """Yield what a compaction that died left, and small objects that follow each other in a chain."""
+        """Yield groups of objects that an interrupted compaction left, and of small objects that follow each other."""
         for stem, chain in groupby(self._objects(), key=lambda found: found.stem):
             found = _without_late(list(chain))
             yield from (_group(stem, own) for own in _leftovers(found))
@@ -83,7 +88,7 @@ class ObjectCompaction:
                     yield _group(stem, own)
 
     def compact(self, group: FileGroup) -> CompactedFiles | None:
-        """Join them; None: some are gone, as another compaction has joined them."""
+        """Join the objects of a group; None: some do not exist any more, as another compaction has joined them."""
         parts = self._parts(group.files)
         if parts is None:
             return None
@@ -136,7 +141,10 @@ class ObjectCompaction:
         return parts
 
     def _merged(self, parts: Sequence[_Part]) -> Iterator[tuple[Sequence[_Part], Merger]]:
-        """Runs of objects of one schema, each with what joins them. FileNotFoundError: another compaction does."""
+        """Yield runs of objects that have one schema, each with the merger that has read them.
+
+        FileNotFoundError: an object is gone, as another compaction joins it.
+        """
         run, merger = list[_Part](), self._plan.merger()
         for part in parts:
             data = self._bucket.content(part.key, _soon())
@@ -188,7 +196,10 @@ def _require_reaches(config: S3SinkConfig) -> None:
 
 
 def _without_late(chain: Sequence[_Object]) -> Sequence[_Object]:
-    """Leave out objects that came later than a joined one with their offsets: nobody knows what they are made of."""
+    """Return the chain without objects that were written later than a joined one that has their offsets.
+
+    It is not known which of the two a reader needs, so that both stay as they are.
+    """
     joined = [one for one in chain if one.end is not None]
     found = []
     for one in chain:
@@ -204,7 +215,7 @@ def _without_late(chain: Sequence[_Object]) -> Sequence[_Object]:
 
 
 def _leftovers(chain: Sequence[_Object]) -> Iterator[Sequence[_Object]]:
-    """Yield each joined object with those that it holds and that are there still."""
+    """Yield each joined object with those objects that it was made of and that still exist."""
     found: list[_Object] = []
     for one in chain:
         holder = found[0].end if found else None
@@ -219,7 +230,7 @@ def _leftovers(chain: Sequence[_Object]) -> Iterator[Sequence[_Object]]:
 
 
 def _small_runs(chain: Sequence[_Object], wish: Compaction) -> Iterator[Sequence[_Object]]:
-    """Objects that may be joined, as far as they follow each other."""
+    """Yield runs of objects that may be joined and follow each other; some runs are empty."""
     last = max((one.start for one in chain if one.end is None), default=None)
     left = {one.key for own in _leftovers(chain) for one in own}
     run: list[_Object] = []
@@ -239,9 +250,9 @@ def _group(stem: str, objects: Sequence[_Object]) -> FileGroup:
 
 
 def _apart(parts: Sequence[_Part]) -> tuple[list[_Part], list[_Part]]:
-    """Objects that follow each other, and those whose rows a joined one of these holds too.
+    """Return two lists: objects that follow each other, and objects whose rows a joined one of the first list has, too.
 
-    ConnectError: they hold the same rows in another way, or are of two topics of one name.
+    ConnectError: two objects overlap in another way, or belong to two topics that had the same name.
     """
     kept, covered = list[_Part](), list[_Part]()
     for part in sorted(parts, key=lambda part: (part.extent.start_offset, -part.extent.end_offset)):

@@ -1,4 +1,4 @@
-"""The rights that writing to a bucket takes, as an IAM policy that an administrator can paste. Pure."""
+"""Finds the rights on a bucket that are missing, and makes the IAM policy that an administrator can paste."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from connectors.s3.stores.store import Bucket
 
 
 def missing_rights(plan: Plan, deadline: Deadline) -> Iterator[Finding]:
-    """Yield what the account may not do, tried on an object of its own, with the policy that lets it."""
+    """Yield what the account may not do, with the policy that allows it. It is tried with a separate object."""
     bucket = Bucket(plan.bucket)
     try:
         bucket.check(plan.probe_prefix, deadline)
@@ -30,7 +30,7 @@ def missing_rights(plan: Plan, deadline: Deadline) -> Iterator[Finding]:
 
 
 def policy_of(config: BucketConfig) -> str:
-    """Return the least policy under which a sink of this configuration works."""
+    """Return the policy with the least rights that a sink of this configuration needs."""
     actions = ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]
     if config.tags is not None:
         actions.append("s3:PutObjectTagging")

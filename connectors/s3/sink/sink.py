@@ -1,4 +1,4 @@
-"""Holds the S3 sink's connector and task: batches become files, ended files objects, objects durable offsets."""
+"""Holds the S3 sink's connector and task. Batches become files, ended files become objects, and then offsets move."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ from connectors.s3.sink.trial import TrialObjects
 from connectors.s3.stores.store import Bucket
 
 _ROOM_SHARE: Final = 4
-"""When memory is full, files are ended until one in so many bytes is free: each time, what stays is moved together."""
+"""When memory is full, files are ended until this part of it (one in so many bytes) is free.
+
+It is not done byte by byte, as the rows that stay are copied together each time.
+"""
 
 _log = logging.getLogger(__name__)
 
 
 class S3SinkConnector:
-    """Plans tasks: all are alike, Kafka shares the partitions out."""
+    """Makes the tasks of one sink. All have the same settings, and Kafka shares the partitions out among them."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, S3SinkConfig)
@@ -47,7 +50,7 @@ class S3SinkConnector:
         check_bucket(ConfluentPlan(self._config), deadline)
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """Return the rights that lack, with the policy that gives them."""
+        """Yield the rights that are missing, with the policy that gives them."""
         return missing_rights(ConfluentPlan(self._config), deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -68,7 +71,7 @@ class S3SinkConnector:
             yield from compaction.groups(wish)
 
     def compact(self, group: FileGroup) -> CompactedFiles | None:
-        """Join them; a reader may see their rows twice until the former objects are deleted."""
+        """Join the objects of a group. A reader may see their rows twice until the former objects are deleted."""
         with self._compaction() as compaction:
             return compaction.compact(group)
 
@@ -76,7 +79,7 @@ class S3SinkConnector:
         return closing(ObjectCompaction(self._config, merger_plan_of(self._config)))
 
     def trial_target(self, name: str) -> TrialObjects:
-        """Return a folder below topics.dir that a trial has for itself."""
+        """Return a separate folder below topics.dir for a trial."""
         return TrialObjects(self._config, name)
 
 
@@ -105,7 +108,7 @@ class S3SinkTask:
         self._schemas: dict[tuple[TopicPartition, str], Schema | None] = {}
 
     def open(self, ctx: SinkContext) -> None:
-        """Build the client; the first upload connects."""
+        """Make the client of the store. The first request connects."""
         self._ctx = ctx
         self._topic_ids = TopicIds(ctx.topic_id)
         self._intake = self._plan.intake(self._now_ms, ctx.avro)
@@ -116,15 +119,15 @@ class S3SinkTask:
             _log.warning("%s Set exactly.once=false to accept it without this line.", weakness.message)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Start each partition empty, with its first batch."""
+        """Forget what is buffered for these partitions; each starts with its first batch."""
         self._topic_ids.forget(partitions)
         for partition in partitions:
             self._files.pop(partition, None)
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Buffer the rows, and create the objects of files that ended.
+        """Buffer the rows, and create the objects of files that have ended.
 
-        While files are on their way, nothing more is taken: RetriableError when the deadline is over before.
+        While uploads are under way no rows are taken. RetriableError: the deadline was over before they ended.
         """
         assert batch.consumed is not None
         assert self._uploads is not None
@@ -133,13 +136,13 @@ class S3SinkTask:
         partition = batch.consumed.topic_partition
         files = self._files_of(partition, deadline)
         if not files.has_rows_of(batch.topic):
-            # The next file has the schema of its own rows, as it has in another life.
+            # The next file begins with the schema of its own rows, as it would after a restart.
             self._schemas.pop((partition, batch.topic), None)
         current = self._schemas.get((partition, batch.topic))
         admission = self._intake.admit(batch, current)
         for other, known in self._files.items():
             if other != partition:
-                # What was polled at once comes at once: no more of theirs is on its way.
+                # The batches of a poll come partition by partition. So no more rows of this poll come for the others.
                 known.end_poll()
         if files.topic_id is not None and self._plan.bucket.conditional_writes:
             self._reaches.learn(files, [part for part in admission.parts if part.facts.length], deadline)
@@ -149,17 +152,17 @@ class S3SinkTask:
             files.take(part, self._now_ms())
         self._end_due()
         self._keep_to_memory()
-        # The rows are taken, so an upload that fails for now must not fail this call: the next one says why.
+        # The rows are taken, so that an upload that fails must not fail this call. The next call raises the error.
         self._uploads.advance(self._files, deadline)
         self._report(self._uploads)
         if admission.bad:
             raise RejectedRowsError(admission.bad)
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """End files that the clock ends, create objects of ended files as far as they come, and say how far.
+        """End files that the clock ends, create objects until the deadline, and return the offsets to commit.
 
-        An upload that needs longer goes on behind the deadline, and the next call finds it. RetriableError: nothing is
-        durable that the last call did not claim.
+        An upload that needs longer goes on after the deadline, and the next call sees its result. RetriableError: no
+        offset can be committed that the last call did not return.
         """
         assert self._uploads is not None
         assert self._ctx is not None
@@ -184,7 +187,7 @@ class S3SinkTask:
         return durable
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget what is buffered, on its way too: the next owner reads it again."""
+        """Forget the rows of these partitions and give up their uploads: the next owner reads the rows again."""
         if self._uploads is not None:
             self._uploads.give_up(partitions)
         self._schemas = {at: schema for at, schema in self._schemas.items() if at[0] not in partitions}
@@ -193,7 +196,7 @@ class S3SinkTask:
             self._claimed.pop(partition, None)
 
     def close(self) -> None:
-        """Release the client; idempotent."""
+        """Release the client. May be called twice."""
         self._files.clear()
         if self._bucket is not None:
             self._bucket.close()
@@ -205,7 +208,7 @@ class S3SinkTask:
             files.end_due(self._schedule, now_ms)
 
     def _keep_to_memory(self) -> None:
-        """Keep to buffer.max.bytes; what was polled last waits for the rest of its poll, and is no file yet."""
+        """End files if there are more bytes than buffer.max.bytes, without the rows of a poll that is not complete."""
         most = self._plan.open_bytes_max
         held = sum(files.open_bytes for files in self._files.values())
         if most is None or held <= most:

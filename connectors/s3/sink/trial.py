@@ -1,4 +1,4 @@
-"""Objects of a trial's own, below the folder that the sink is set to; their rows read back with none of its writers."""
+"""Keeps the objects of a trial in a separate folder, and reads their rows by other code than the sink's writers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from connectors.s3.stores.clients import open_store
 from connectors.s3.stores.store import Bucket
 
 _BESIDE: Final = re.compile(r"\.(keys|headers)\.[a-z.]+$")
-"""This matches the keys of objects stored beside values, which have no rows of their own."""
+"""Matches the keys of objects with the keys or headers of records, which are not counted as rows."""
 
 
 class TrialObjects:
-    """`<topics.dir>/_<name>`: readers of tables pass over folders whose name begins so."""
+    """Keeps a trial's objects in `<topics.dir>/_<name>`.
+
+    Readers of tables ignore folders whose names begin with `_`.
+    """
 
     merges = False
 
@@ -35,7 +38,7 @@ class TrialObjects:
 
     @property
     def is_once(self) -> bool:
-        """Return True if objects are never written over, and the time of writing does not choose their folder."""
+        """Return True if objects are never replaced, and their folders do not depend on the time of writing."""
         config = self._config
         by_clock = config.is_time_partitioned and config.timestamp_extractor == "Wallclock"
         return config.conditional_writes and not by_clock
@@ -44,14 +47,14 @@ class TrialObjects:
         """Do nothing, as a bucket has no folders to make."""
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Yield the rows of all objects of values."""
+        """Yield the rows of all objects with values, as bytes."""
         read = FORMATS[self._config.format_class].reader(format_settings_of(self._config))
         with closing(Bucket(self._config)) as bucket:
             for key in (key for key in self._keys(bucket, deadline) if not _BESIDE.search(key)):
                 yield from read(bucket.content(key, deadline) or b"")
 
     def column_types(self, deadline: Deadline) -> Mapping[str, str]:
-        """Return the types as the newest file of each topic tells them; none where files name no types."""
+        """Return the types of columns as the newest file of each topic tells them; empty if files tell no types."""
         found: dict[str, str] = {}
         spec = FORMATS[self._config.format_class]
         if spec.names_types:
@@ -63,7 +66,7 @@ class TrialObjects:
         return found
 
     def remove(self, deadline: Deadline) -> None:
-        """Delete all objects, and the folders of those that are files."""
+        """Delete all objects of the trial, and their folders if objects are files."""
         with closing(Bucket(self._config)) as bucket:
             bucket.delete(self._keys(bucket, deadline), deadline)
         if self._config.storage_class in FOLDER_STORAGES:

@@ -1,1 +1,1 @@
-"""Holds stores of objects: S3, Google, Azure, HDFS, folders."""
+"""Gives access to stores of objects: S3, Google, Azure, HDFS and folders."""

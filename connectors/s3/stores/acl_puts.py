@@ -1,4 +1,4 @@
-"""Create objects with a canned ACL, by botocore. The only other module that talks to S3."""
+"""Creates objects with a canned ACL by botocore, as the store's usual client knows no ACLs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
 
 
 class AclPuts:
-    """Takes the place of the store's client where objects are created."""
+    """Replaces the store's client for creating objects."""
 
     def __init__(self, config: BucketConfig) -> None:
         self._config = config
@@ -37,7 +37,7 @@ class AclPuts:
         mode: str,
         use_multipart: bool,  # noqa: ARG002 - a put is never one of several parts
     ) -> None:
-        """Send one PUT, in a thread. obstore's AlreadyExistsError: the object is there."""
+        """Create an object by one PUT, in a thread. obstore's AlreadyExistsError: the object exists already."""
         await asyncio.to_thread(self._put, key, data, dict(attributes), tags, is_conditional=mode == "create")
 
     def _put(
@@ -63,13 +63,13 @@ class AclPuts:
             code = error.response.get("Error", {}).get("Code", "")
             if status in _THERE_ALREADY:
                 raise AlreadyExistsError(key) from error
-            # The words of the store's client, which the bucket reads.
+            # The text is that of the store's client, which StoreErrors reads.
             raise OSError(f"status code: {status} <Code>{code}</Code>") from error
         except BotoCoreError as error:
             raise RetriableError(f"Bucket {config.bucket} is not reachable ({type(error).__name__}).") from error
 
     def _current(self) -> Any:
-        """Return the client, which is made anew when keys have changed."""
+        """Return the client; a new one is made if the access keys have changed."""
         keys = self._asked_keys()
         if self._client is None or keys != self._keys:
             self._client, self._keys = _client(self._config, keys), keys
@@ -104,13 +104,13 @@ def _client(config: BucketConfig, keys: tuple[str, ...]) -> Any:
         ),
     )
     if config.store_url:
-        # Amazon tells where a bucket is. Of another store botocore asks that again and again, wherever it is sent.
+        # Only Amazon answers in which region a bucket is. Another store's redirect makes botocore ask again and again.
         client.meta.events.register_first("needs-retry.s3", _refuse_redirect)
     return client
 
 
 def _refuse_redirect(response: tuple[Any, Any] | None, **_: Any) -> None:
-    """Raise ConnectError when a store answers that an object is to be created elsewhere."""
+    """Raise ConnectError if a store answers with a redirect."""
     status = 0 if response is None else response[0].status_code
     if status in _REDIRECTS:
         raise ConnectError(

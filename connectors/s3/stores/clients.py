@@ -1,8 +1,7 @@
-"""The client of each kind of store, with the same few calls: S3, Google's, Azure's, a folder, HDFS. It connects to
-nothing.
+"""Makes the client of each kind of store: S3, Google's, Azure's, a folder, HDFS. All have the same few calls.
 
-Each creates an object under the condition that there is none: S3 and Azure by `If-None-Match: *`, Google by
-`x-goog-if-generation-match: 0`, a folder by a link, HDFS by renaming.
+Each client creates an object on the condition that none of that key exists: S3 and Azure by `If-None-Match: *`, Google
+by `x-goog-if-generation-match: 0`, a folder by a link, HDFS by renaming. Making a client does not connect.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _NO_ACCOUNT: Final = '{"client_email": "", "private_key": "", "private_key_id": 
 
 
 def open_store(config: BucketConfig, keys: Keys | None = None) -> Any:
-    """Return the client of a bucket, one of `obstore.store` or what answers like one.
+    """Return the client of a bucket: one of `obstore.store`, or an object with the same calls.
 
-    `keys`: from `provider_of`; None: made here where the configuration has none.
+    `keys` is the provider of access keys from `provider_of`; None: one is made here if the configuration has no keys.
     """
     opened: dict[str, Callable[[], Any]] = {
         S3_STORAGE: lambda: _s3(config, keys or provider_of(config)),
@@ -46,7 +45,7 @@ def _s3(config: BucketConfig, provider: Keys | None) -> Any:
     from obstore.store import S3Store
 
     customer_key = config.sse_customer_key.get_secret_value()
-    # Amazon's name of the endpoint that Confluent's s3.wan.mode uses (S3 User Guide, Transfer Acceleration).
+    # Confluent's s3.wan.mode uses the endpoint of this name (S3 User Guide, Transfer Acceleration).
     accelerated = f"https://{config.bucket}.s3-accelerate.amazonaws.com" if config.wan_mode else None
     settings: Any = {
         "region": config.region,
@@ -70,8 +69,8 @@ def _gcs(config: BucketConfig) -> Any:
 
     key = config.gcs_credentials_json.get_secret_value() or _key_in_file(config)
     if config.store_url and not key:
-        # The token of the worker's own account is for Google alone. To be left unsigned is not enough: the client asks
-        # for that token before each write.
+        # The token of the worker's own account is for Google alone, and must not be sent to another store. Switching
+        # off signatures is not enough, as the client asks for that token before each write.
         key = _NO_ACCOUNT
     settings: Any = {
         "service_account_key": key or None,
@@ -84,7 +83,7 @@ def _gcs(config: BucketConfig) -> Any:
 
 @contextmanager
 def _key_read(name: str, what: str, fix: str) -> Iterator[None]:
-    """Turn the client's refusal of a key into one that says none of it: the client's own may repeat the whole key."""
+    """Replace the client's error about a key by one without the key, as the client's error may repeat all of it."""
     from obstore.exceptions import GenericError
 
     try:
@@ -153,7 +152,7 @@ def _client(config: BucketConfig) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class AzureBlobs:
-    """Azure's client under names of metadata that Azure takes: those of C#, so without a hyphen."""
+    """Wraps Azure's client, and replaces hyphens in names of metadata, as Azure takes only names as those of C#."""
 
     store: Any
 

@@ -1,4 +1,4 @@
-"""What stores that are folders have in common: a file per object, written under a hidden name until it is whole."""
+"""Defines what stores in folders share: each object is a file, which has a hidden name until it is whole."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 P = TypeVar("P")
-"""The type by which the store refers to a file: a path of this machine, or a text."""
+"""The store's files have paths of this type: a path of this machine, or a text."""
 UNFINISHED: Final = ".kconnect-unfinished-"
-"""The name of a file begins with this until the file is whole; no listing has it."""
+"""The name of a file begins with this text until the file is whole. Listings leave such files out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object that is there: its metadata, and how its content is read."""
+    """Holds the metadata of an object, and the function that reads its content."""
 
     attributes: Mapping[str, str]
     bytes_async: Callable[[], Awaitable[Any]]
 
 
 class FolderStore(ABC, Generic[P]):
-    """Takes the place of the client of a bucket. Its calls work in threads, side by side."""
+    """Has the calls of a bucket's client, for a folder. Calls run in threads, several at a time."""
 
     async def put_async(
         self,
@@ -35,14 +35,14 @@ class FolderStore(ABC, Generic[P]):
         mode: str,
         use_multipart: bool,  # noqa: ARG002 - a file has no parts
     ) -> None:
-        """Create a file, or replace it. obstore's AlreadyExistsError: it is there."""
+        """Create a file, or replace it if `mode` allows that. obstore's AlreadyExistsError: the file exists already."""
         given = {**attributes, **{f"tag-{name}": value for name, value in (tags or {}).items()}}
         await asyncio.to_thread(self._put, self._path(key), data, given, is_conditional=mode == "create")
 
     @abstractmethod
     def _path(self, key: str) -> P:
-        """Return the file of an object. ConnectError: its key is no path below the folder."""
+        """Return the path of an object's file. ConnectError: the key is no path below the folder."""
 
     @abstractmethod
     def _put(self, path: P, data: Any, attributes: Mapping[str, str], *, is_conditional: bool) -> None:
-        """Write a whole file. obstore's AlreadyExistsError: it is there, and `is_conditional`."""
+        """Write a whole file. obstore's AlreadyExistsError: with `is_conditional` the file exists already."""

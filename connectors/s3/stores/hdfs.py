@@ -1,7 +1,7 @@
-"""Keep objects in a folder of HDFS: a file per object, its metadata in an extended attribute.
+"""Keeps objects in a folder of HDFS: each object is a file, and its metadata is in an extended attribute.
 
-An object comes to be by one renaming of a file that is whole, which the name node refuses where there is a file of that
-name: so of two that create it one wins, and nobody sees half an object, whatever dies meanwhile.
+A file is written under another name and renamed once it is whole. The name node refuses to rename it if a file of that
+name exists. So if two writers create an object, one of them wins, and no reader sees half an object, whoever dies.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ATTRIBUTE: Final = "user.kconnect"
 
 
 class HdfsFolder(FolderStore[str]):
-    """Takes the place of the client of a bucket. Its calls work in threads, side by side."""
+    """Has the calls of a bucket's client, for a folder of HDFS. Calls run in threads, several at a time."""
 
     def __init__(self, root: str, server: WebHdfs) -> None:
         self._root = root.rstrip("/")
         self._server = server
 
     async def get_async(self, key: str, *, options: Mapping[str, bool] | None = None) -> Found:  # noqa: ARG002 - no body yet
-        """Return a file. FileNotFoundError: it is not there."""
+        """Return an object. FileNotFoundError: it does not exist."""
         path = self._path(key)
         text = await asyncio.to_thread(self._server.attribute, path, _ATTRIBUTE)
         attributes = {} if text is None else json.loads(text)
@@ -41,7 +41,7 @@ class HdfsFolder(FolderStore[str]):
     async def list(
         self, prefix: str | None = None, *, offset: str | None = None, chunk_size: int
     ) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
-        """Yield the files below a folder whose keys come after another one, in the order of their text, by page."""
+        """Yield pages of the files below a folder. Their keys come after `offset`, in the order of their text."""
         found = self._below(prefix or "", offset or "")
         while page := await asyncio.to_thread(lambda: [*islice(found, chunk_size)]):
             yield page
@@ -57,11 +57,11 @@ class HdfsFolder(FolderStore[str]):
             ) from None  # fmt: skip
 
     async def delete_async(self, key: str) -> None:
-        """Delete a file that may be there."""
+        """Delete a file if it exists."""
         await asyncio.to_thread(self._server.delete, self._path(key))
 
     def remove_empty_folders(self, folder: str) -> None:
-        """Remove a folder with those in it and those above it below the store's, as far as no file is in them."""
+        """Remove a folder, the folders in it, and those above it up to the store's folder, if they have no files."""
         self._remove_inner(folder)
         for outer in PurePosixPath(folder).parents[:-1]:
             self._remove_if_empty(str(outer))
@@ -78,7 +78,7 @@ class HdfsFolder(FolderStore[str]):
             self._server.delete(self._path(folder))
 
     def _put(self, path: str, data: Any, attributes: Mapping[str, str], *, is_conditional: bool) -> None:
-        # A name of this attempt's own: a request that comes late cannot touch what a later attempt wrote.
+        # Each attempt has another name, so that a request that arrives late cannot change the file of a later attempt.
         unfinished = f"{path.rpartition('/')[0]}/{UNFINISHED}{uuid.uuid4().hex}"
         told = json.dumps(attributes).encode()
         try:
@@ -86,7 +86,7 @@ class HdfsFolder(FolderStore[str]):
             self._server.set_attribute(unfinished, _ATTRIBUTE, told)
             self._rename(unfinished, path, told, is_conditional=is_conditional)
         except BaseException:
-            # Where the name node is away it stays; no listing has it.
+            # If the name node cannot be reached, the file stays. Listings leave it out.
             with contextlib.suppress(OSError, ConnectError):
                 self._server.delete(unfinished)
             raise
@@ -99,7 +99,8 @@ class HdfsFolder(FolderStore[str]):
         except FileExistsError:
             raise AlreadyExistsError(path) from None
         except FileNotFoundError:
-            # Asked again after an answer was lost, the name node has nothing left to rename: what is there tells.
+            # The file may have been renamed by the first request, whose answer was lost. The metadata of the file that
+            # has the new name tells.
             if self._told(path) != told:
                 raise RetriableError(f"{unfinished} of HDFS was removed before it became {path}.") from None
 
@@ -112,13 +113,14 @@ class HdfsFolder(FolderStore[str]):
     def _below(self, folder: str, offset: str) -> Iterator[Mapping[str, Any]]:
         start = f"{folder}/" if folder else ""
         name = offset.removeprefix(start)
-        # Where it is the name of a file here, subfolders whose name its own begins with are passed over: no key in
-        # them begins as the objects do that are looked for behind it.
+        # If `offset` is a file in this folder, the listing begins behind it. That leaves out subfolders whose names are
+        # a beginning of its name. Their keys do not begin as the keys do that a caller looks for behind it.
         after = name if offset.startswith(start) and "/" not in name else ""
         waiting: list[str] = []
         with contextlib.suppress(FileNotFoundError):
             for entry in self._server.entries(self._path(folder) if folder else self._root or "/", after):
-                # "a/" comes behind "a-b", the folder "a" before it.
+                # Keys are in the order of their text: those in folder "a" begin with "a/", and come after "a-b". The
+                # server lists the folder "a" before the file "a-b".
                 while waiting and waiting[0] < entry.name:
                     yield from self._below(start + heapq.heappop(waiting)[:-1], offset)
                 if entry.is_folder:

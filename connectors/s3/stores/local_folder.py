@@ -1,7 +1,8 @@
-"""Keep objects in a folder of this machine: a file per object, its metadata in extended attributes. Linux alone.
+"""Keeps objects in a folder of this machine: each is a file with metadata in extended attributes. For Linux alone.
 
-An object comes to be by one link of a file that is whole and on the disk, which the kernel refuses where there is a
-file of that name: so of two that create it one wins, and nobody sees half an object, whatever dies meanwhile.
+A file is written under another name, synced to the disk, and then linked to its name. The kernel refuses the link if a
+file of that name exists. So if two writers create an object, one of them wins, and no reader sees half an object,
+whoever dies.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ _PREFIX: Final = "user.kconnect."
 
 
 class LocalFolder(FolderStore[Path]):
-    """Takes the place of the client of a bucket. Its calls work in threads, side by side."""
+    """Has the calls of a bucket's client, for a folder of this machine. Calls run in threads, several at a time."""
 
     def __init__(self, root: Path, allowed: AllowedPaths) -> None:
-        """`allowed`: the folders that the worker lets the sink name."""
+        """Take the folder, and the paths that the worker allows the sink to name."""
         self._root = Path(os.path.realpath(root))
         self._allowed = allowed
 
     async def get_async(self, key: str, *, options: Mapping[str, bool] | None = None) -> Found:  # noqa: ARG002 - no body yet
-        """Return a file. FileNotFoundError: it is not there."""
+        """Return an object. FileNotFoundError: it does not exist."""
         path = self._path(key)
         return Found(await asyncio.to_thread(_attributes, path), lambda: asyncio.to_thread(path.read_bytes))
 
     async def list(
         self, prefix: str | None = None, *, offset: str | None = None, chunk_size: int
     ) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
-        """Yield the files below a folder whose keys come after another one, in the order of their text, by page."""
+        """Yield pages of the files below a folder. Their keys come after `offset`, in the order of their text."""
         keys = await asyncio.to_thread(self._keys, prefix or "", offset or "")
         for start in range(0, len(keys), chunk_size):
             yield [found for key in keys[start : start + chunk_size] for found in self._found(key)]
@@ -50,11 +51,11 @@ class LocalFolder(FolderStore[Path]):
             raise ConfigError(f"Folder {self._root} does not exist.", key="s3.bucket.name", fix="Create it.")
 
     async def delete_async(self, key: str) -> None:
-        """Delete a file that may be there."""
+        """Delete a file if it exists."""
         self._path(key).unlink(missing_ok=True)
 
     def remove_empty_folders(self, folder: str) -> None:
-        """Remove a folder with those in it and those above it below the store's, as far as no file is in them."""
+        """Remove a folder, the folders in it, and those above it up to the store's folder, if they have no files."""
         start = self._path(folder)
         inner = (Path(parent) for parent, _, _ in os.walk(start, topdown=False))
         outer = (parent for parent in start.parents if self._root in parent.parents)
@@ -128,7 +129,7 @@ def _attributes(path: Path) -> dict[str, str]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Sync a folder to the disk, so that what was linked is there after the machine lost its power, too."""
+    """Sync a folder to the disk, so that its new links are still there after a loss of power."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""Errors by which a store refused access, which `examine` tells from all other errors."""
+"""Defines the errors that say that a store refused access. `examine` tells them from all other errors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from connect.api.errors import ConfigError
 
 
 class RefusedAccessError(ConfigError):
-    """The store knows the account, which may not do this, or does not know it."""
+    """Says that the account lacks a right, or that the store does not know the account."""
 
 
 class WrongKeysError(RefusedAccessError):
-    """The access keys are not those of an account: no right would mend that."""
+    """Says that the access keys do not belong to an account, so that giving it a right would not help."""

@@ -1,4 +1,4 @@
-"""Run requests to a store side by side, each wait with a deadline. The module knows no buckets and no objects."""
+"""Runs several requests to a store at a time; each wait for them has a deadline. It knows no buckets and no objects."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ Request = Callable[[], Awaitable[T]]
 """Sends a request, and waits for its answer."""
 _CONCURRENT_UPLOADS: Final = 8
 _CONCURRENT_QUESTIONS: Final = 32
-"""More than uploads: they are small, and after a restart each path has one before its first row."""
+"""More questions than uploads may be under way: they are small, and after a restart each path needs one before its
+first row.
+"""
 _STOP_CHECK_S: Final = 0.1
 _LOCK_S: Final = 0.001
-"""The time, about, that a thread spends on getting the interpreter's lock."""
+"""It takes a thread about this time to get the interpreter's lock."""
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """Knows which threads of the client are about to tell it a result.
+    """Keeps track of the threads of the client that are about to hand it a result, and waits for them when it closes.
 
-    Such a thread lets go of the interpreter's lock while it wakes the loop. When it comes back to an interpreter that
-    has begun to end, CPython before 3.14 ends the thread, and the client, which is not written in Python, then ends the
-    whole process by SIGABRT (PyEval_RestoreThread, "Changed in version 3.14").
+    Such a thread releases the interpreter's lock while it wakes the loop. If the interpreter has begun to end when the
+    thread wants the lock again, CPython before 3.14 ends the thread. The client, which is not written in Python, then
+    ends the whole process by SIGABRT (PyEval_RestoreThread, "Changed in version 3.14").
     """
 
     def __init__(self) -> None:
@@ -45,20 +47,20 @@ class _Loop(asyncio.SelectorEventLoop):
         try:
             return super().call_soon_threadsafe(callback, *args, context=context)
         finally:
-            # The last that is done in Python: the thread keeps the lock from here to its end.
+            # This is the last step in Python: from here on the thread keeps the lock until it leaves Python.
             del self._telling[thread]
 
     def close(self) -> None:
-        """Wait for those threads, and end."""
+        """Wait until no thread is handing over a result, and close the loop."""
         while self._telling:
             threading.Event().wait(_LOCK_S)
         super().close()
 
 
 class RequestLoop:
-    """A loop that runs requests and is owned by one thread.
+    """Keeps an asyncio loop that runs requests. Owned by one thread.
 
-    The client sends and receives in threads of its own, so what was started goes on while nobody runs the loop.
+    The client sends and receives in its own threads. So requests that were started go on while nobody runs the loop.
     """
 
     def __init__(self, errors: StoreErrors) -> None:
@@ -78,32 +80,29 @@ class RequestLoop:
         return self._loop.create_task(self._bounded(request, self._uploads))
 
     def start_question(self, request: Request[T]) -> asyncio.Task[T | ConnectError]:
-        """Begin a request of which the answer is small, as `start_upload` does."""
+        """Begin a request that has a small answer. It goes on in the background, as an upload does."""
         return self._loop.create_task(self._bounded(request, self._questions))
 
     def wait_for_one(self, started: Collection[asyncio.Task[Any]], deadline: Deadline) -> None:
-        """Return as soon as one of these has ended, and when the deadline is over."""
+        """Return as soon as one of these has ended, or when the deadline is over."""
         self._loop.run_until_complete(_ended(started, deadline, asyncio.FIRST_COMPLETED))
 
     def give_up(self, started: Collection[asyncio.Task[Any]]) -> None:
-        """End these now. What was sent already may still come into being."""
+        """Cancel these now. An object whose data was sent already may still be created."""
         for task in started:
             task.cancel()
         if started:
             self._loop.run_until_complete(asyncio.wait(started))
 
     def one(self, request: Request[T], deadline: Deadline) -> T:
-        """Return the answer to a request.
-
-        ConnectError: what went wrong, RetriableError where there was no answer in time.
-        """
+        """Return the answer to a request. ConnectError: the request failed; RetriableError: no answer came in time."""
         (result,) = self.all([request], deadline)
         if isinstance(result, ConnectError):
             raise result
         return result
 
     def all(self, requests: Sequence[Request[T]], deadline: Deadline) -> list[T | ConnectError]:
-        """Return the answers to requests made side by side, or what went wrong."""
+        """Run requests at the same time, and return the answer of each, or its error."""
         return self._loop.run_until_complete(self._gather(requests, deadline))
 
     async def _gather(self, requests: Sequence[Request[T]], deadline: Deadline) -> list[T | ConnectError]:
@@ -136,7 +135,7 @@ class RequestLoop:
 async def _ended(tasks: Collection[asyncio.Task[Any]], deadline: Deadline, when: str) -> None:
     pending = set(tasks)
     while pending and not deadline.expired:
-        # Stop is an event of another thread, so the loop looks for it.
+        # Another thread may ask to stop by an event, on which the loop cannot wait. So it looks at intervals.
         timeout_s = min(_STOP_CHECK_S, deadline.remaining_s)
         done, pending = await asyncio.wait(pending, timeout=timeout_s, return_when=when)
         if done and when == asyncio.FIRST_COMPLETED:

@@ -1,6 +1,7 @@
-"""Reach the bucket: create objects under a condition, ask what they hold, list and delete them, probe rights.
+"""Accesses a bucket: creates objects if they do not exist, reads their metadata, lists and deletes them, checks rights.
 
-An upload whose answer is lost may have happened; asking again then finds the object, so nothing is written twice.
+If the answer to an upload is lost, the object may have been created. The next try then finds the object, so nothing is
+written twice.
 """
 
 from __future__ import annotations
@@ -24,14 +25,17 @@ from connectors.s3.stores.request_loop import Request, RequestLoop
 from connectors.s3.stores.store_errors import StoreErrors
 
 Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
-"""An object being created: None once it was made, the metadata of the object that was there, or what went wrong."""
+"""The result of creating an object: None if it was created, the metadata of one that existed already, or an error.
+
+The result of asking for an object is its metadata; None if it does not exist.
+"""
 _log = logging.getLogger(__name__)
 _CLOUDS: Final = {LOCAL_STORAGE: "this worker's machine", GCS_STORAGE: "Google", AZURE_STORAGE: "Azure"}
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An object that is to be created."""
+    """Describes an object that is to be created."""
 
     key: str
     data: Any
@@ -42,7 +46,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An object as a listing tells of it."""
+    """Describes an object as a listing tells it."""
 
     key: str
     size_bytes: int
@@ -50,7 +54,7 @@ class Listed:
 
 
 class Bucket:
-    """One bucket, which sends its requests side by side. The task thread owns it."""
+    """Sends requests to one bucket, several at a time. The task thread owns it."""
 
     def __init__(self, config: BucketConfig) -> None:
         self.name = config.bucket
@@ -58,13 +62,13 @@ class Bucket:
         self._mode = "create" if config.conditional_writes else "overwrite"
         keys = provider_of(config)
         self._store = open_store(config, keys)
-        # The client of the store has no ACLs.
+        # The store's usual client cannot set ACLs.
         self._puts = AclPuts(config) if config.acl_canned else self._store
         where = f"Bucket {self.name} at {self._endpoint}"
         self._requests = RequestLoop(StoreErrors(where, CREDENTIALS[config.storage_class], keys))
 
     def close(self) -> None:
-        """Give up what is under way and release the loop; idempotent."""
+        """Give up the requests that are under way, and release the loop. May be called twice."""
         self._requests.close()
 
     def start_create(self, upload: Upload) -> Started:
@@ -72,28 +76,31 @@ class Bucket:
         return self._requests.start_upload(self._creating_or_asking(upload))
 
     def create(self, upload: Upload, deadline: Deadline) -> Mapping[str, str] | None:
-        """Create an object; return the metadata of the one that is there already, if there is one.
+        """Create an object and return None; if it exists already, return its metadata.
 
-        RetriableError: it may be there or not.
+        RetriableError: it is not known if the object was created.
         """
         return self._requests.one(self._creating_or_asking(upload), deadline)
 
     def start_ask(self, key: str) -> Started:
-        """Begin to ask for the metadata of an object; None: it is not there."""
+        """Begin to ask for the metadata of an object. The result is None if the object does not exist."""
         return self._requests.start_question(self._asking_if_there(key))
 
     def wait_for_one(self, started: Collection[Started], deadline: Deadline) -> None:
-        """Return as soon as one of these has ended, and when the deadline is over."""
+        """Return as soon as one of these has ended, or when the deadline is over."""
         self._requests.wait_for_one(started, deadline)
 
     def give_up(self, started: Collection[Started]) -> None:
-        """End these now. What was sent already may still come into being."""
+        """Cancel these now. An object whose data was sent already may still be created."""
         self._requests.give_up(started)
 
     def last_of(
         self, chains: Sequence[Chain], offset: int, deadline: Deadline
     ) -> list[tuple[str, Mapping[str, str]] | ConnectError | None]:
-        """Return key and metadata of the last object of each chain, near an offset; None: there is none."""
+        """Return key and metadata of the last object of each chain, which is looked for around an offset.
+
+        None: the chain has no object there. An error is returned for a chain that could not be asked for.
+        """
         return self._requests.all([self._last_of(chain, offset) for chain in chains], deadline)
 
     def objects(self, folder: str, deadline: Deadline) -> list[Listed]:
@@ -108,7 +115,7 @@ class Bucket:
         return self._requests.one(call, deadline)
 
     def content(self, key: str, deadline: Deadline) -> bytes | None:
-        """Return what an object holds; None: it is not there."""
+        """Return the content of an object; None: it does not exist."""
 
         async def call() -> bytes | None:
             try:
@@ -119,13 +126,13 @@ class Bucket:
         return self._requests.one(call, deadline)
 
     def delete(self, keys: Sequence[str], deadline: Deadline) -> None:
-        """Delete objects that may be there. ConnectError: one of them is still there."""
+        """Delete objects if they exist. ConnectError: one of them could not be deleted."""
         for kept in self._requests.all([self._deleting(key) for key in keys], deadline):
             if isinstance(kept, ConnectError):
                 raise kept
 
     def few_keys(self, folder: str, most: int, deadline: Deadline) -> list[str] | None:
-        """Return all keys below a folder; None: there are more than so many."""
+        """Return all keys below a folder; None: there are more than `most`."""
 
         async def call() -> list[str] | None:
             found: list[str] = []
@@ -138,7 +145,7 @@ class Bucket:
         return self._requests.one(call, deadline)
 
     def metadata(self, keys: Sequence[str], deadline: Deadline) -> list[Mapping[str, str] | ConnectError]:
-        """Return the user metadata of each of these objects, or why it could not be asked for."""
+        """Return the user metadata of each of these objects, or the error by which asking for it failed."""
         return self._requests.all([self._asking(key) for key in keys], deadline)
 
     def _last_of(self, chain: Chain, offset: int) -> Request[tuple[str, Mapping[str, str]] | None]:
@@ -157,9 +164,9 @@ class Bucket:
                 yield found["path"]
 
     def check(self, prefix: str, deadline: Deadline) -> None:
-        """Find out whether the bucket is there, may be written, and refuses a second create; else a ConfigError.
+        """Check that the bucket exists, may be written to, and refuses to create an object twice. Else ConfigError.
 
-        Writes and deletes one object below `prefix`.
+        It creates and deletes one object below `prefix`.
         """
         import uuid
 
@@ -168,14 +175,14 @@ class Bucket:
             return
         probe = Upload(f"{_probe_stem(prefix)}-{uuid.uuid4().hex}", b"probe", {}, "text/plain")
         try:
-            # The first says that the object was there when its answer was lost and the client sent it again: no one
-            # else knows this key.
+            # The first create may say that the object exists, if its answer was lost and the client sent it again. That
+            # is ignored, as no other program knows this key.
             self._requests.one(self._creating(probe), deadline)
             is_replaced = self._requests.one(self._creating(probe), deadline)
         finally:
             (kept,) = self._requests.all([self._deleting(probe.key)], deadline)
             if isinstance(kept, ConnectError):
-                # The sink itself never deletes, so a role without that right is a good one.
+                # A role without the right to delete is good enough, as the sink itself deletes no object.
                 _log.warning("s3://%s/%s, made by a check, could not be deleted: %s", self.name, probe.key, kept)
         if is_replaced:
             raise ConfigError(
@@ -189,7 +196,7 @@ class Bucket:
             from obstore.exceptions import AlreadyExistsError
 
             try:
-                # A single PUT: the client sends no multipart upload under a condition.
+                # It is one PUT, as the client sends multipart uploads without a condition.
                 await self._puts.put_async(
                     upload.key,
                     upload.data,
@@ -215,7 +222,8 @@ class Bucket:
             try:
                 found = await self._store.get_async(key, options={"head": True})
             except FileNotFoundError as error:
-                # While two creates of a key are under way S3 answers 409, which the client reports as an object there.
+                # While two requests create the same key, S3 answers 409, for which the client says that the object
+                # exists.
                 raise RetriableError(
                     f"s3://{self.name}/{key} was being created by another writer, and is not there now."
                 ) from error

@@ -1,4 +1,4 @@
-"""Tell what the errors of a store mean: if a request is to be tried again, and which setting to change."""
+"""Translates the errors of a store: tells if a request is to be tried again, and which setting to change."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _RETRIABLE_CODES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class StoreErrors:
-    """Tells the errors of the client of one bucket apart.
+    """Translates the errors of the client of one bucket.
 
-    `where`: the bucket and its store, as messages name them. `credentials`: the keys of the configuration that hold
-    them. `keys`: who gives the access keys anew; None: they are fixed.
+    `where` is the name of the bucket and its store in messages. `credentials` names the keys of the configuration that
+    hold the credentials. `keys` is the provider that can give new access keys; None: the keys are fixed.
     """
 
     where: str
@@ -38,9 +38,9 @@ class StoreErrors:
     keys: Keys | None
 
     def translated(self, error: Exception) -> ConnectError:
-        """Return RetriableError if the same request may succeed later, ConfigError if only under other settings.
+        """Return RetriableError if the same request may succeed later, ConfigError if it needs other settings.
 
-        Any other ConnectError: the store refuses the request.
+        Any other ConnectError means that the store refuses the request.
         """
         from obstore.exceptions import InvalidPathError
 
@@ -78,6 +78,6 @@ class StoreErrors:
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
-    """Return what the first match names; empty: there is none."""
+    """Return the first group of the first match; empty: there is no match."""
     found = pattern.search(text)
     return "" if found is None else found[1].strip()

@@ -1,7 +1,7 @@
-"""Speak WebHDFS, HDFS over HTTP: a method per operation, and what its errors mean. It knows nothing of objects.
+"""Speaks WebHDFS, which is HDFS over HTTP, with a method for each operation, and translates its errors.
 
-Operations and answers: Hadoop's "WebHDFS REST API". The name node says to which data node content goes. No text has the
-address of a request, as a delegation token is a part of it.
+Source of operations and answers: Hadoop's "WebHDFS REST API". The name node tells to which data node content goes. No
+message has the address of a request, as a delegation token is a part of it.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _REFUSALS: Final = frozenset({
     "AccessControlException", "AuthenticationException", "AuthorizationException", "InvalidToken", "SecurityException",
 })  # fmt: skip
 _FAULTS: Final = frozenset({"IllegalArgumentException", "InvalidPathException", "ParentNotDirectoryException"})
-"""These are faults of the request, so that it fails again as it is."""
+"""These exceptions mean that the request is wrong, so that the same request would fail again."""
 _AGAIN: Final = frozenset({500, 502, 503, 504})
-"""A name node that answers so is asked again."""
+"""If a name node answers with one of these statuses, the request is sent again."""
 _LONGEST_WAIT_S: Final = 120.0
 _CONNECTIONS: Final = 32
 _FOLDER: Final = "DIRECTORY"
 _BASE64: Final = "0s"
-"""The text of an extended attribute begins with this if it is base64 (XAttrCodec)."""
+"""The text of an extended attribute begins with this if the rest is base64 (XAttrCodec)."""
 
 
 _FILE_BYTES: Final = 1 << 30
 _LEAST_BYTES_PER_S: Final = 1 << 20
 _Number = Annotated[int, Field(ge=0)]
 _Moment = Annotated[int, Field(ge=0, lt=253_402_300_800_000)]
-"""Milliseconds of the epoch up to the year 10000, which no calendar of Python's has."""
+"""Holds epoch milliseconds before the year 10000, which Python's calendar does not have."""
 T = TypeVar("T")
 
 
@@ -82,7 +82,7 @@ _ATTRIBUTES: Final = TypeAdapter(_AttributesAnswer)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or folder as its folder lists it, which has a name, a size in bytes and a time in epoch milliseconds."""
+    """Describes a file or folder as a listing has it: name, size in bytes, and time of change in epoch milliseconds."""
 
     name: str
     is_folder: bool
@@ -91,12 +91,10 @@ class Entry:
 
 
 class WebHdfs:
-    """A client that speaks to one name node. Any thread may call it. All paths are absolute.
+    """Sends requests to one name node. Any thread may call it. All paths are absolute.
 
-    Errors of all calls: FileNotFoundError; RefusedAccessError; another ConnectError of a request that fails again as it
-    is; RetriableError of all else.
-
-    `credentials`: parameters of each request to the name node.
+    All calls may raise FileNotFoundError, RefusedAccessError, another ConnectError if the same request would fail
+    again, and RetriableError for everything else. `credentials` are parameters of each request to the name node.
     """
 
     def __init__(
@@ -113,34 +111,34 @@ class WebHdfs:
         self._retries = retries
         self._backoff_s = retry_backoff_s
         self._client = HttpClient(timeout_s=timeout_s, connections=_CONNECTIONS)
-        # A file may be long: a data node that sends it slower than this is taken for one that never ends.
+        # A file may be long, so the limit is for the longest file. A data node that is slower counts as one that hangs.
         self._data_client = HttpClient(
             timeout_s=timeout_s, connections=_CONNECTIONS, limit_bytes=_FILE_BYTES,
             whole_s=timeout_s + _FILE_BYTES / _LEAST_BYTES_PER_S,
         )  # fmt: skip
 
     def create(self, path: str, content: Any) -> None:
-        """Write a file of a name that nobody else has, and the folders above it. It is sent once."""
+        """Write a file and make the folders above it. The name must be unique. The content is sent once."""
         to = self._place("PUT", "CREATE", path, overwrite="false", createparent="true")
         self._exchange("PUT", to, content)
 
     def content(self, path: str) -> bytes:
-        """Return what a file holds."""
+        """Return the content of a file."""
         return self._exchange("GET", self._place("GET", "OPEN", path))
 
     def rename(self, path: str, to: str, *, replaces: bool) -> None:
-        """Give a file another name. FileExistsError: that is taken, and `replaces` is false.
+        """Give a file another name. FileExistsError: a file of that name exists, and `replaces` is False.
 
-        FileNotFoundError: there is no such file; also where it was renamed already and that answer was lost.
+        FileNotFoundError: there is no file `path`. It may have been renamed by a request whose answer was lost.
         """
         self._ask("PUT", "RENAME", path, destination=to, renameoptions="OVERWRITE" if replaces else "NONE")
 
     def delete(self, path: str) -> None:
-        """Delete a file or a folder; no error where there is none. FileExistsError: something is in the folder."""
+        """Delete a file or folder if it exists. FileExistsError: the folder is not empty."""
         self._ask("DELETE", "DELETE", path, recursive="false")
 
     def require(self, path: str) -> None:
-        """Raise FileNotFoundError if there is nothing of that name."""
+        """Raise FileNotFoundError if there is no file or folder of that name."""
         self._ask("GET", "GETFILESTATUS", path)
 
     def set_attribute(self, path: str, name: str, value: bytes) -> None:
@@ -149,7 +147,7 @@ class WebHdfs:
         self._ask("PUT", "SETXATTR", path, flag="CREATE,REPLACE", **{"xattr.name": name, "xattr.value": text})
 
     def attribute(self, path: str, name: str) -> bytes | None:
-        """Return an extended attribute of a file; None: it has no such."""
+        """Return an extended attribute of a file; None: the file does not have it."""
         answer = self._ask("GET", "GETXATTRS", path, encoding="base64")
         texts = (one.value for one in self._parsed(_ATTRIBUTES, answer).attributes if one.name == name)
         try:
@@ -158,7 +156,7 @@ class WebHdfs:
             raise self._no_webhdfs(answer.status, f"the attribute {name} of {path} is no base64") from None
 
     def entries(self, folder: str, after: str) -> Iterator[Entry]:
-        """Yield what a folder holds, in the order of names, behind one of them. A request returns about a thousand."""
+        """Yield the entries of a folder whose names come after `after`, in order. A request gets about a thousand."""
         remaining = 1
         while remaining:
             answer = self._ask("GET", "LISTSTATUS_BATCH", folder, startAfter=after)
@@ -186,7 +184,7 @@ class WebHdfs:
             raise self._no_webhdfs(answer.status, f"{wrong['msg']} at {where}") from None
 
     def _place(self, method: str, operation: str, path: str, **parameters: str) -> str:
-        """Return the address where the content of a file goes to or comes from."""
+        """Return the address of the data node to which the content of a file is sent, or from which it is read."""
         answer = self._at_name_node(method, operation, path, parameters)
         location = answer.headers.get("Location", "")
         try:
@@ -219,7 +217,7 @@ class WebHdfs:
         return answer
 
     def _exchange(self, method: str, address: str, content: Any = None) -> bytes:
-        """Return the data node's answer. It gets no credentials but those that the name node put into the address."""
+        """Send a request to a data node and return its answer. It has no credentials beside those in the address."""
         headers = {"Content-Type": "application/octet-stream"}
         try:
             answer = self._data_client.ask(method, address, body=content, headers=headers)
@@ -266,7 +264,7 @@ class WebHdfs:
 
 
 def _told(answer: Answer) -> tuple[str, str]:
-    """Return the exception's name and the first line of its message; empty where the answer is not WebHDFS's."""
+    """Return the exception's name and the first line of its message; two empty texts if WebHDFS did not answer."""
     try:
         told = json.loads(answer.data)["RemoteException"]
         return str(told["exception"]), str(told["message"]).partition("\n")[0][:300]
