@@ -33,12 +33,14 @@ def _line(name: str, parts: Mapping[str, Any]) -> Line:
     own = status.get("connector", {})
     tasks = status.get("tasks", [])
     states = Counter(task["state"] for task in tasks)
+    if own.get("state") == "RUNNING" and (unheard := len(info.get("tasks", ())) - len(tasks)) > 0:
+        states["UNASSIGNED"] += unheard  # nobody has said anything of them, so that they do not run
     state = min([*states, *([own["state"]] if own else [])], key=rank, default="UNASSIGNED")
     told = [own, *tasks]
     reason = next((part["reason"] for part in told if part.get("reason")), "")
     trace = next((part["trace"] for part in told if part.get("trace")), "")
     plugin = str(info.get("config", {}).get("connector.class", "")).rpartition(".")[2]
-    running = f"{states['RUNNING']}/{len(tasks)}"
+    running = f"{states['RUNNING']}/{states.total()}"
     return Line(name, str(info.get("type", "")), state, running, plugin, reason or str(trace).partition("\n")[0])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,26 +39,37 @@ def reasons(
     status: Mapping[str, Any],
     offsets: Sequence[Mapping[str, Any]],
     figures: Mapping[str, Mapping[str, float]] | None = None,
+    planned: Collection[int] = (),
 ) -> list[Reason]:
     """Return a reason for the connector, then for each task, then the notes on configuration and rows.
 
     `offsets` are those of GET …/offsets. `figures` are the metrics of tasks by their number, if they are known.
+    `planned` are the numbers of the tasks that the connector has; those of which nobody has said anything do not run.
     """
-    stands = [task for task in status["tasks"] if task["state"] != "RUNNING" or task.get("reason")]
+    tasks = [*status["tasks"], *_unheard(status, planned)]
+    stands = [task for task in tasks if task["state"] != "RUNNING" or task.get("reason")]
     own = _text(status["connector"])
     if own == _MOVES and stands:
         verb = "does" if len(stands) == 1 else "do"
-        own = f"RUNNING, but of {counted(len(status['tasks']), 'task')} {len(stands)} {verb} not move; see there."
+        own = f"RUNNING, but of {counted(len(tasks), 'task')} {len(stands)} {verb} not move; see there."
     found = [Reason(f"connector {status['name']}", own)]
-    for task in status["tasks"]:
+    for task in tasks:
         measured = _measured((figures or {}).get(str(task["id"]), {}))
         found.append(Reason(f"task {task['id']}", f"{_text(task)}{measured}"))
-    if not status["tasks"] and status["connector"]["state"] == "RUNNING":
+    if not tasks and status["connector"]["state"] == "RUNNING":
         found.append(Reason("tasks", "The connector has planned none: it found nothing to read, or has just begun."))
     if not offsets:
         found.append(Reason("offsets", "Nothing was ever committed."))
     notes = status.get("notes", ())
     return [*found, *(Reason("rows" if note.startswith(MISSED) else "configuration", note) for note in notes)]
+
+
+def _unheard(status: Mapping[str, Any], planned: Collection[int]) -> list[Mapping[str, Any]]:
+    """Return the planned tasks that have no status. A connector that rests has said so itself."""
+    if status["connector"]["state"] != "RUNNING":
+        return []
+    told = {task["id"] for task in status["tasks"]}
+    return [{"id": number, "state": "UNASSIGNED"} for number in planned if number not in told]
 
 
 def _measured(figures: Mapping[str, float]) -> str:
@@ -86,7 +97,7 @@ def _measured(figures: Mapping[str, float]) -> str:
 def _text(part: Mapping[str, Any]) -> str:
     if not part.get("reason"):
         if part["state"] == "UNASSIGNED" and not part.get("trace"):
-            return "UNASSIGNED: no worker has said that it runs; where it opens for long, a log says whom it asks."
+            return "UNASSIGNED: no worker has said that it runs. It begins now, or opens for long, which is told soon."
         cause = str(part.get("trace") or "").partition("\n")[0]
         return f"{part['state']}: {cause}" if cause else _WITHOUT_REASON.get(part["state"], f"{part['state']}.")
     times = [f"since {part['since']}"] if part.get("since") else []

@@ -25,7 +25,8 @@ async def why(request: web.Request) -> web.Response:
     figures = {str(task["id"]): found.get(f"{name}-{task['id']}", {}) for task in status["tasks"]}
     stored = [asdict(offset) for offset in offsets]
     status["notes"] = await notes_of(request, name)
-    return json_answer([asdict(reason) for reason in reasons(status, stored, figures)])
+    planned = [task.task for task in context.operations.connectors.info(name).tasks]
+    return json_answer([asdict(reason) for reason in reasons(status, stored, figures, planned)])
 
 
 ROUTES = (Route("GET", "/connectors/{name}/why", why, answers={200: list[Reason]}),)

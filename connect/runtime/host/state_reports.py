@@ -26,13 +26,14 @@ class StateReports:
         self._report = report
         self._lock = threading.Lock()
         self._state: State | None = None
+        self._has_spoken = False
 
     def say_state(self, state: State | None, error: BaseException | None = None, *, retriable: bool = False) -> None:
         """Report a state, None for a run that has ended. `error` is what ended it; its secrets are hidden."""
         trace = None if error is None else SECRET_TEXTS.shown(trace_of(error))
         reason = None if error is None else SECRET_TEXTS.shown(one_line(error))
         with self._lock:
-            self._state = state
+            self._state, self._has_spoken = state, True
             self._report(TaskState(*self._task, self._run, state, trace, retriable, reason))
 
     def say_condition(self, condition: Condition | None) -> None:
@@ -41,3 +42,13 @@ class StateReports:
         with self._lock:
             if self._state is not None:
                 self._report(TaskCondition(*self._task, self._run, self._state, shown))
+
+    def say_opening(self, condition: Condition) -> None:
+        """Report what a run waits for that has no state yet, as RESTARTING.
+
+        Without it the state of the run before would stand, or none. UNASSIGNED would say that the worker has let go.
+        """
+        shown = hidden(condition, SECRET_TEXTS.shown)
+        with self._lock:
+            if not self._has_spoken:
+                self._report(TaskCondition(*self._task, self._run, State.RESTARTING, shown))

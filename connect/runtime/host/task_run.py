@@ -36,7 +36,7 @@ from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions,
 from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.source.source_loop import Delivery, SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
-from connect.runtime.task.condition import LONG_CALL_S, Conditions, Step, not_returned
+from connect.runtime.task.condition import LONG_CALL_S, Condition, Conditions, Step, not_returned
 from connect.runtime.task.control import Control
 from connect.runtime.task.messages import (
     AsksToWrite,
@@ -128,7 +128,8 @@ class TaskRun:
             reason = not_returned(stage, lasts_s, asked)
             self._reports.conditions.waiting(Step.CALL, callee, reason)
             if stage == "open" and reason != self._told_opening:
-                # No status is reported: UNASSIGNED would say that this worker has let go of the task.
+                since_ms = time.time_ns() // 1_000_000 - round(1000 * lasts_s)
+                self._states.say_opening(Condition(reason, since_ms, callee))
                 log.warning("Task %s does not run yet: %s", self.id, reason)
                 self._told_opening = reason
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import psycopg
 import pytest
 import requests
@@ -132,3 +134,33 @@ def test_a_source_says_which_of_its_tables_is_left_aside(worker, own_postgres, u
         connection.execute("GRANT SELECT ON closed TO reader")
         wait_for(lambda: "reason" not in task_of(worker, unique), 60, "a table that is read again")
     worker.call("DELETE", unique)
+
+
+def test_a_task_that_opens_for_long_does_not_seem_to_run_and_says_what_it_waits_for(worker, tmp_path, unique):
+    plain, pipe = tmp_path / "plain", tmp_path / "pipe"
+    os.mkfifo(pipe)  # whoever opens it to write waits for a reader
+    config = {"connector.class": "FileStreamSink", "topics": unique, "file": str(plain), "tasks.max": "1"}
+    new = f"{unique}-new"
+    assert worker.create(unique, config).status_code == 201
+    worker.wait_for_tasks(unique, "RUNNING")
+    assert worker.create(new, config | {"file": str(pipe)}).status_code == 201
+    # Of a new one there is no status yet, and that of a changed one is the one of its last run.
+    said = wait_for(lambda: reasons_of(worker, new), 60, "a status of the connector")
+    assert said["task 0"].startswith("UNASSIGNED: no worker has said that it runs."), said
+    assert "planned none" not in str(said)
+    changed = requests.put(f"{worker.url}/connectors/{unique}/config", json=config | {"file": str(pipe)}, timeout=60)
+    assert changed.status_code == 200, changed.text
+    for name in (unique, new):
+        opens = worker.wait_for_tasks(name, "RESTARTING", 90)["tasks"][0]
+        assert (opens["reason"], opens["waiting_for"]) == ("open has not returned for 15 s.", "sink")
+        assert reasons_of(worker, name)[f"connector {name}"].startswith("RUNNING, but of 1 task 1 does not move")
+    with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb"):
+        for name in (unique, new):
+            runs = worker.wait_for_tasks(name, "RUNNING", 90)["tasks"][0]
+            assert "has not returned" not in runs.get("reason", "")
+            assert worker.call("DELETE", name).status_code == 204
+
+
+def reasons_of(worker, name):
+    answer = worker.call("GET", name, "/why")
+    return {one["about"]: one["text"] for one in answer.json()} if answer.status_code == 200 else {}

@@ -104,6 +104,26 @@ def test_a_connector_does_not_say_that_rows_move_where_its_tasks_stand(state, ta
     assert reasons(status, [{"partition": {}, "offset": {}}])[0].text == told
 
 
+def test_a_planned_task_of_which_nobody_has_said_anything_does_not_run():
+    status = {"name": "s", "connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]}
+    found = {one.about: one.text for one in reasons(status, [{}], planned=[0, 1])}
+    assert found["connector s"] == "RUNNING, but of 2 tasks 1 does not move; see there."
+    assert found["task 1"].startswith("UNASSIGNED: no worker has said that it runs.")
+    none = {one.about for one in reasons({**status, "tasks": []}, [{}], planned=[0])}
+    assert none == {"connector s", "task 0"}, "nobody says that none is planned"
+    stopped = {**status, "connector": {"state": "STOPPED"}, "tasks": []}
+    assert [one.about for one in reasons(stopped, [{}], planned=[0])] == ["connector s"]
+
+
+def test_the_overview_counts_a_task_of_which_nobody_has_said_anything():
+    info = {"config": {"connector.class": "Sink"}, "type": "sink", "tasks": [{"connector": "a", "task": 0}]}
+    status = {"name": "a", "connector": {"state": "RUNNING"}, "tasks": []}
+    (line,) = overview({"a": {"info": info, "status": status}})
+    assert (line.state, line.tasks) == ("UNASSIGNED", "0/1")
+    (rests,) = overview({"a": {"info": info, "status": {**status, "connector": {"state": "STOPPED"}}}})
+    assert (rests.state, rests.tasks) == ("STOPPED", "0/0")
+
+
 def test_reasons_name_what_is_waited_for_and_since_when():
     held = {
         "id": 0, "state": "RUNNING", "reason": "The store is away.", "since": "2026-01-01T00:00:00.000Z",

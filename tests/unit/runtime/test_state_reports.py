@@ -41,3 +41,14 @@ def test_what_opens_or_has_ended_has_no_condition():
     reports.say_state(None)
     reports.say_condition(SLOW)
     assert [type(message) for message in told] == [TaskState]
+
+
+def test_a_run_that_opens_for_long_is_told_and_one_that_has_spoken_is_not_taken_back():
+    told: list[TaskState | TaskCondition] = []
+    reports = StateReports(TaskId("c", 0), 1, told.append)
+    reports.say_opening(SLOW)
+    reports.say_state(State.RUNNING)
+    reports.say_opening(SLOW)
+    reports.say_state(None)
+    reports.say_opening(SLOW)
+    assert [message.state for message in told] == [State.RESTARTING, State.RUNNING, None]

@@ -92,7 +92,8 @@ async def _standing(request: web.Request, look: SampleWindow) -> LiveState:
     stored = _UNKNOWN if offsets is None else [asdict(offset) for offset in offsets]
     figures = {str(task["id"]): look.figures(f"{name}-{task['id']}") for task in status["tasks"]}
     notes = await notes_of(request, name)
-    return standing(status, reasons(status | {"notes": notes}, stored, figures), look)
+    planned = [task.task for task in info.tasks]
+    return standing(status, reasons(status | {"notes": notes}, stored, figures, planned), look)
 
 
 ROUTES = (

@@ -98,13 +98,16 @@ def standing(status: Mapping[str, Any], found: Sequence[Reason], look: SampleWin
 
 
 def _why(status: Mapping[str, Any], worst: Sequence[Mapping[str, Any]], found: Sequence[Reason]) -> list[ReasonLine]:
-    """Return the lines about the connector and about those tasks that are shown."""
+    """Return the lines about the connector, about those tasks that are shown, and about the first without a status."""
+    told = {f"task {task['id']}" for task in status["tasks"]}
+    unheard = [one.about for one in found if one.about.startswith("task ") and one.about not in told]
+    left_out = {*told, *unheard[TASKS:]}
     traces = {f"task {task['id']}": _trace(task["id"], task) for task in worst}
     traces[f"connector {status['name']}"] = _trace(None, status["connector"])
     return [
         ReasonLine(reason.about, cut(reason.text, VALUE_CHARS), traces.get(reason.about))
         for reason in found
-        if not reason.about.startswith("task ") or reason.about in traces
+        if reason.about not in left_out or reason.about in traces
     ]
 
 
