@@ -59,6 +59,7 @@ class MemoryOperations:
         self.stage = Stage("polling the config topic", 1_700_000_000_000, 1_700_000_000_500)
         self.problems: Mapping[str, Sequence[str]] = {}
         self.check_notes: tuple[str, ...] = ()
+        self.offset_notes: tuple[str, ...] = ()
         self.check_error: Exception | None = None
         self.checked: list[Mapping[str, str]] = []
         self.check_is_stuck = False
@@ -294,7 +295,7 @@ class MemoryOffsets:
             o for o in self._whole.cluster.offsets.get(name, []) if all(o.partition != n.partition for n in offsets)
         ]
         self._whole.cluster.offsets[name] = kept + [o for o in offsets if o.offset is not None]
-        return self._whole.done(AlteredOffsets(is_whole=True))
+        return self._whole.done(AlteredOffsets(is_whole=True, notes=self._whole.offset_notes))
 
     def reset(self, name: str) -> Future[bool]:
         self._whole.check_stopped(name)

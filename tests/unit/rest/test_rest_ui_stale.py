@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -119,3 +120,20 @@ def test_a_second_click_on_offsets_says_what_the_first_did(rest: Rest, reader: R
     page = reader.open("/ui/offsets?name=a")
     for _ in range(2):
         assert "reset successfully" in reader.press(page, "reset", "forget-offsets", confirm="a").text
+
+
+def test_the_page_says_of_given_offsets_what_rest_says(rest: Rest, reader: Reader) -> None:
+    create(rest, "STOPPED")
+    note = "nobody reads this <table>"
+    rest.operations.offset_notes = (note,)
+    given = [{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 1}}]
+    said = rest("PATCH", "/connectors/a/offsets", {"offsets": given}).json()["message"]
+    given[0]["offset"]["kafka_offset"] = 2
+    page = reader.open("/ui/offsets?name=a")
+    looked = reader.press(page, "preview", "set-offsets", offsets=json.dumps({"offsets": given}))
+    for _ in range(2):
+        answer = reader.press(looked, "apply", "apply")
+        assert answer.status == 200
+        assert "altered successfully" in answer.text
+        assert note in said
+        assert note in answer.text

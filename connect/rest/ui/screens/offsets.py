@@ -55,29 +55,33 @@ async def change(request: web.Request) -> web.Response:
             return await _page(request, name, text, wrong=error)
         return await _page(request, name, text, changes=found)
 
-    async def act() -> str:
+    async def act() -> tuple[str, Sequence[str]]:
         _check(request, name, await _stored(request, name), form)
         return await _act(request, name, do, form)
 
-    done = await request.app[ONCE_ONLY].run(once_of(form), act)
+    done, notes = await request.app[ONCE_ONLY].run(once_of(form), act)
+    if notes:
+        # No link has room for these sentences, and another worker may answer it.
+        return await _page(request, name, done=done, notes=notes)
     raise web.HTTPSeeOther(link("/offsets", name=name, done=done))
 
 
-async def _act(request: web.Request, name: str, do: str, form: Mapping[str, str]) -> str:
+async def _act(request: web.Request, name: str, do: str, form: Mapping[str, str]) -> tuple[str, Sequence[str]]:
+    """Write or forget offsets. Return the key of what is said of it, and the connector's notes on what was given."""
     operations = context_of(request).operations
     if do == "apply":
         given = await _given(request, name, form)
         await tell_offsets(request, name, given)
         altering = operations.offsets.alter(name, given)
         done = await finished(request, altering, f"altering the offsets of connector {name}")
-        return "altered" if done.is_whole else "altered-own"
+        return "altered" if done.is_whole else "altered-own", done.notes
     if do != "reset":
         raise HttpError(400, "The form asks for neither preview, apply nor reset.")
     if form.get("confirm", "") != name:
         raise HttpError(400, "To forget all offsets, type the connector's name as it is. Nothing was done.")
     await tell_offsets(request, name, None)
     whole = await finished(request, operations.offsets.reset(name), f"resetting the offsets of connector {name}")
-    return "reset" if whole else "reset-own"
+    return "reset" if whole else "reset-own", ()
 
 
 async def _page(
@@ -87,6 +91,8 @@ async def _page(
     *,
     changes: Sequence[OffsetChange] | None = None,
     wrong: HttpError | None = None,
+    done: str = "",
+    notes: Sequence[str] = (),
 ) -> web.Response:
     operations = context_of(request).operations
     stored = await _stored(request, name)
@@ -96,7 +102,8 @@ async def _page(
         "is_stopped": operations.connectors.info(name).target is TargetState.STOPPED, "seen_offsets": mark(stored),
         "seen": version_of(operations, context_of(request).secrets, name),
         "text": as_text(stored[:ROWS]) if text is None else text,
-        "done": _DONE.get(request.query.get("done", ""), ""),
+        "done": _DONE.get(done or request.query.get("done", ""), ""),
+        "notes": [cut(note, _MESSAGE_CHARS) for note in notes],
         "wrong": "" if wrong is None else cut(wrong.message, _MESSAGE_CHARS),
     }  # fmt: skip
     return page(request, "offsets.html.j2", values, 200 if wrong is None else wrong.status)
