@@ -15,6 +15,7 @@ from typing import Final
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.cluster.validation.override_policy import may_override, policy_name
 from connect.cluster.validation.plugins import CONVERTERS
+from connect.kafka.admin.topic_settings import TOPIC_SETTINGS
 from connect.kafka.client.own_login import LOGIN_ADDRESSES
 from connect.kafka.client.security_names import translate_security
 from connect.lib.nearest import nearest
@@ -37,15 +38,6 @@ _FOLDERS: Final = ("allowed.paths", "file.stream.paths", "s3.local.folders")
 _FAMILIES: Final = {"alerts.": WEBHOOK_URL, "rest.oidc.": "rest.oidc.issuer"}
 _STORAGES: Final = ("config.storage.", "offset.storage.", "status.storage.")
 _TOPIC: Final = frozenset({"topic", "partitions", "replication.factor"})
-_TOPIC_CONFIGS: Final = frozenset("""
-    cleanup.policy compression.type compression.gzip.level compression.lz4.level compression.zstd.level
-    delete.retention.ms file.delete.delay.ms flush.messages flush.ms follower.replication.throttled.replicas
-    index.interval.bytes leader.replication.throttled.replicas local.retention.bytes local.retention.ms
-    max.compaction.lag.ms max.message.bytes message.timestamp.after.max.ms message.timestamp.before.max.ms
-    message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate
-    remote.storage.enable remote.log.copy.disable remote.log.delete.on.disable retention.bytes retention.ms
-    segment.bytes segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable
-""".split())  # fmt: skip  # noqa: SIM905 - a list of names reads better as text
 
 
 def broken_values(worker: WorkerConfig) -> Iterator[ConfigProblem]:
@@ -134,8 +126,8 @@ def _storages(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         setting = key.removeprefix(prefix)
         if key == "config.storage.partitions":
             yield key, "the config topic has one partition always"
-        elif setting not in _TOPIC_CONFIGS:
-            yield key, f"Kafka's topics have no such setting{_meant(setting, _TOPIC | _TOPIC_CONFIGS)}"
+        elif setting not in TOPIC_SETTINGS:
+            yield key, f"Kafka's topics have no such setting{_meant(setting, _TOPIC | TOPIC_SETTINGS)}"
 
 
 def _security(worker: WorkerConfig, given: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -34,6 +34,7 @@ from connect.cluster.validation.plugins import (
 )
 from connect.cluster.validation.rules import broken_rules, comma_separated, takes_a_match
 from connect.cluster.validation.size import is_large
+from connect.cluster.validation.topic_notes import topic_notes
 from connect.lib.secrets import HIDDEN, KnownSecrets
 from connect.plugins.catalog import Catalog
 from connect.runtime.settings.config_providers import placeholders
@@ -123,6 +124,7 @@ class Validator:
             *converter_notes(self.catalog, given),
             *missing_providers(raw, self.worker.config_providers),
             *client_notes(plugin.kind, given, self.worker),
+            *topic_notes(plugin.kind, given, self.worker),
         )
         found = ConfigInfos(config["connector.class"] or "", groups, tuple(infos), told)
         return with_nulls(self._with_placeholders(found, raw, given).with_errors(unreadable), config)

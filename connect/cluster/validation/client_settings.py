@@ -15,7 +15,7 @@ from connect.api.allowed import ConfigType
 from connect.api.config import Boolean, Double, Int, Long, Short
 from connect.api.plugin import PluginKind
 from connect.cluster.model.validation_infos import Definition, Info, Value
-from connect.cluster.validation.notes import FAIL_UNTIL, NO_EFFECT
+from connect.cluster.validation.notes import FAIL_UNTIL, NO_EFFECT, UNKNOWN_MAX
 from connect.cluster.validation.override_policy import may_override, policy_name
 from connect.cluster.validation.rules import DLQ
 from connect.kafka.client.settings import WORKERS_ALONE, all_override_problems
@@ -88,6 +88,10 @@ def client_notes(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfi
 
     As in Kafka Connect the configuration is accepted. If a client cannot be made, the tasks fail.
     """
+    letters = bool(given.get(DLQ, "").strip())
+    idle = sorted(key for key in given if key.startswith("producer.override.")) if not letters else []
+    if kind is PluginKind.SINK and idle:
+        yield f"{', '.join(idle[:UNKNOWN_MAX])}: {NO_EFFECT} without {DLQ}, as a sink sends nothing but dead letters."
     in_transactions = kind is PluginKind.SOURCE and worker.exactly_once_source_support.lower() == "enabled"
     for prefix in _prefixes_in_use(kind, given, worker):
         wanted = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}

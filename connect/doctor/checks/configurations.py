@@ -8,6 +8,7 @@ from shlex import quote
 from connect.cluster.validation.notes import CLIENT_OVERRIDES, FAIL_UNTIL, NO_EFFECT
 from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Finding, Severity
+from connect.runtime.settings.topic_groups import PREFIX as TOPIC_CREATION
 
 _NO_ROW = "No row of that topic is written meanwhile."
 _CREATE = "# create it, or change the key that names it"
@@ -60,6 +61,10 @@ def _note(subject: str, note: str) -> Finding:
     if FAIL_UNTIL in note and note.startswith(CLIENT_OVERRIDES):
         fix = f"# mend or remove {note.partition(':')[0]}"
         return Finding("override-refused", Severity.ERROR, subject, note, "No row moves while its tasks fail.", fix)
+    if FAIL_UNTIL in note and note.startswith(TOPIC_CREATION):
+        fix = f"# mend or remove {note.partition(':')[0]}"
+        why = "A topic that is missing is not made, and no row gets into it."
+        return Finding("topic-setting-unknown", Severity.WARNING, subject, note, why, fix)
     if FAIL_UNTIL in note:
         return Finding("target-missing", Severity.WARNING, subject, note, _NO_ROW, _CREATE)
     if NO_EFFECT not in note:

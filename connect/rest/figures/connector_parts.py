@@ -17,7 +17,10 @@ def connector_parts(operations: Operations, names: Iterable[str]) -> dict[str, d
     for name in names:
         with suppress(NotFoundError):
             info = operations.connectors.info(name)
-            shown = {"type": info.type, "config": {"connector.class": info.config.get("connector.class", "")}}
+            shown: dict[str, Any] = {
+                "type": info.type,
+                "config": {"connector.class": info.config.get("connector.class", "")},
+            }
             shown["tasks"] = [{"connector": name, "task": task.task} for task in info.tasks]
             found[name] = {"info": shown, "status": _status(operations, name)}
     return found

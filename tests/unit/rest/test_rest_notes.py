@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from memory_cluster import MemoryConnectors, MemoryOperations
 from rest_client import Rest, ServerMaker
-from sample_plugins import FILE_SOURCE, VAULT_SOURCE
+from sample_plugins import FILE_SINK, FILE_SOURCE, VAULT_SOURCE
 
 from connect.api.errors import ConnectError
 from connect.cluster.model.statuses import ConnectorStatus, Status
@@ -54,6 +54,42 @@ def test_an_override_that_no_client_takes_is_created_as_in_java_and_named(rest: 
     provided = CONFIG | {"name": "a", "producer.override.compression.type": "${env:KIND}"}
     answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate?notes=true", provided)
     assert not any("tasks fail" in note for note in answer.json().get("notes", ()))
+
+
+DEFAULTS = {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"}
+LISTED = {**DEFAULTS, "topic.creation.groups": "small.ones", "topic.creation.small.ones.include": "s-.*"}
+
+
+@pytest.mark.parametrize(("more", "told"), [
+    ({**LISTED, "topic.creation.small.ones.cleanup.policy": "compact"}, ""),
+    ({**DEFAULTS, "topic.creation.default.retention.msx": "1"},
+     "it is removed where a topic is missing. Is topic.creation.default.retention.ms meant?"),
+    ({**LISTED, "topic.creation.small.ones.partition": "3"}, "Is topic.creation.small.ones.partitions meant?"),
+    ({**DEFAULTS, "topic.creation.defualt.partitions": "3"},
+     "no effect, as topic.creation.groups does not list defualt. Is topic.creation.default.partitions meant?"),
+    ({**DEFAULTS, "topic.creation.group": "a"}, "nobody knows this key. Is topic.creation.groups meant?"),
+    ({**DEFAULTS, "topic.creation.default.exclude": "a"}, "default takes every topic that no other group takes"),
+])  # fmt: skip
+def test_a_key_by_which_no_topic_is_made_is_named(rest: Rest, more: dict[str, str], told: str) -> None:
+    config = CONFIG | more
+    answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate?notes=true", config | {"name": "a"})
+    assert answer.json()["error_count"] == 0, answer.text
+    notes = answer.json().get("notes", [])
+    assert (len(notes), told in "".join(notes)) == (1 if told else 0, True), notes
+    assert rest("PUT", "/connectors/a/config", config).status_code == 201
+    assert rest.get("/connectors/a/status").get("notes", []) == notes
+    assert answer.headers.get("X-Connect-Notes", "") == "; ".join(notes)
+    assert all(note in str(rest.get("/connectors/a/why")) for note in notes)
+
+
+def test_a_sink_is_told_of_keys_that_only_sources_or_dead_letters_have(rest: Rest) -> None:
+    config = {"connector.class": FILE_SINK, "topics": "t", "name": "s", "producer.override.linger.ms": "5", **DEFAULTS}
+    path = f"/connector-plugins/{FILE_SINK}/config/validate?notes=true"
+    sends, makes = rest("PUT", path, config).json()["notes"]
+    assert sends.startswith("producer.override.linger.ms: no effect without errors.deadletterqueue.topic.name")
+    assert makes.startswith("topic.creation.default.partitions, topic.creation.default.replication.factor: no effect")
+    letters = config | {"errors.deadletterqueue.topic.name": "letters"}
+    assert rest("PUT", path, letters).json()["notes"] == [makes]
 
 
 def test_the_log_tells_them_when_a_configuration_is_given(rest: Rest, caplog: pytest.LogCaptureFixture) -> None:
