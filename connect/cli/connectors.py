@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -75,7 +74,8 @@ def why(client: ConnectClient, name: str, as_json: bool) -> None:
     try:
         found = list(client.why(name))
     except RefusedError:  # a Java worker, or there is no such connector, which the next calls say
-        found = [asdict(reason) for reason in reasons(client.status(name), client.offsets(name))]
+        planned = [task["task"] for task in client.connector(name)["tasks"]]
+        found = [asdict(one) for one in reasons(client.status(name), client.offsets(name), planned=planned)]
     if as_json:
         print_json(found)
     else:
@@ -272,16 +272,21 @@ def topics(client: ConnectClient, name: str) -> None:
 
 @cluster_command(connectors, connector_name, as_json)
 def history(client: ConnectClient, name: str, as_json: bool) -> None:
-    """Show versions of the configuration: when, by whom, what each changed."""
+    """Show versions of the configuration, the last states, and which workers were there; --json shows all."""
+    from connect.client.past import rebalance_rows, state_rows, version_rows
+
     found = client.history(name)
     if as_json:
         print_json(found)
         return
-    rows = [
-        (version["version"], _when(version["changed_ms"]), version["who"], _changed(version["changes"]))
-        for version in found["configs"]
-    ]
-    print_table(("VERSION", "WHEN", "WHO", "CHANGED"), rows)
+    print_table(("VERSION", "WHEN", "WHO", "CHANGED"), version_rows(found["configs"]))
+    for columns, rows in (
+        (("WHEN", "PART", "STATE", "WORKER", "CAUSE"), state_rows(found["states"])),
+        (("WHEN", "LEADER", "WORKERS"), rebalance_rows(found["rebalances"])),
+    ):
+        if rows:
+            echo("")
+            print_table(columns, rows)
 
 
 @cluster_command(connectors, connector_name, click.argument("version", type=int))
@@ -308,17 +313,3 @@ def _value(value: str | None) -> str:
 def _cause(state: Mapping[str, Any]) -> str:
     """Return the first line of a trace, which is all that a Java worker says."""
     return str(state.get("trace") or "").partition("\n")[0]
-
-
-def _when(epoch_ms: int | None) -> str:
-    if epoch_ms is None:
-        return ""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch_ms / 1000))
-
-
-def _changed(changed: Mapping[str, Mapping[str, Any]] | None) -> str:
-    if changed is None:
-        return "created"
-    return ", ".join(
-        f"{sign}{key}" for sign, part in (("+", "added"), ("", "changed"), ("-", "removed")) for key in changed[part]
-    )

@@ -83,8 +83,10 @@ SAME = {
         lambda found: [f"line {number} is no JSON" for number in range(3)],
     ),
     "/ui/history": Screen(
-        f"?name={SOURCE}", f"/connectors/{SOURCE}/history", f"connectors history {SOURCE} --json",
-        lambda found: [str(one["version"]) for one in found["configs"]] + [one["state"] for one in found["states"]],
+        f"?name={SOURCE}", f"/connectors/{SOURCE}/history", f"connectors history {SOURCE}",
+        lambda found: [str(one["version"]) for one in found["configs"]]
+        + [fact for one in found["states"] for fact in (one["state"], one["worker_id"])]
+        + [worker for one in found["rebalances"] for worker in (one["leader"], *one["workers"])],
     ),
     "/ui/flow": Screen("", "/flow", "flow", lambda found: [node["name"] for node in found["nodes"]]),
     "/ui/doctor": Screen(

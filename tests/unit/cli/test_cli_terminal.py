@@ -27,6 +27,11 @@ ANSWERS = {
     "/connectors/x/status": STATUS,
     "/connectors/x": {"name": EVIL, "config": CONFIG, "tasks": [], "type": "sink"},
     "/connectors/x/config": CONFIG,
+    "/connectors/x/history": {
+        "configs": [{"version": 1, "changed_ms": 1, "who": EVIL, "changes": None}],
+        "states": [{"task": 0, "changed_ms": 1, **STATE}],
+        "rebalances": [{"changed_ms": 1, "leader": EVIL, "workers": [EVIL]}],
+    },
 }
 
 
