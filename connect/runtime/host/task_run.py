@@ -160,6 +160,7 @@ class TaskRun:
 
     def _say_running(self) -> None:
         """Say that the task runs; one that starts paused reports that from its loop."""
+        self._reports.conditions.over(Step.CALL)  # its open has returned
         if not self._control.paused:
             self.figures.is_now("running")
             self._say(State.RUNNING)
