@@ -9,7 +9,7 @@ takes a row's place only if its own is larger; so a record that comes again, lat
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -17,7 +17,7 @@ from connect.api import schema as s
 from connect.api.errors import ConnectError, SchemaError
 from connectors.bigquery.rows.names import FieldNames
 from connectors.bigquery.rows.paths import COORDINATES, Path, Root
-from connectors.bigquery.rows.table_schema import REPEATED, ColumnSchema, ColumnType
+from connectors.bigquery.rows.table_schema import REPEATED, Columns, ColumnSchema, ColumnType, name_in
 
 DELETE_FIELD: Final = re.compile(r"(?P<path>[^=]+)=(?P<value>.*)")
 """Takes a value of dedup.delete apart that has the form field=value: the field's value marks a delete."""
@@ -122,6 +122,17 @@ class DedupColumns:
         """Return the columns that exist for dedup alone, each once."""
         return tuple({placed.column: placed for placed in (*self.order, *self.keys) if placed.is_own}.values())
 
+    def as_in(self, table: Columns) -> DedupColumns:
+        """Return the same columns by the names that a table has for them. They may differ in case.
+
+        A column that the table lacks keeps its name.
+        """
+        return replace(self, keys=_as_in(table, self.keys), order=_as_in(table, self.order))
+
+
+def _as_in(table: Columns, columns: tuple[PathColumn, ...]) -> tuple[PathColumn, ...]:
+    return tuple(replace(placed, column=name_in(table, placed.column)) for placed in columns)
+
 
 def placed(rules: DedupRules, names: FieldNames, key_schema: s.Schema | None, key_column: str = "") -> DedupColumns:
     """Return the columns of keys and order for records whose key has this schema (None: no key)."""
@@ -132,7 +143,7 @@ def placed(rules: DedupRules, names: FieldNames, key_schema: s.Schema | None, ke
     return DedupColumns(
         tuple(_placed(path, names, key_column, f"_dedup_key_{number}") for number, path in enumerate(keys, 1)),
         tuple(
-            _placed(path, names, key_column, f"_dedup_order_{number}")
+            _placed(path, names, "", f"_dedup_order_{number}")  # what rows are ordered by is no member of a record
             for number, path in enumerate(dict.fromkeys(order), 1)
         ),
     )

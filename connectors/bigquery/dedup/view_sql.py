@@ -91,7 +91,7 @@ class LatestView:
         parts = [f"SELECT {', '.join((*map(quote, self.columns), *named))} FROM {self.table}"]  # noqa: S608 - it joins quoted names, no values of rows
         for memory in self.memories:
             values = [
-                "TRUE" if name == memory.mark else quote(name) if name in memory.columns else "NULL"
+                "TRUE" if name == memory.mark else quote(name) if name.lower() in memory.columns else "NULL"
                 for name in (*self.columns, *map(flat, members))
             ]
             parts.append(f"SELECT {', '.join(values)} FROM {memory.table}")  # noqa: S608 - it joins quoted names, no values of rows

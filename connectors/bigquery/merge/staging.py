@@ -57,18 +57,19 @@ class StagedFacts:
         """Return the facts that the merge of a batch needs."""
         present = {name for table in batch.tables for name in table.column_names}
         columns = tuple(column.name for column in batch.columns if column.name in present)
+        dedup = batch.dedup.as_in(batch.columns)
         return cls(
             target=batch.target,
-            keys=tuple(placed.column for placed in batch.dedup.keys),
+            keys=tuple(placed.column for placed in dedup.keys),
             # A table that has had nothing but deletes may lack a column that orders values.
-            order=tuple(placed.column for placed in batch.dedup.order if placed.column in columns),
+            order=tuple(placed.column for placed in dedup.order if placed.column in columns),
             columns=columns,
             rows=len(batch),
             deletes=batch.deletes,
             appends=batch.appends,
             bound=batch.bound,
             clears=batch.clears,
-            key_bounds=key_bounds(batch.tables, batch.columns, (placed.column for placed in batch.dedup.keys)),
+            key_bounds=key_bounds(batch.tables, batch.columns, (placed.column for placed in dedup.keys)),
             keys_hash=keys_hash(batch.dedup),
         )
 

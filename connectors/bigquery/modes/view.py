@@ -45,7 +45,7 @@ class ViewMode(KeyedMode):
         order = [placed.column for placed in dedup.order if placed.column.lower() in by_name(columns)]
         shown = [column.name for column in columns]
         memories = [
-            Memory(names.path(name), frozenset(column.name for column in beside[name]), mark)
+            Memory(names.path(name), frozenset(by_name(beside[name])), mark)
             for name, mark in ((deletes_table(target), SOFT_DELETED), (cleared_table(target), CLEARS))
             if mark in shown and by_name(beside.get(name, ())).keys() >= {flat(key).lower() for key in keys}
         ]

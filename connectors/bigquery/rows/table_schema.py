@@ -101,6 +101,28 @@ def by_name(columns: Sequence[ColumnSchema]) -> dict[str, ColumnSchema]:
     return {column.name.lower(): column for column in columns}
 
 
+def has_name(columns: Columns, name: str) -> bool:
+    """Tell if there is a column, or a record's member (`key.id`), of this name."""
+    head, _, rest = name.partition(".")
+    found = by_name(columns).get(head.lower())
+    return found is not None and (not rest or has_name(found.fields, rest))
+
+
+def float_names(columns: Columns) -> frozenset[str]:
+    """Return the names of the columns of the type FLOAT."""
+    return frozenset(column.name for column in columns if column.type is ColumnType.FLOAT)
+
+
+def name_in(columns: Columns, name: str) -> str:
+    """Return the name that columns have for a column or a record's member (`key.id`), whose letters may differ in case.
+
+    A name that none of them has is returned as it is.
+    """
+    head, dot, rest = name.partition(".")
+    found = by_name(columns).get(head.lower())
+    return name if found is None else f"{found.name}{dot}{name_in(found.fields, rest)}"
+
+
 def with_properties(columns: Columns, now: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return columns in the form of the REST API, with the table's own further properties of each.
 

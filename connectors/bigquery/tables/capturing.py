@@ -64,7 +64,7 @@ def _sequences(batch: SealedBatch, rows: pa.Table) -> pa.ChunkedArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    values = rows[batch.dedup.order[0].column].combine_chunks()
+    values = rows[batch.dedup.as_in(batch.columns).order[0].column].combine_chunks()
     if pa.types.is_date32(values.type):
         values = values.cast(pa.int32())
     orders, first, found = order_sections(values.cast(pa.int64())), 0, []

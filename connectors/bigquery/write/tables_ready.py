@@ -141,7 +141,7 @@ class TargetTables:
             buffer.columns = made.columns
             self.modes.settle(buffer.target, made)
             require_keys(self._warehouse, made, keys_hash(buffer.dedup))  # no later check of the keys follows
-        self._ready_beside(buffer.target, buffer.columns, buffer.dedup)
+        self._ready_beside(buffer.target, buffer.columns, buffer.dedup.as_in(buffer.columns))
 
     def check_unchanged(self, buffer: TableBuffer, error: ConnectError) -> None:
         """Raise ConnectError if somebody else changed the buffer's table. It names the changed columns, as the change
@@ -193,8 +193,8 @@ class TargetTables:
             buffer.columns = buffer.columns if columns == buffer.columns else columns
         config, path = self._config, self._config.table_path(buffer.target)
         admission = Admission(
-            buffer.columns, self._rules, needs.dedup, config.field_names, buffer.window, config.extras,
-            config.mode.insert_id, name=path,
+            buffer.columns, self._rules, needs.dedup.as_in(buffer.columns), config.field_names, buffer.window,
+            config.extras, config.mode.insert_id, name=path,
         )  # fmt: skip
         admissions = self._admissions[buffer.target]
         if len(admissions) >= _KNOWN_MOST:
@@ -304,6 +304,7 @@ class TargetTables:
             columns = self._warehouse.change_columns(target, lambda now: widened(path, now, needed, allowed))
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
         note_keys(self._config, self._warehouse, self._line, table, dedup)
+        dedup = dedup.as_in(columns)
         self._ready_beside(target, columns, dedup)
         # A view shows the columns that its table had when it was created, so it is created again for new ones.
         mode = self.modes.of(target)

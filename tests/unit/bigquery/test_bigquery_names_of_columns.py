@@ -1,0 +1,58 @@
+"""Fields and columns of one name in other letters: keys, orders and deletes mean the table's columns, in each mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bigquery_single_records import Record, make, service_of, write
+from plain_bigquery import PlainBigQuery
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> PlainBigQuery:
+    service = service_of(monkeypatch)
+    make(service, Id="INTEGER", Version="INTEGER", Name="STRING")
+    return service
+
+
+def row(number: int, version: int, name: str) -> Record:
+    return {"id": number}, {"id": number, "version": version, "name": name}
+
+
+def shown(service: PlainBigQuery, mode: str) -> list[tuple[Any, ...]]:
+    rows = service.rows("orders" if mode == "merge" else "orders_latest")
+    return sorted((row["Id"], row["Name"]) for row in rows if not row.get("_deleted"))
+
+
+MODES = [
+    {"dedup.mode": "merge"},
+    {"dedup.mode": "merge", "dedup.delete": "soft"},
+    {"dedup.mode": "compact", "dedup.compact.interval.ms": "0"},
+    {"dedup.mode": "compact", "dedup.delete": "soft"},
+    {"dedup.mode": "view"},
+]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_the_order_counts_though_its_column_has_other_letters(service, mode):
+    write(
+        [row(1, 5, "new"), row(1, 3, "old"), row(2, 1, "old"), row(2, 2, "new")],
+        **{"dedup.order.by": "version"},
+        **mode,
+    )
+    assert shown(service, mode["dedup.mode"]) == [(1, "new"), (2, "new")]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_a_tombstone_deletes_though_the_column_of_its_key_has_other_letters(service, mode):
+    write([row(1, 5, "new"), row(2, 1, "kept"), ({"id": 1}, None)], **mode)
+    assert shown(service, mode["dedup.mode"]) == [(2, "kept")]
+
+
+@pytest.mark.parametrize("key", [{}, {"kafkaKeyFieldName": "record_key"}], ids=str)
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_the_order_may_be_a_field_of_the_key_whether_keys_are_stored_or_not(service, mode, key):
+    given = [({"id": 1, "seq": 9}, {"id": 1, "name": "new"}), ({"id": 1, "seq": 4}, {"id": 1, "name": "old"})]
+    write(given, **{"dedup.order.by": "__key.seq"}, **mode, **key)
+    assert shown(service, mode["dedup.mode"]) == [(1, "new")]
