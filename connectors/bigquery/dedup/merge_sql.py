@@ -53,6 +53,7 @@ class Merge:
     * `takes_earlier`: with FIRST, a staged row of smaller order replaces a row, for batches that come in any order.
     * `has_clears`: the staged tables have the column CLEARS.
     * `deletes_appended`: a remembered delete also removes older rows of its key that were appended.
+    * `floats` are the columns of the type FLOAT.
     """
 
     target: str
@@ -70,6 +71,7 @@ class Merge:
     has_clears: bool = False
     cleared: str | None = None
     deletes_appended: bool = False
+    floats: frozenset[str] = frozenset()
     quote: Quote = backticks
 
     def text(self) -> str:
@@ -145,12 +147,14 @@ class Merge:
     def newer(self, one: str, other: str) -> str:
         """Return SQL that is true if the order of `one` is larger than that of `other`, both aliases.
 
-        NULL is the smallest order; the SQL itself is never NULL.
+        NULL is the smallest order, and NaN the next, as ORDER BY sorts them; the SQL itself is never NULL.
         """
         text = "FALSE"
         for name in reversed(self.order):
             a, b = f"{one}.{self.quote(name)}", f"{other}.{self.quote(name)}"
-            larger = f"({a} IS NOT NULL AND ({b} IS NULL OR {a} > {b}))"
+            # BigQuery finds no number larger than NaN, which it finds unequal to itself.
+            over_nan = f" OR ({b} <> {b} AND {a} = {a})" if name in self.floats else ""
+            larger = f"({a} IS NOT NULL AND ({b} IS NULL OR {a} > {b}{over_nan}))"
             text = larger if text == "FALSE" else f"({larger} OR ({a} IS NOT DISTINCT FROM {b} AND {text}))"
         return text
 

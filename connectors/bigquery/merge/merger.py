@@ -20,7 +20,7 @@ from connectors.bigquery.dedup.rules import Deletes, Keep
 from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.staging import StagedFacts
-from connectors.bigquery.rows.table_schema import Columns
+from connectors.bigquery.rows.table_schema import Columns, float_names
 from connectors.bigquery.spending.ledger import Kind
 from connectors.bigquery.warehouse.job_facts import Changed
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -99,6 +99,7 @@ class Merger:
             has_clears=facts.clears is not None,
             cleared=self._warehouse.path(cleared_table(target)) if rules.remembers_clears else None,
             deletes_appended=rules.deletes_appended,
+            floats=float_names(columns),
         )
         now = "CURRENT_TIMESTAMP()"
         clearing = merge.clear(now) if any(one.clears for one in staged) else ()

@@ -13,7 +13,7 @@ from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table, 
 from connectors.bigquery.dedup.window import Late
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import SqlNames, TableWriter, WriterFactory
-from connectors.bigquery.rows.table_schema import Columns, by_name
+from connectors.bigquery.rows.table_schema import Columns, by_name, float_names
 
 _INTERVAL_MS: Final = 900_000
 
@@ -90,6 +90,7 @@ class CompactMode(MergeMode):
             tombstones=names.path(deletes_table(target)) if self.remembers_deletes else None,
             has_clears=rules.clears,
             cleared=names.path(cleared_table(target)) if self.remembers_clears else None,
+            floats=float_names(columns),
         )
         view = LogView(merge, has_appends=rules.null_key is NullKey.APPEND)
         return {f"{target}{self._config.view_suffix}": view.text()}

@@ -68,6 +68,8 @@ class PlainBigQuery:
         self.faults = 0.0
         self.streamed: dict[str, int] = {}
         self.billed: list[tuple[float, str, int]] = []
+        self.changed_by: list[tuple[str, dict[str, str], str]] = []
+        """Each statement that changes rows: its table, the labels of that when it began, and its text."""
         self.now_s: Callable[[], float] = time.time
         self.lock = threading.RLock()
         self.tables: dict[str, StoredTable] = {}
@@ -154,6 +156,7 @@ class PlainBigQuery:
     def write(self, name: str, sql: str, job: StoredJob) -> None:
         """Run a statement on a copy of its table as it is now; the copy's rows are the table's when the job ends."""
         table, database = self.stored(name), self.database
+        self.changed_by.append((name, dict(table.resource.get("labels") or {}), sql))
         copy = f"{PROJECT}.work.w{len(self.jobs)}"
         before = table.version
         database.execute(f"CREATE TABLE {copy}_old AS SELECT * FROM {sql_of(name)}")
