@@ -8,11 +8,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
-from bigquery_history_checks import check_budget
+from bigquery_history_checks import check_budget, check_views
 from bigquery_history_log import Sent, Topics, batches
 from bigquery_history_member import Member
 from bigquery_history_readers import Readers
 from bigquery_history_settings import SETTINGS
+from bigquery_history_tries import tries
 from histories import History
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery
 from plain_bigquery_client import PlainClient, ProcessDiedError
@@ -24,8 +25,6 @@ from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 
-PATIENCE: Final = 1000
-"""Bounds the calls that faults may fail: the dozen requests of a new table with a log pass in one of fifty."""
 SETTLE_S: Final = 90.0
 """Within this time, with nothing in the way, something is committed."""
 BUDGET_BYTES: Final = 4 << 30
@@ -102,17 +101,18 @@ class BigQueryHistory:
         return (20_000 + self._clock_s * DAYS_A_SECOND) * 86_400
 
     def _born(self, number: int) -> Member:
-        for _ in range(PATIENCE):
-            client = PlainClient(self._service)
-            self._clients.append(client)
-            task = BigQuerySinkTask(BigQuerySinkConfig.parse(self._settings), lambda: self._clock_s, self._wall_s)
-            context = FakeSinkContext(task=number, topic_ids=self._topic_ids)
-            try:
-                task.open(context)
-            except RetriableError:
-                task.close()
-                continue
-            return Member(number, task, client, context, self._settings.get("dedup.mode", ""))
+        with tries(self._service, self._history.note) as each:
+            for _ in each:
+                client = PlainClient(self._service)
+                self._clients.append(client)
+                task = BigQuerySinkTask(BigQuerySinkConfig.parse(self._settings), lambda: self._clock_s, self._wall_s)
+                context = FakeSinkContext(task=number, topic_ids=self._topic_ids)
+                try:
+                    task.open(context)
+                except RetriableError:
+                    task.close()
+                    continue
+                return Member(number, task, client, context, self._settings.get("dedup.mode", ""))
         raise AssertionError("a task never opens")
 
     def _rebalance(self) -> None:
@@ -172,18 +172,19 @@ class BigQueryHistory:
     def _put(self, member: Member, batch: Batch) -> None:
         """As the worker does: the same batch until it is taken, refused rows to the dead letters."""
         assert batch.consumed is not None
-        for _ in range(PATIENCE):
-            try:
-                member.task.put(batch, Deadline.after(10))
-            except RetriableError:
-                self._clock_s += 1
-                continue
-            except RejectedRowsError as error:
-                for row, why in error.rows.items():
-                    offset = batch.consumed.offsets[row].as_py()
-                    self._letter(member.known[batch.consumed.topic_partition, offset], why)
-            self._read_letters(member)
-            return
+        with tries(self._service, self._history.note) as each:
+            for _ in each:
+                try:
+                    member.task.put(batch, Deadline.after(10))
+                except RetriableError:
+                    self._clock_s += 1
+                    continue
+                except RejectedRowsError as error:
+                    for row, why in error.rows.items():
+                        offset = batch.consumed.offsets[row].as_py()
+                        self._letter(member.known[batch.consumed.topic_partition, offset], why)
+                self._read_letters(member)
+                return
         raise AssertionError("the sink takes a batch never again, though the service is well")
 
     def _read_letters(self, member: Member) -> None:
@@ -294,13 +295,15 @@ class BigQueryHistory:
 
     def _change_mode(self) -> None:
         """Rows are merged at once from now on, or by way of the log, with what the other mode has written there."""
+        if self._draw.random() < 0.5:
+            self._freeze()  # who finds the number behind its own statement free when it goes on
         self._service.rest()
         logs = [name for name in self._service.tables if name.endswith("_log")]  # they are merged before
         has_no_view = self._budget_bytes or any(map(self._service.rows, logs))
-        others = {*MODES, "view"} - {self._settings["dedup.mode"], "view" if has_no_view else ""}
-        self._go_on_with(
-            "view" if self._readers.see_views else self._draw.choice(sorted(others))
-        )  # views stay as they are
+        others = [mode for mode in MODES if mode != self._settings["dedup.mode"]]
+        if not has_no_view:
+            others += ["view", "view"]
+        self._go_on_with("view" if self._readers.see_views else self._draw.choice(others))  # views stay as they are
 
     def _go_on_with(self, mode: str) -> None:
         """Stop all processes of the group, and start them with another mode."""
@@ -393,3 +396,4 @@ class BigQueryHistory:
         assert not left, f"staging tables that nobody drops: {left}"
         self._readers.look(is_settled=True)
         check_budget(self._service.billed, self._budget_bytes)
+        check_views(self._service.changed_by)

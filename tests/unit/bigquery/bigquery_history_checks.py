@@ -7,6 +7,9 @@ from typing import Any
 
 from bigquery_history_log import Promise, Sent, has_text, is_same
 
+from connectors.bigquery.dedup.side_tables import MODE_LABEL, REASON_LABEL
+from connectors.bigquery.modes.auto import CHANGING
+
 
 class PromisedRows:
     """Checks rows by one promise. `log` are the records sent for a table, `alive` its rows that are not deleted."""
@@ -63,3 +66,10 @@ def check_budget(billed: list[tuple[float, str, int]], budget_bytes: int) -> Non
     for at_s, _, billed_bytes in billed:
         days[int(at_s // 86_400)] += billed_bytes
     assert not budget_bytes or max(days.values()) <= budget_bytes, f"billed a day: {days}"
+
+
+def check_views(changed_by: list[tuple[str, dict[str, str], str]]) -> None:
+    """Check that no statement has changed rows of a table once a view had taken it over."""
+    for table, labels, sql in changed_by:
+        is_taken = labels.get(MODE_LABEL) == "view" and labels.get(REASON_LABEL) != CHANGING
+        assert not is_taken, f"a statement changes table {table} of a view: {sql}"
