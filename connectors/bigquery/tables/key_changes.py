@@ -15,7 +15,7 @@ from connect.api.errors import ConfigError
 from connectors.bigquery.dedup.rules import DedupColumns, PathColumn
 from connectors.bigquery.dedup.side_tables import KEYS_LABEL, log_table
 from connectors.bigquery.rows.paths import COORDINATES, Root
-from connectors.bigquery.rows.table_schema import by_name
+from connectors.bigquery.rows.table_schema import has_name
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -63,9 +63,10 @@ def check_keys(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableFac
     """Raise ConfigError if the keys of the records would not find their rows in the table, or would find other rows."""
     wanted = key_labels(config, dedup)
     differs = [label for label, value in wanted.items() if _differs(label, table.labels.get(label, value), value)]
-    known = by_name(table.columns)
+    # Columns that dedup adds are made for keys alone; others may be new to rows that were not told apart by them yet.
+    needed = dedup.keys if table.labels.get(KEYS_LABEL) == keys_hash(dedup) else tuple(_added(dedup))
     lacking = [
-        key for key in _added(dedup) if key in dedup.keys and key.column.lower() not in known and config.mode.is_keyed
+        key for key in needed if key in dedup.keys and not has_name(table.columns, key.column) and config.mode.is_keyed
     ]
     if not (differs or lacking) or not has_rows(warehouse, table):
         return
@@ -135,14 +136,16 @@ def _of_other_field(config: BigQuerySinkConfig, target: str, placed: PathColumn,
 
 def _without_keys(config: BigQuerySinkConfig, target: str, lacking: Sequence[PathColumn]) -> ConfigError:
     path, column = config.table_path(target), lacking[0].column
-    source = str(lacking[0].path) if lacking[0].path.root is Root.VALUE else "..."
+    named = str(lacking[0].path)
+    source = named if lacking[0].path.root is Root.VALUE and named != column else "..."
     return ConfigError(
         f"Table {path} has rows and no column {column}, in which rows have {lacking[0].path} of dedup.fields: no "
         "record would find its row, and each would become a double of it.",
         key="dedup.fields",
         fix=f"Add the column with the key's type, and fill it: ALTER TABLE `{path}` ADD COLUMN "  # noqa: S608 - the text advises a person, and is not run
-        f"{column} TYPE; UPDATE `{path}` SET {column} = {source} WHERE TRUE. Or name columns of the table in "
-        "dedup.fields, or a new table in topic2TableMap.",
+        f"{column} TYPE; UPDATE `{path}` SET {column} = {source} WHERE TRUE. Where somebody has renamed it, name it so "
+        f"again: ALTER TABLE `{path}` RENAME COLUMN NAME TO {column}. Or name columns of the table in dedup.fields, or "
+        "a new table in topic2TableMap.",
     )
 
 

@@ -66,6 +66,12 @@ class Tables:
         self.service.database.execute(f"INSERT INTO {sql_of('orders')} (id) VALUES (1)")
         self.service.tables["orders"].version += 1
 
+    def rename(self, column: str) -> None:
+        """Give a column another name, as somebody does."""
+        (found,) = [one for one in self.service.tables["orders"].resource["schema"]["fields"] if one["name"] == column]
+        found["name"] = "other"
+        self.service.database.execute(f"ALTER TABLE {sql_of('orders')} RENAME {column} TO other")
+
 
 @pytest.fixture
 def tables() -> Tables:
@@ -108,6 +114,18 @@ def test_rows_of_somebody_else_that_lack_the_column_of_a_key_are_not_doubled(tab
     with pytest.raises(ConfigError, match=r"(?s)orders.*has rows and no column _dedup_key_1.*ALTER TABLE.*UPDATE"):
         tables.prepare(fields)
     assert "_dedup_key_1" not in {column.name for column in tables.warehouse.table("orders").columns}
+
+
+@pytest.mark.parametrize(("others", "name"), [({}, "id"), ({"kafkaKeyFieldName": "record_key"}, "record_key.id")])
+def test_rows_whose_key_column_somebody_has_renamed_are_not_doubled(tables, others, name):
+    fields = {"allowNewBigQueryFields": "true", "allowBigQueryRequiredFieldRelaxation": "true", **others}
+    key = "__key.id" if others else "id"
+    tables.prepare(key, fields)
+    tables.add_row()
+    tables.prepare(key, fields)
+    tables.rename(name.partition(".")[0])
+    with pytest.raises(ConfigError, match=rf"(?s)orders has rows and no column {name}.*RENAME COLUMN"):
+        tables.prepare(key, fields)
 
 
 def test_an_order_that_stands_in_a_column_of_its_own_is_not_compared_with_another_field(tables):
