@@ -1,1 +1,1 @@
-"""Aiven's S3 sink by its class name: its settings, file names and record forms, on the same files as the other one."""
+"""Offers Aiven's sinks under their class names, with their settings, file names and record forms."""

@@ -1,4 +1,4 @@
-"""Declare the settings of Aiven's S3 sink, and the settings of this sink that they stand for. Values only.
+"""Declares the settings of Aiven's S3 sink, and translates them to the settings of this sink. Values only.
 
 Source of names and defaults: S3SinkConfig and the fragments of commons in Aiven's cloud-storage-connectors.
 """
@@ -47,7 +47,7 @@ _ROLE: Final = "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider"
 
 
 class AivenS3SinkConfig(AivenFileConfig):
-    """The settings of Aiven's sink, which are declared under Aiven's keys."""
+    """Declares the settings of Aiven's S3 sink under Aiven's keys."""
 
     without_effect = _WITHOUT_EFFECT
 
@@ -88,7 +88,7 @@ class AivenS3SinkConfig(AivenFileConfig):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """Parse as `Config.parse` does; a key by its former name counts where its present one is not given."""
+        """Parse as `Config.parse` does. The former name of a key counts if its present name is not given."""
         former = {_FORMER_NAMES[name]: value for name, value in properties.items() if name in _FORMER_NAMES}
         return super().parse({**former, **properties})
 
@@ -105,11 +105,14 @@ class AivenS3SinkConfig(AivenFileConfig):
 
     @property
     def default_names(self) -> str:
-        """Return how objects are named without a template: with padded offsets, as before there were any."""
+        """Return the template that counts if none is given.
+
+        Its offsets are padded, as in versions without templates.
+        """
         return f"{self.prefix}{{{{topic}}}}-{{{{partition}}}}-{{{{start_offset:padding=true}}}}"
 
     def settings(self) -> S3SinkConfig:
-        """Return the settings of this sink that do the same, as far as it has such."""
+        """Return the settings of this sink that do the same, if it has such settings."""
         role = {
             "s3.credentials.provider.class": _ROLE, "s3.credentials.provider.sts.role.arn": self.role_arn,
             "s3.credentials.provider.sts.role.session.name": self.role_session_name,

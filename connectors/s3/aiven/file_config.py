@@ -1,4 +1,4 @@
-"""Declares what all of Aiven's sinks for stores say of files and their records. Values only.
+"""Declares the settings for files and their records that all of Aiven's sinks for stores have. Values only.
 
 Source of names and defaults: the fragments of commons in Aiven's cloud-storage-connectors.
 """
@@ -96,12 +96,12 @@ class AivenFileConfig(ConnectorConfig):
 
     @property
     def default_names(self) -> str:
-        """Return how objects are named without a template, but for their endings."""
+        """Return the template that counts if none is given, without extensions."""
         return "{{topic}}-{{partition}}-{{start_offset}}"
 
     @property
     def parsed_template(self) -> Template:
-        """Return the template of the names of objects, endings included."""
+        """Return the template of the names of objects, with their extensions."""
         if self.template:
             return Template.of(self.template)
         ending = self.format_spec.aiven_ending + Compression(self.compression.lower()).extension
@@ -114,10 +114,10 @@ class AivenFileConfig(ConnectorConfig):
 
     @abstractmethod
     def settings(self) -> S3SinkConfig:
-        """Return the settings of this sink that do the same, as far as it has such."""
+        """Return the settings of this sink that do the same, if it has such settings."""
 
     def file_settings(self) -> dict[str, str]:
-        """Return those of them that tell of files."""
+        """Return those of these settings that are for files."""
         return {
             "format.class": self.format_spec.class_name,
             **self.format_spec.aiven_settings(self.compression.lower()),

@@ -1,4 +1,4 @@
-"""Declares the settings of Aiven's sink for Google's store, and those of this sink that they stand for.
+"""Declares the settings of Aiven's sink for Google's store, and translates them to those of this sink.
 
 Source of names and defaults: GcsSinkConfig in Aiven's cloud-storage-connectors.
 """
@@ -85,7 +85,7 @@ class AivenGcsSinkConfig(AivenFileConfig):
             )  # fmt: skip
 
     def settings(self) -> S3SinkConfig:
-        """Return the settings of this sink that do the same, as far as it has such."""
+        """Return the settings of this sink that do the same, if it has such settings."""
         of_files = {name.replace("s3.", "gcs.", 1): value for name, value in self.file_settings().items()}
         return GcsSinkConfig.parse({
             **of_files, ALLOWED_PATHS: ",".join(self.allowed.paths), "gcs.bucket.name": self.bucket,

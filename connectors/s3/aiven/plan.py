@@ -27,7 +27,7 @@ class AivenPlan:
 
     @property
     def bucket(self) -> BucketConfig:
-        """Return the settings by which the bucket is reached."""
+        """Return the settings for access to the bucket."""
         return self._settings
 
     @property

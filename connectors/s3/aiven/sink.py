@@ -1,4 +1,4 @@
-"""Provide the connector that Aiven's class names stand for."""
+"""Holds the connector for the class names of Aiven's sinks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from connectors.s3.sink.sink import S3SinkTask, check_bucket
 
 
 class AivenSinkConnector:
-    """Plans tasks: all are alike, Kafka shares the partitions out."""
+    """Makes the tasks of one sink. All have the same settings, and Kafka shares the partitions out among them."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, AivenFileConfig)
@@ -25,7 +25,7 @@ class AivenSinkConnector:
         check_bucket(AivenPlan(self._config), deadline)
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """Yield the rights that lack, with the policy that gives them."""
+        """Yield the rights that are missing, with the policy that gives them."""
         return missing_rights(AivenPlan(self._config), deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:

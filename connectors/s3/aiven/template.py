@@ -1,7 +1,7 @@
-"""file.name.template of Aiven's sinks: which object each row goes to. Pure.
+"""Makes the names of objects from file.name.template of Aiven's sinks. Pure.
 
-Variables after io.aiven.kafka.connect.common.config.FilenameTemplateVariable; `{{key}}`, which keeps one record per
-file and lets later ones replace it, is not among them.
+The variables are those of io.aiven.kafka.connect.common.config.FilenameTemplateVariable, except `{{key}}`, which keeps
+one record per file and has later records replace it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VARIABLE: Final = re.compile(r"\{\{\s*(\w+)\s*(?::\s*(\w+)\s*=\s*(\w+)\s*)?\}\}
 _UNITS: Final = {"yyyy": "yyyy", "YYYY": "yyyy", "MM": "MM", "dd": "dd", "HH": "HH"}
 _DATE: Final = "yyyy'-'MM'-'dd"
 _OFFSET: Final = "\0"
-"""Stands for the start offset in a path; no key has it."""
+"""This character stands for the start offset in a path. No key contains it."""
 _PARTITION_DIGITS: Final = 10
 _OFFSET_DIGITS: Final = 20
 _HOUR_MS: Final = 3_600_000
@@ -31,13 +31,13 @@ _HOUR_MS: Final = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template, which has literal texts and variables with their parameter's value, in order."""
+    """Holds a parsed template: its literal texts and its variables, each with its parameter's value, in order."""
 
     parts: tuple[tuple[str, str, str], ...]
 
     @classmethod
     def of(cls, text: str) -> Template:
-        """Parse a template. ValueError names what is not known, or what is missing."""
+        """Parse a template. ValueError: a variable or parameter is not known, or a needed variable is missing."""
         parts: list[tuple[str, str, str]] = []
         at = 0
         for found in _VARIABLE.finditer(text):
@@ -60,7 +60,7 @@ class Template:
         return _OFFSET_DIGITS if value == "true" else 0
 
     def pattern(self, topic: str, partition: int, prefix: str) -> str:
-        """Return the pattern of paths that begin with a prefix, as `PathFormat` reads it."""
+        """Return the pattern of paths that begin with `prefix`, in the form that `PathFormat` reads."""
         made, literal = "", prefix
         for name, text, value in self.parts:
             letters = _UNITS[value] if name == "timestamp" else _DATE if name.endswith("_date") else ""
@@ -103,7 +103,7 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TemplatePartitioner:
-    """The whole name of a row's object is its path, but for the offset that it starts with."""
+    """Makes paths that are the whole names of objects, except their start offsets."""
 
     template: Template
     prefix: str
@@ -121,14 +121,14 @@ class TemplatePartitioner:
 
 @dataclass(frozen=True, slots=True)
 class TemplateLayout(Layout):
-    """Keys by a template: a path is the key, with a mark where its start offset is."""
+    """Makes keys of paths that a template gave: a path is the key, with a mark in place of the start offset."""
 
     def chain(self, place: Place, partition: TopicPartition) -> Chain:  # noqa: ARG002 - the path tells it
-        """Return the keys that the objects of a place have."""
+        """Return the chain of keys of a place's objects."""
         stem, _, extension = place.path.partition(_OFFSET)
         return Chain(stem, self.pad_width, extension)
 
     def key(self, place: Place, partition: TopicPartition, start_offset: int, extension: str | None = None) -> str:
-        """Return the key that the template says; `extension` is part of it."""
+        """Return the key that the template gives. `extension` is ignored, as the template has it already."""
         del extension
         return self.chain(place, partition).key(start_offset)

@@ -1,4 +1,4 @@
-"""The catalogue that keeps the tables, and what its errors, the store's and the database's mean to a task."""
+"""Opens the catalogue that keeps the tables, and translates its errors, the store's and the database's for a task."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _PATHS: Final = ("write.data.path", "write.metadata.path")
-"""Properties of a table that say where files lie which do not lie below it."""
+"""By these properties a table can have files outside of its own location."""
 _S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
 
 
 def load(config: S3SinkConfig) -> Catalog:
-    """Open the catalogue of a configuration. RetriableError: it is away. ConfigError names what to change."""
+    """Open the catalogue of a configuration. RetriableError: it cannot be reached. ConfigError names what to change."""
     with catalog_errors(config):
         from connectors.s3.iceberg.closed_catalog import opened
         from connectors.s3.iceberg.file_io import reach_properties
@@ -37,10 +37,10 @@ def load(config: S3SinkConfig) -> Catalog:
 
 
 def _drop_connections_after_errors(catalog: Any) -> None:
-    """Let no later call of a SQL catalogue use a connection on which a statement failed.
+    """Have a SQL catalogue drop each connection on which a statement failed.
 
-    SQLAlchemy ends the transaction of a COMMIT that fails without a rollback, as SQLite's may while somebody reads: the
-    next call on that connection would take what was never committed for the table as it is.
+    If a COMMIT fails, as SQLite's may while somebody reads, SQLAlchemy ends the transaction without a rollback. The
+    next call on that connection would see changes that were never committed.
     """
     from sqlalchemy import event
 
@@ -51,7 +51,7 @@ def _drop_connections_after_errors(catalog: Any) -> None:
 
 
 def properties(config: S3SinkConfig) -> dict[str, str]:
-    """Return the settings by their names in pyiceberg."""
+    """Return the settings under the names that they have in pyiceberg."""
     given: Mapping[str, str] = {
         "type": config.catalog_type,
         "uri": _uri(config),
@@ -95,7 +95,7 @@ def _s3_properties(config: S3SinkConfig) -> dict[str, str]:
 
 
 def require_reachable(config: S3SinkConfig, name: str, table: Table) -> None:
-    """Raise ConfigError if the catalogue has put the table's files where the connector may not write."""
+    """Raise ConfigError if the catalogue keeps the table's files in a place where the connector may not write."""
     places = [table.location(), *(table.properties[key] for key in _PATHS if key in table.properties)]
     for place in places:
         parts = urlsplit(place)
@@ -114,7 +114,7 @@ def require_reachable(config: S3SinkConfig, name: str, table: Table) -> None:
 
 @contextmanager
 def catalog_errors(config: S3SinkConfig) -> Iterator[None]:
-    """Raise errors of the libraries as those of the contract. An error that a commit was refused passes through."""
+    """Translate errors of the libraries to those that tasks raise. An error that refuses a commit passes unchanged."""
     try:
         yield
     except ImportError as error:
@@ -137,14 +137,14 @@ def _translated(error: Exception, where: str) -> ConfigError | RetriableError | 
 
     kind = type(error).__name__
     if isinstance(error, ValidationError | RecursionError):
-        # The text of it holds a part of the answer, which may be a key that the catalogue gives out.
+        # The error's text is left out: it has a part of the answer, which may be a key that the catalogue gives out.
         return RetriableError(f"{where} answers what no catalogue does ({kind}).")
     if isinstance(error, e.UnauthorizedError | e.ForbiddenError | e.OAuthError):
         return ConfigError(f"{where} refused access ({kind}).", key="iceberg.catalog.credential")
     if isinstance(error, e.NoSuchPropertyException | e.NotInstalledError):
         return ConfigError(f"{where} cannot be opened: {error}", key="iceberg.catalog.type")
     if isinstance(error, e.RESTError | requests.RequestException | OSError) or _is_of_database(error):
-        # The text of these may hold an address with a password.
+        # The error's text is left out, as it may have an address with a password.
         return RetriableError(f"{where}, or the store of its tables, is away or has a fault of its own ({kind}).")
     return None
 

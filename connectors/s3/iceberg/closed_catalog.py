@@ -1,13 +1,14 @@
-"""pyiceberg's catalogues, which take from a server what is listed here and nothing else.
+"""Makes pyiceberg's catalogues accept only those properties from a server that are listed here.
 
-A catalogue's answers, and the metadata of its tables, are texts of whoever runs the server or wrote the table.
-pyiceberg obeys classes in them (`auth.impl`, `py-io-impl`, `write.py-location-provider.impl`), certificates, and
-addresses to which the worker's own keys would go. So properties of answers are taken by name, the FileIO is ours, and a
-table that wants another one, or another provider of locations, is refused. pyiceberg's own files and environment
-variables (`~/.pyiceberg.yaml`, `PYICEBERG_CATALOG__*`) are not taken: they belong to a name that a connector chooses.
+A catalogue's answers, and the metadata of its tables, come from whoever runs the server or wrote the table. pyiceberg
+would use classes that they name (`auth.impl`, `py-io-impl`, `write.py-location-provider.impl`), certificates, and
+addresses to which it would send the worker's own keys. So only listed properties of answers are accepted, files are
+opened by our own FileIO, and a table that names another one, or a provider of locations, is refused. pyiceberg's files
+and environment variables (`~/.pyiceberg.yaml`, `PYICEBERG_CATALOG__*`) are not used: they belong to a catalogue's name,
+which a connector can choose.
 
-This is the one place that reaches into pyiceberg: `Catalog._load_file_io`, `Catalog._delete_old_metadata` and
-`RestCatalog._create_session`, which are checked before a catalogue is opened.
+No other module uses private members of pyiceberg. These are `Catalog._load_file_io`, `Catalog._delete_old_metadata` and
+`RestCatalog._create_session`; that they exist is checked before a catalogue is opened.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ _WHOLE_S: Final = 60.0
 _ANSWER_BYTES: Final = 64 << 20
 _URI: Final = "uri"
 _SERVERS: Final = frozenset({"prefix", "namespace-separator", "view-endpoints-supported"})
-"""What a server's `/v1/config` may say, beside how its store is reached."""
+"""A server's `/v1/config` may set these properties, beside those for access to its store."""
 _STORE: Final = frozenset({"s3.region", "client.region", "s3.force-virtual-addressing"})
 _KEYS: Final = frozenset({
     "s3.access-key-id", "s3.secret-access-key", "s3.session-token",
     "client.access-key-id", "client.secret-access-key", "client.session-token",
 })  # fmt: skip
-"""Keys for the store that a catalogue gives out, as most do for each table."""
+"""A catalogue may give out keys for the store by these properties, as most catalogues do for each table."""
 _ENDPOINT: Final = "s3.endpoint"
 _OWN_ACCESS: Final = frozenset({"s3.anonymous", "s3.role-arn", "s3.role-session-name"})
 _CLASSES: Final = (PY_IO_IMPL, "write.py-location-provider.impl")
-"""The properties in which a table can name classes of its own."""
+"""In these properties a table can name classes of Python."""
 
 
 def opened(kind: str, name: str, properties: Mapping[str, str]) -> Catalog:
@@ -79,14 +80,14 @@ def _require_known_library() -> None:
 
 
 class Closed:
-    """A mix-in for a catalogue of pyiceberg, named before it, that allows only listed properties and files."""
+    """Is a mix-in for a catalogue of pyiceberg, to be named before it. It allows only listed properties and files."""
 
     _own: dict[str, str] | None = None
     _merged: dict[str, str]
 
     @property
     def properties(self) -> dict[str, str]:
-        """Return our own properties, and those of the server that are listed here."""
+        """Return the configuration's properties, and those of the server's that are listed here."""
         return self._merged
 
     @properties.setter
@@ -112,7 +113,7 @@ class Closed:
 
 
 class ClosedRestCatalog(Closed, RestCatalog):
-    """A catalogue that is reached over HTTP and follows no redirect."""
+    """Is a catalogue over HTTP that follows no redirect."""
 
     def _create_session(self) -> Session:
         session = super()._create_session()
@@ -123,13 +124,13 @@ class ClosedRestCatalog(Closed, RestCatalog):
 
     @staticmethod
     def _delete_old_metadata(*_: object) -> None:
-        """Delete nothing: these files are the server's, and its answers could name any other file of the store."""
+        """Delete nothing: these files belong to the server, and its answers could name any file of the store."""
 
 
 def require_no_classes(properties: Mapping[str, str]) -> None:
     """Raise ConfigError if a table's properties choose code."""
     for key in _CLASSES:
-        # Our own class is among the properties that a catalogue starts with.
+        # Our own class is allowed, as it is among the properties that a catalogue is opened with.
         if properties.get(key) and properties[key] != f"{ReachableFileIO.__module__}.{ReachableFileIO.__name__}":
             raise ConfigError(
                 f"The table's property {key} names a class, which would run on the worker; this sink writes tables "
@@ -140,10 +141,10 @@ def require_no_classes(properties: Mapping[str, str]) -> None:
 
 
 def with_access(own: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return our properties, with what an answer says of how its store is reached.
+    """Return the properties `own`, changed by those of an answer for access to its store.
 
-    Keys are taken as a pair alone. Another address is taken with keys that the catalogue gives out, or where the
-    configuration has keys of its own: those that a worker finds on its machine do not go there.
+    Keys are accepted as a pair only. Another address of the store is accepted only if the catalogue gives out keys, or
+    if the configuration has keys. So keys that the worker finds on its machine are never sent there.
     """
     taken = {key: value for key, value in given.items() if key in _STORE}
     keys = {key: value for key, value in given.items() if key in _KEYS and value and own.get(key) != value}
@@ -169,7 +170,7 @@ def _require_same_address(own: Mapping[str, str], given: Mapping[str, str]) -> N
 
 
 def _origin(address: str) -> tuple[str, str]:
-    """Return the protocol, and host with port, of an address; two empty texts where it is none."""
+    """Return the protocol of an address, and its host with port; two empty texts if it is no address."""
     try:
         parts = urlsplit(address)
     except ValueError:

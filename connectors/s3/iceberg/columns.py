@@ -1,4 +1,4 @@
-"""Fit rows into the columns of a table: find what the table has to become, and give rows its types. Pure.
+"""Fits rows into the columns of a table: tells which columns the table needs, and casts rows to its types. Pure.
 
 Only what Iceberg can promote is changed: int to long, float to double, decimals to more digits. Nothing is rounded,
 cut, or turned into text.
@@ -17,10 +17,9 @@ _INT_BITS = 32
 
 
 def merged(table: pa.StructType, rows: pa.StructType) -> pa.StructType:
-    """Return the columns of a table that holds these rows, too: its own first, in order, and new ones, which are
-    optional.
+    """Return the columns that a table needs to hold these rows, too: its own in order, and then new, optional ones.
 
-    SchemaError names the field that has another type there.
+    SchemaError names a field whose type does not fit to the table's.
     """
     found = _merged_struct(table, rows, "")
     if not found.num_fields:
@@ -29,7 +28,7 @@ def merged(table: pa.StructType, rows: pa.StructType) -> pa.StructType:
 
 
 def fitted(rows: pa.RecordBatch, columns: pa.StructType) -> pa.RecordBatch:
-    """Return the rows in these columns, with null in those they lack.
+    """Return the rows cast to these columns, with null in columns that they lack.
 
     SchemaError: a value does not fit, or a required one is null.
     """
@@ -83,7 +82,7 @@ def _wider(table: pa.DataType, rows: pa.DataType) -> pa.DataType | None:
     if t.is_integer(table) and t.is_integer(rows):
         return pa.int64()
     if t.is_floating(table) and (t.is_floating(rows) or t.is_integer(rows)):
-        # A whole number goes into a column of doubles where it stays the same, as JSON has 1 for 1.0.
+        # Whole numbers that a double holds exactly are allowed in a column of doubles, as JSON has 1 for 1.0.
         return pa.float64() if t.is_float64(rows) else table
     if t.is_decimal(table) and t.is_decimal(rows) and table.scale == rows.scale:
         return table if table.precision >= rows.precision else rows
@@ -91,7 +90,7 @@ def _wider(table: pa.DataType, rows: pa.DataType) -> pa.DataType | None:
 
 
 def _new(rows: pa.DataType, path: str) -> pa.DataType | None:
-    """Return the type of a new column; None: nothing gives it a type yet."""
+    """Return the type of a new column; None: its type is not known yet, as all its values are null or empty."""
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -110,7 +109,7 @@ def _new(rows: pa.DataType, path: str) -> pa.DataType | None:
 
 
 def _primitive(rows: pa.DataType, path: str) -> pa.DataType:
-    """Return Iceberg's type, in Arrow's name, that holds every value of this one."""
+    """Return the Arrow type of the Iceberg type that holds every value of this type."""
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -130,7 +129,7 @@ def _primitive(rows: pa.DataType, path: str) -> pa.DataType:
 
 
 def plain(kind: pa.DataType) -> pa.DataType:
-    """Return a table's type with lists and texts of 32-bit offsets, as rows have them."""
+    """Return a table's type with lists and texts that have 32-bit offsets, as in rows."""
     import pyarrow as pa
     import pyarrow.types as t
 

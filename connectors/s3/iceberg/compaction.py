@@ -1,7 +1,8 @@
-"""Rewrite small data files of a table as large ones, each partition's in a snapshot of its own.
+"""Rewrites small data files of a table as large ones, with a separate snapshot for each partition.
 
-The snapshot takes the small files out and puts the large one in, in one commit under the same condition as those of
-tasks, and repeats how far the table is. Who dies before it leaves a file that no snapshot names.
+The snapshot removes the small files and adds the large one in one commit. As in tasks, the commit succeeds only if the
+table has not changed. The snapshot repeats the table's progress. If the compaction dies before the commit, a file stays
+that no snapshot names.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ _WAIT_S: Final = 0.2
 
 
 def groups(table: Table, wish: Compaction) -> Iterator[FileGroup]:
-    """Yield groups of small files, each of one partition."""
+    """Yield groups of small files. All files of a group are of one partition."""
     by_partition: dict[str, list[DataFile]] = {}
     for task in table.scan().plan_files():
-        # Rows that a delete file marks are left to engines that write such files.
+        # Files with rows that a delete file marks are left to the engines that write delete files.
         if not task.delete_files and task.file.spec_id == table.spec().spec_id:
             by_partition.setdefault(repr(task.file.partition), []).append(task.file)
     for files in by_partition.values():
@@ -40,7 +41,7 @@ def groups(table: Table, wish: Compaction) -> Iterator[FileGroup]:
 
 
 def rewritten(table: Table, group: FileGroup) -> CompactedFiles | None:
-    """Commit large files in the place of these; None: another one has rewritten or deleted some of them meanwhile."""
+    """Replace the files of a group by large ones in a commit; None: some of them are not in the table any more."""
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan
 
@@ -54,7 +55,7 @@ def rewritten(table: Table, group: FileGroup) -> CompactedFiles | None:
             rows = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table(old)
             files, schema_id = write_rows(table, rows), table.schema().schema_id
         told = told_by(table)
-        # What is in doubt stays so: a snapshot that repeated it would make it certain.
+        # Progress that is not certain is not repeated, as the snapshot would make it look certain.
         progress = told.progress if told.is_certain and told.progress.topics else None
         if is_committed(table, progress, files, [task.file for task in old]):
             count = sum(task.file.record_count for task in old)
@@ -64,6 +65,6 @@ def rewritten(table: Table, group: FileGroup) -> CompactedFiles | None:
 
 
 def _found(table: Table, group: FileGroup) -> Sequence[FileScanTask] | None:
-    """Return the files of the group as the table has them now; None: it has not all of them."""
+    """Return the files of the group as the table has them now; None: some of them are not in the table."""
     there = {task.file.file_path: task for task in table.scan().plan_files() if not task.delete_files}
     return [there[path] for path in group.files] if there.keys() >= set(group.files) else None

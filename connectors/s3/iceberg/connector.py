@@ -1,4 +1,4 @@
-"""The S3 sink's connector, which is used where `table.format=iceberg`."""
+"""Holds the S3 sink's connector for `table.format=iceberg`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class IcebergSinkConnector:
-    """Plans tasks: all are alike, Kafka shares the partitions out."""
+    """Makes the tasks of one sink. All have the same settings, and Kafka shares the partitions out among them."""
 
     def __init__(self, config: S3SinkConfig) -> None:
         self._config = config
@@ -30,8 +30,8 @@ class IcebergSinkConnector:
         with self._catalog() as catalog:
             catalog.list_namespaces()
         if not self._config.bucket:
-            return  # the catalogue alone knows where its tables are
-        # Tables need no conditional writes, so nothing is tried out.
+            return  # only the catalogue knows where its tables are
+        # Tables need no conditional writes, so no object is created as a test.
         bucket = Bucket(self._config.model_copy(update={"conditional_writes": False}))
         try:
             bucket.check(self._config.topics_dir, deadline)
@@ -45,7 +45,7 @@ class IcebergSinkConnector:
                 yield from groups(self._table(catalog, name), wish)
 
     def compact(self, group: FileGroup) -> CompactedFiles | None:
-        """Commit large files in the place of the group's; None: some of these are no more in the table."""
+        """Replace the group's files by large ones in a commit; None: some of them are not in the table any more."""
         with self._catalog() as catalog:
             return rewritten(self._table(catalog, tuple(group.where.split("."))), group)
 
@@ -64,7 +64,7 @@ class IcebergSinkConnector:
         return table
 
     def _tables_of(self, catalog: Catalog) -> Iterator[tuple[str, ...]]:
-        """Yield the tables whose name iceberg.table gives for some topic, which may be another connector's."""
+        """Yield the tables whose names iceberg.table may give for a topic. They may belong to another connector."""
         from pyiceberg.exceptions import NoSuchNamespaceError
 
         *namespace, last = self._config.table_name.split(".")

@@ -1,7 +1,7 @@
-"""How pyiceberg reaches the files of tables: by Arrow, where the configuration reaches, and nowhere else.
+"""Opens the files of tables for pyiceberg by Arrow, but only those that the configuration allows.
 
-The name of this class is a property of the catalogue (`py-io-impl`), as pyiceberg makes it from properties; what it may
-reach is said by two further ones.
+pyiceberg makes the class from properties of the catalogue. The property `py-io-impl` names it, and two further
+properties tell which files it may open.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from connect.api.errors import ConfigError
 
 PY_IO_IMPL: Final = "py-io-impl"
 OF_FOLDER: Final = "connect.reach.folder"
-"""The property that says that files are those of this machine; without it they are in S3."""
+"""If this property is set, files are those of this machine; else they are in S3."""
 ALLOWED: Final = "connect.reach.paths"
-"""The files and folders of this machine that may be named, one a line."""
+"""This property has the files and folders of this machine that may be named, one per line."""
 _S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
 
 
 class ReachableFileIO(PyArrowFileIO):
-    """Checks each place that it opens, as metadata and manifests that name files may be anybody's."""
+    """Checks the location of each file, as anybody may have written the metadata and manifests that name files."""
 
     def new_input(self, location: str) -> PyArrowFile:
-        """Return a file to read. ConfigError: it lies where the configuration does not reach."""
+        """Return a file to read. ConfigError: the configuration does not allow its location."""
         self._require_reachable(location)
         return super().new_input(location)
 
     def new_output(self, location: str) -> PyArrowFile:
-        """Return a file to write. ConfigError: it lies where the configuration does not reach."""
+        """Return a file to write. ConfigError: the configuration does not allow its location."""
         self._require_reachable(location)
         return super().new_output(location)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
-        """Delete a file. ConfigError: it lies where the configuration does not reach."""
+        """Delete a file. ConfigError: the configuration does not allow its location."""
         self._require_reachable(location if isinstance(location, str) else location.location)
         super().delete(location)
 
@@ -54,13 +54,13 @@ class ReachableFileIO(PyArrowFileIO):
 
 
 def is_reachable(scheme: str, path: str, properties: dict[str, str]) -> bool:
-    """Return True if a file may be named under these properties of a catalogue."""
+    """Return True if a catalogue with these properties may use this file."""
     if OF_FOLDER in properties:
         return scheme == "file" and AllowedPaths(properties.get(ALLOWED, "").splitlines()).allow(path)
     return scheme in _S3_SCHEMES
 
 
 def reach_properties(*, of_folder: bool, allowed: Iterable[str]) -> dict[str, str]:
-    """Return the properties that choose this class, and say what it may reach."""
+    """Return the properties that choose this class and tell which files it may open."""
     chosen = {PY_IO_IMPL: f"{__name__}.{ReachableFileIO.__name__}"}
     return chosen | ({OF_FOLDER: "true", ALLOWED: "\n".join(allowed)} if of_folder else {})

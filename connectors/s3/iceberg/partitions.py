@@ -1,4 +1,4 @@
-"""Take the rows of a table apart by its partitions, as one data file has rows of one partition alone."""
+"""Groups the rows for a table by its partitions, as a data file has rows of one partition only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def split(rows: pa.Table, metadata: TableMetadata) -> Iterator[tuple[PartitionKey | None, pa.Table]]:
-    """Yield each partition with its rows, in their order."""
+    """Yield each partition with its rows in order. A table that is not partitioned has the partition None."""
     spec, schema = metadata.spec(), metadata.schema()
     if spec.is_unpartitioned():
         yield None, rows

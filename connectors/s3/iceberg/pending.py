@@ -1,4 +1,4 @@
-"""Keep rows of one table that are in no snapshot yet, by the partition they were read from.
+"""Keeps the rows for one table that are in no snapshot yet, by the topic partition that they come from.
 
 The task thread owns them.
 """
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows that came in one batch, and the ascending offset that each has."""
+    """Holds the rows of one batch, and their offsets, which ascend."""
 
     rows: pa.RecordBatch
     offsets: NDArray[np.int64]
 
     def behind(self, offset: int) -> Piece | None:
-        """Return the rows at this offset and behind it; None: there are none."""
+        """Return the rows from this offset on; None: there are none."""
         gone = int(np.searchsorted(self.offsets, offset))
         if gone == 0:
             return self
@@ -36,9 +36,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The rows of a table that are in no snapshot yet.
+    """Holds the rows for a table that are in no snapshot yet.
 
-    A change makes a new object, so what is being written stays as it is.
+    Methods return a new object, so that rows which are being written do not change.
     """
 
     pieces: Mapping[TopicPartition, Sequence[Piece]] = field(default_factory=dict)
@@ -58,11 +58,11 @@ class Pending:
 
     @property
     def batches(self) -> list[pa.RecordBatch]:
-        """Return all rows; those of a partition are in their order."""
+        """Return all rows; those of a partition are in order."""
         return [piece.rows for piece in self._all()]
 
     def with_piece(self, partition: TopicPartition, piece: Piece) -> Pending:
-        """Return these rows and a piece that was read behind all others of its partition or in the last poll."""
+        """Return these rows and one more piece, which was read after its partition's other pieces, or in their poll."""
         return Pending({**self.pieces, partition: (*self.pieces.get(partition, ()), piece)})
 
     def without(self, partitions: frozenset[TopicPartition]) -> Pending:
@@ -70,7 +70,7 @@ class Pending:
         return Pending({partition: own for partition, own in self.pieces.items() if partition not in partitions})
 
     def behind(self, progress: TableProgress) -> Pending:
-        """Return the rows that a table which is so far has not; the same object where it has none of them."""
+        """Return the rows that a table with this progress does not have; this object if it has none of the rows."""
         left: dict[TopicPartition, Sequence[Piece]] = {}
         for partition, own in self.pieces.items():
             end = progress.next_offset(partition)
@@ -81,7 +81,7 @@ class Pending:
         return self if same else Pending(left)
 
     def first_offset(self, partition: TopicPartition) -> int | None:
-        """Return the least offset of a row of the partition; None: it has none here."""
+        """Return the least offset of the partition's rows; None: it has no rows here."""
         own = self.pieces.get(partition)
         return None if own is None else min(int(piece.offsets[0]) for piece in own)
 

@@ -1,4 +1,7 @@
-"""Tell how far a table holds the rows of Kafka's topics, as a text that is committed with the rows. Pure."""
+"""Holds a table's progress: up to which offsets it has the rows of topics, as a text that is committed with rows.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,17 @@ from connect.api.records import TopicPartition
 from connect.api.state import require_known
 
 OFFSETS: Final = "kconnect-offsets"
-"""The key that a snapshot's summary and a property of the table have: `{"orders": {"id": "Kafka's id of the topic",
-"next": {"0": 1200, "1": 3400}}}`.
+"""A snapshot's summary, and the table's properties, have the progress under this key, as `{"orders": {"id": "Kafka's id
+of the topic", "next": {"0": 1200, "1": 3400}}}`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class TopicProgress:
-    """How far a table holds the rows of one topic.
+    """Tells up to which offsets a table has the rows of one topic.
 
-    It has Kafka's id of the topic where there is one, and per partition the offset behind the last row.
+    `id` is Kafka's id of the topic; None: the brokers give none. `next_offsets` has for each partition the offset
+    behind its last row.
     """
 
     id: str | None = None
@@ -31,13 +35,13 @@ class TopicProgress:
 
 @dataclass(frozen=True, slots=True)
 class TableProgress:
-    """How far a table holds the rows of each topic that it has rows of."""
+    """Tells up to which offsets a table has the rows of each topic."""
 
     topics: Mapping[str, TopicProgress] = field(default_factory=dict)
 
     @classmethod
     def parsed(cls, text: str) -> TableProgress:
-        """Return the progress that `text` said. ConnectError: it is none of ours, or newer."""
+        """Return the progress that a text tells. ConnectError: another program, or a newer version, wrote the text."""
         try:
             told = orjson.loads(text)
             require_known(told, f"Property {OFFSETS} of the table")
@@ -52,7 +56,7 @@ class TableProgress:
 
     @property
     def text(self) -> str:
-        """Return the value of the summary and of the property."""
+        """Return the text for the summary and for the property."""
         topics = {
             topic: {"id": one.id, "next": {str(number): end for number, end in sorted(one.next_offsets.items())}}
             for topic, one in sorted(self.topics.items())
@@ -60,12 +64,12 @@ class TableProgress:
         return orjson.dumps(topics).decode()
 
     def next_offset(self, partition: TopicPartition) -> int:
-        """Return the offset before which the table has the partition's rows."""
+        """Return the offset before which the table has all rows of the partition."""
         one = self.topics.get(partition.topic)
         return 0 if one is None else one.next_offsets.get(partition.partition, 0)
 
     def advanced(self, partition: TopicPartition, topic_id: str | None, end: int) -> TableProgress:
-        """Return the progress with the rows of a partition before `end`."""
+        """Return the progress after the rows of a partition before the offset `end` were added."""
         one = self.topics.get(partition.topic, TopicProgress())
         ends = {**one.next_offsets, partition.partition: end}
         return replace(self, topics={**self.topics, partition.topic: TopicProgress(topic_id or one.id, ends)})

@@ -1,4 +1,4 @@
-"""Decide which tables the rows of a batch go to. Pure."""
+"""Decides to which tables the rows of a batch go. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connectors.s3.settings.iceberg_sink_config import IcebergSinkConfig
 
 
 class Routes:
-    """Makes batches of tables of a topic's batches: the table's name takes the place of the topic's."""
+    """Splits the batches of a topic into batches for tables, which have the table's name in place of the topic's."""
 
     def __init__(self, config: S3SinkConfig) -> None:
         self._config = config if isinstance(config, IcebergSinkConfig) else None
@@ -21,7 +21,7 @@ class Routes:
         self._patterns = {table: compile_pattern(pattern) for table, pattern in patterns.items()}
 
     def parts(self, batch: Batch) -> Iterator[tuple[Batch, Sequence[int]]]:
-        """Yield a batch for each table that rows go to, with the rows' indices in the whole batch."""
+        """Yield a batch for each table that gets rows, with the rows' indices in the whole batch."""
         if self._config is None:
             yield batch, range(len(batch))
         elif not self._config.route_field:

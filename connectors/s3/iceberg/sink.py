@@ -1,4 +1,4 @@
-"""The task of `table.format=iceberg` keeps batches as columns, and commits them to tables with how far they reach."""
+"""Runs a task of `table.format=iceberg`: it keeps batches as columns, and commits them to tables with the progress."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class LakeTables:
-    """The tables that rows are written to, by topic."""
+    """Keeps the tables to which rows are written, by topic."""
 
     def __init__(self, config: S3SinkConfig) -> None:
         self._config = config
@@ -36,7 +36,7 @@ class LakeTables:
         self._tables: dict[str, LakeTable] = {}
 
     def of(self, topic: str) -> LakeTable:
-        """Return the table of a topic. RetriableError: the catalogue is away."""
+        """Return the table of a topic. RetriableError: the catalogue cannot be reached."""
         name = self._config.table_of(topic)
         if name not in self._tables:
             self._catalog = self._catalog or load(self._config)
@@ -44,7 +44,7 @@ class LakeTables:
         return self._tables[name]
 
     def close(self) -> None:
-        """Release the catalogue's connections; idempotent."""
+        """Release the catalogue's connections. May be called twice."""
         if self._catalog is not None:
             self._catalog.close()
             self._catalog = None
@@ -53,7 +53,7 @@ class LakeTables:
 
 @dataclass(frozen=True)
 class TableRows(ParquetFormat):
-    """A format that writes batches in the columns of their tables, which get the columns they lack."""
+    """Makes rows in the columns of their tables; tables get the columns that they lack."""
 
     tables: LakeTables
 
@@ -90,25 +90,25 @@ class IcebergSinkTask:
         self._snapshots = self._rows_already_there = 0
 
     def open(self, ctx: SinkContext) -> None:
-        """Build what prepares rows; the first one opens the catalogue."""
+        """Make the parts of the task. The first rows open the catalogue."""
         self._ctx = ctx
         self._topic_ids = TopicIds(ctx.topic_id)
         intake = intake_of(self._config, self._now_ms, ctx.avro)
         self._intake = replace(intake, format=TableRows(self._config.parquet_codec, self._tables))
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Start each partition empty."""
+        """Forget the rows of these partitions that wait."""
         self._topic_ids.forget(partitions)
         self._forget(partitions)
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Keep the rows; they are in no snapshot before the next `flush`, which is asked for when there are enough."""
+        """Keep the rows until the next `flush`, which writes them. A flush is asked for if there are enough rows."""
         assert batch.consumed is not None
         partition = batch.consumed.topic_partition
         poll = (partition, batch.consumed.next_offset)
         self._is_refused = poll == self._poll
         if poll != self._poll and self._is_full:
-            # Batches of one poll may have rows among each other's, so a snapshot has all of a poll or nothing.
+            # The offsets of one poll's batches may interleave, so a snapshot has all rows of a poll or none.
             self._commit(deadline)
         admissions = [(self._intake.admit(part), rows) for part, rows in self._routes.parts(batch)]
         self._is_refused = False
@@ -131,7 +131,10 @@ class IcebergSinkTask:
             raise RejectedRowsError(bad)
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """Commit what waits, where it is time, and say how far. RetriableError: no table could be written."""
+        """Commit the rows that wait if it is time, and return the offsets to commit.
+
+        RetriableError: no table could be written.
+        """
         if self._is_due and not self._is_refused:
             self._commit(deadline)
         self._report()
@@ -142,11 +145,11 @@ class IcebergSinkTask:
         return dict(self._claimed)
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget what waits: the next owner reads it again."""
+        """Forget the rows of these partitions that wait: the next owner reads them again."""
         self._forget(partitions)
 
     def close(self) -> None:
-        """Release the catalogue; idempotent."""
+        """Release the catalogue. May be called twice."""
         self._pending.clear()
         self._tables.close()
 
@@ -157,7 +160,7 @@ class IcebergSinkTask:
 
     @property
     def _is_due(self) -> bool:
-        """Return True if some rule says that a file would end; then all tables are written, so that offsets move on."""
+        """Return True if a rule would end a file. Then all tables are written, so that offsets can be committed."""
         if not self._pending:
             return False
         by_clock = self._schedule.due_at(self._opened_ms, self._last_row_ms) <= self._now_ms()

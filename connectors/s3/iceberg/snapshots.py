@@ -1,4 +1,4 @@
-"""Write data files, and the snapshots that take them into a table or out of it.
+"""Writes data files, and commits the snapshots that add them to a table or remove them.
 
 The library's own retries are not used.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write_rows(table: Table, rows: pa.Table) -> list[DataFile]:
-    """Write rows, which have the table's columns, as data files; the table has them only once a snapshot names them."""
+    """Write rows with the table's columns as data files. They belong to the table only once a snapshot names them."""
     from pyiceberg.io.pyarrow import write_file
     from pyiceberg.table import WriteTask
 
@@ -36,17 +36,17 @@ def write_rows(table: Table, rows: pa.Table) -> list[DataFile]:
 def is_committed(
     table: Table, progress: TableProgress | None, new_files: Sequence[DataFile], old_files: Sequence[DataFile] = ()
 ) -> bool:
-    """Try once to commit a snapshot behind the one that the table was at when refreshed; return False if it has another
-    one.
+    """Try once to commit a snapshot. Return False if the table has another snapshot than when it was refreshed.
 
-    It has the new files and not the old ones, and says, as the table does, how far the table is with it; None: neither
-    says so, as after a snapshot of somebody else. RetriableError: the catalogue says that it committed, and answers a
-    table without the snapshot.
+    The snapshot adds the new files and removes the old ones. The snapshot and the table tell `progress`; None: they
+    tell none, as after a snapshot of another program. RetriableError: the catalogue says that it has committed, and
+    answers with a table that lacks the snapshot.
     """
     from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table import Table, TableProperties
 
-    # The library's own retries would put these rows behind whatever came first, and take its offsets back.
+    # The library's own retries are switched off: they would commit these rows after another writer's snapshot, and set
+    # back its offsets.
     properties = {**table.metadata.properties, TableProperties.COMMIT_NUM_RETRIES: "0"}
     once = Table(
         table.name(), table.metadata.model_copy(update={"properties": properties}), table.metadata_location, table.io,

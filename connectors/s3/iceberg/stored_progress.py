@@ -1,9 +1,9 @@
-"""What a table says of how far it is, by two witnesses: the summaries of its snapshots, and its properties.
+"""Reads a table's progress from two places: the summaries of its snapshots, and its properties.
 
-A commit of rows writes both. A summary goes with its rows: a table that is taken back to an earlier snapshot has that
-one's. Snapshots of others, as of a compaction, have none; then the nearest ancestor's counts. Once somebody has expired
-these, the table's property is all that is left. It stays through a rollback, so it is believed only where the rows are
-counted that were there with it.
+A commit of rows writes both. A summary belongs to its snapshot: a table that is rolled back to an earlier snapshot has
+that one's summary. Snapshots of other programs have no progress; then the nearest ancestor's counts. If the ancestors
+have expired, only the table's property is left. A rollback does not change the property. So it counts as certain only
+if the table has the number of rows that was stored with it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 ROWS: Final = "kconnect-table-rows"
-"""The property of a table that says how many rows it had with the snapshot that OFFSETS were committed with."""
+"""This property of a table tells how many rows it had with the snapshot with which OFFSETS was committed."""
 _COUNTS: Final = (
     (1, "total-records", "added-records", "deleted-records"),
     (-1, "total-position-deletes", "added-position-deletes", "removed-position-deletes"),
 )
-"""Holds fields of a snapshot's summary: rows in data files, and rows that delete files mark as gone."""
+"""Holds the fields of a snapshot's summary that count rows in data files, and rows that delete files mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredProgress:
-    """How far a table is, as its witnesses tell.
+    """Holds the progress that a table tells.
 
-    `is_certain` False: by its property alone, which its rows do not bear out. `taken_back`: the property says otherwise
-    than the snapshots, which count, as after a rollback.
+    `is_certain` is False if only the property tells it, and the number of rows does not fit. `taken_back` is the
+    progress of the property if the snapshots, which count, tell another one, as after a rollback; else None.
     """
 
     progress: TableProgress
@@ -42,9 +42,9 @@ class StoredProgress:
 
 
 def told_by(table: Table) -> StoredProgress:
-    """Return what the witnesses of a table say together, as it was when it was refreshed.
+    """Return the progress that a table tells, as it was when it was refreshed.
 
-    ConnectError: none of ours.
+    ConnectError: another program wrote the texts.
     """
     text = table.properties.get(OFFSETS)
     by_property = None if text is None else TableProgress.parsed(text)
@@ -62,15 +62,15 @@ def told_by(table: Table) -> StoredProgress:
 
 
 def properties_of(progress: TableProgress, head: Snapshot | None) -> dict[str, str]:
-    """Return the table's properties once it has this snapshot, with which it is so far."""
+    """Return the properties that a table gets for its progress, with the snapshot `head`."""
     rows = None if head is None else _rows(head)
     return {OFFSETS: progress.text, ROWS: "" if rows is None else str(rows)}
 
 
 def _lineage(table: Table) -> Iterator[Snapshot]:
-    """Yield the newest snapshot and its ancestors, as far as they have not expired.
+    """Yield the newest snapshot and those of its ancestors that have not expired.
 
-    ConnectError: one is its own ancestor, as in metadata that somebody made up.
+    ConnectError: a snapshot is its own ancestor, so that the metadata are forged.
     """
     snapshot = table.current_snapshot()
     if snapshot is None:
@@ -90,7 +90,7 @@ def _lineage(table: Table) -> Iterator[Snapshot]:
 
 
 def _rows_before(snapshot: Snapshot) -> int | None:
-    """Return how many rows the snapshot before this one had; None: it does not say."""
+    """Return how many rows the snapshot before this one had; None: the summary does not tell it."""
     return _rows(snapshot, is_before=True)
 
 
@@ -103,6 +103,6 @@ def _rows(snapshot: Snapshot, *, is_before: bool = False) -> int | None:
         try:
             total, added, removed = (int(summary.get(name) or 0) for name in names)
         except ValueError:
-            return None  # another engine, or nobody, wrote this
+            return None  # another program wrote a summary without valid counts
         rows += sign * (total - added + removed if is_before else total)
     return rows

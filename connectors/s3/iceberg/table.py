@@ -1,8 +1,8 @@
-"""Write to one Iceberg table: its columns become what rows need, and rows become snapshots that say how far they reach.
+"""Writes to one Iceberg table: adds the columns that rows need, and commits rows in snapshots that tell the progress.
 
-A snapshot is committed under the condition that the table is as it was when its offsets were read. Whoever loses that
-race reads them again and leaves out what another writer has brought in meanwhile. So a former owner that goes on
-writing, or a commit whose answer was lost, adds nothing twice.
+A snapshot is committed only if the table has not changed since its progress was read. A writer that loses this race
+reads the progress again, and leaves out rows that another writer has committed meanwhile. So no row is added twice by a
+former owner that goes on writing, or after a commit whose answer was lost.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 TopicIds = Mapping[str, str | None]
-"""Kafka's id is known for each topic; None: the brokers give none."""
+"""Holds Kafka's id of each topic; None: the brokers give none."""
 _log = logging.getLogger(__name__)
 _FIRST_WAIT_S: Final = 0.05
 _WAIT_MAX_S: Final = 2.0
 
 
 class LakeTable:
-    """One table, which the task thread owns. It reaches for nothing before the first call."""
+    """Makes, changes and fills one table.
+
+    The task thread owns it. It does not ask the catalogue before the first call.
+    """
 
     def __init__(self, catalog: Catalog, name: str, config: S3SinkConfig) -> None:
         self.name = name
@@ -46,9 +49,9 @@ class LakeTable:
         self._progress = TableProgress()
 
     def admit(self, rows: pa.StructType) -> pa.StructType:
-        """Return the columns that rows of this type are written in; the table is made or changed where it has to be.
+        """Return the columns in which rows of this type are written. If needed, the table is made or changed.
 
-        SchemaError: its columns have other types. RetriableError: the catalogue is away.
+        SchemaError: its columns have other types. RetriableError: the catalogue cannot be reached.
         """
         with catalog_errors(self._config):
             table = self._opened or self._loaded()
@@ -65,9 +68,9 @@ class LakeTable:
             return columns
 
     def append(self, pending: Pending, topic_ids: TopicIds, deadline: Deadline) -> int:
-        """Commit those of the rows that the table has not, as one snapshot; return how many it had already.
+        """Commit the rows that the table does not have, in one snapshot. Return how many rows it had already.
 
-        RetriableError: they may be in the table or not; the next call finds out.
+        RetriableError: it is not known if the rows are in the table; the next call finds out.
         """
         table = self._opened
         assert table is not None, "rows are admitted before they are appended"
@@ -143,7 +146,7 @@ class LakeTable:
         codec = self._config.parquet_codec
         properties = {
             "write.parquet.compression-codec": "uncompressed" if codec == "none" else codec,
-            # Each commit adds a manifest and a file of metadata; these bound how many a reader meets.
+            # Each commit adds a manifest and a metadata file. These properties limit their number.
             "commit.manifest-merge.enabled": "true",
             "write.metadata.delete-after-commit.enabled": "true",
         }
@@ -191,14 +194,14 @@ def _columns(table: Table) -> pa.StructType:
 
 
 def _behind(progress: TableProgress, pending: Pending, topic_ids: TopicIds) -> TableProgress:
-    """Return how far the table is once it has these rows."""
+    """Return the table's progress after these rows are added."""
     for partition, end in pending.ends():
         progress = progress.advanced(partition, topic_ids[partition.topic], end)
     return progress
 
 
 def _warn(name: str, found: TableProgress, before: TableProgress, pending: Pending) -> None:
-    """Say which rows a former task had brought in that are not in the table any more."""
+    """Log a warning about rows that a former task had committed and that are not in the table any more."""
     ends = {at: (found.next_offset(at), before.next_offset(at)) for at in pending.pieces}
     gone = [f"{topic}-{number}: {now} to {end - 1}" for (topic, number), (now, end) in ends.items() if now < end]
     if gone:

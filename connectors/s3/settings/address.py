@@ -1,4 +1,4 @@
-"""`s3://bucket/folder` as the settings of a sink; the parameters of the URL are further keys. Pure."""
+"""Makes settings of a sink from a URL `s3://bucket/folder`; the URL's parameters are further keys. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from connectors.s3.formats.format_specs import PARQUET_FORMAT
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
-    """Return the settings of an s3:// URL, as Parquet files of 1,000 rows; None for another kind of URL.
+    """Return the settings for an s3:// URL, with Parquet files of 1,000 rows; None: the URL is of another kind.
 
-    Raise ConfigError when the URL names no bucket.
+    ConfigError: the URL names no bucket.
     """
     del tables
     parts = urlsplit(url)

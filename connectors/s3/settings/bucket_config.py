@@ -1,4 +1,4 @@
-"""The settings of the S3 sink that say how its bucket is reached and what its objects bear. Values only.
+"""Declares the settings of the S3 sink for access to its bucket, and for its objects' metadata and tags. Values only.
 
 Source of names and defaults: as `connectors.s3.settings.config`.
 """
@@ -71,7 +71,7 @@ def _check_tag_pairs(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class BucketConfig(ConnectorConfig):
-    """Holds the keys of the group S3."""
+    """Declares the keys of the group S3."""
 
     storage_class: Annotated[
         ClassName, BeforeValidator(any_package), one_class(*STORAGES), OneOf(STORAGES)
@@ -242,7 +242,7 @@ class BucketConfig(ConnectorConfig):
     )  # fmt: skip
 
     def named_files(self) -> Iterable[tuple[str, str]]:
-        """Yield the folder of LocalStorage and a file of a key, each with the setting that names it."""
+        """Yield the folder of LocalStorage and the file with a key, each in a pair after the setting that names it."""
         if self.storage_class == LOCAL_STORAGE:
             yield "s3.bucket.name", self.bucket
         if self.gcs_credentials_path:
@@ -289,7 +289,7 @@ class BucketConfig(ConnectorConfig):
 
     @property
     def _bucket_key(self) -> str:
-        """Return the key that holds the bucket: sinks for other stores have one of their own."""
+        """Return the name of the setting that holds the bucket, which is another one in sinks for other stores."""
         return str(type(self).model_fields["bucket"].alias)
 
     def _hdfs_problems(self) -> Iterator[ConfigProblem]:
@@ -308,7 +308,7 @@ class BucketConfig(ConnectorConfig):
 
     @property
     def proxy(self) -> str:
-        """Return the proxy's URL with the user in it, as HTTP clients want it; empty when there is no proxy."""
+        """Return the proxy's URL with user and password, as HTTP clients want it; empty: there is no proxy."""
         if not self.proxy_url or not self.proxy_user:
             return self.proxy_url
         user, password = (quote(text, safe="") for text in (self.proxy_user, self.proxy_password.get_secret_value()))
@@ -317,5 +317,5 @@ class BucketConfig(ConnectorConfig):
 
     @property
     def tags(self) -> dict[str, str] | None:
-        """Tags that all objects have; None: objects have no tags."""
+        """Return the tags that all objects have; None: objects have no tags."""
         return dict(pair.split(":", 1) for pair in self.tag_pairs) if self.tagging else None

@@ -13,7 +13,7 @@ TIME_PARTITIONER: Final = f"{_PARTITIONER}TimeBasedPartitioner"
 HOURLY_PARTITIONER: Final = f"{_PARTITIONER}HourlyPartitioner"
 DAILY_PARTITIONER: Final = f"{_PARTITIONER}DailyPartitioner"
 FIELD_AND_TIME_PARTITIONER: Final = "com.canelmas.kafka.connect.FieldAndTimeBasedPartitioner"
-"""This names a partitioner by other authors that many configurations name; it is built in here."""
+"""This partitioner of other authors is named in many configurations, and built into this sink."""
 PARTITIONERS: Final = (
     DEFAULT_PARTITIONER, FIELD_PARTITIONER, TIME_PARTITIONER, HOURLY_PARTITIONER, DAILY_PARTITIONER,
     FIELD_AND_TIME_PARTITIONER,
@@ -27,9 +27,9 @@ GCS_STORAGE: Final = "connect.s3.GcsStorage"
 AZURE_STORAGE: Final = "connect.s3.AzureBlobStorage"
 HDFS_STORAGE: Final = "connect.s3.HdfsStorage"
 STORAGES: Final = (S3_STORAGE, LOCAL_STORAGE, GCS_STORAGE, AZURE_STORAGE, HDFS_STORAGE)
-"""The storage classes that can be named; all but the first one are ours."""
+"""These are the storage classes that can be named. All except the first one are this sink's own names."""
 FOLDER_STORAGES: Final = frozenset({LOCAL_STORAGE, HDFS_STORAGE})
-"""These are the storage classes that keep folders without files."""
+"""Stores of these classes have folders, which stay when the files in them are deleted."""
 CREDENTIALS: Final = {
     S3_STORAGE: ("aws.access.key.id", "aws.secret.access.key"),
     LOCAL_STORAGE: ("s3.bucket.name",),
@@ -37,7 +37,7 @@ CREDENTIALS: Final = {
     AZURE_STORAGE: ("azblob.account.key", "azblob.sas.token"),
     HDFS_STORAGE: ("hdfs.user.name", "hdfs.delegation.token"),
 }
-"""The keys to look at where a store refuses access."""
+"""Maps storage classes to the settings to look at if the store refuses access."""
 DEFAULT_CREDENTIALS: Final = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
 
 
@@ -47,9 +47,9 @@ def simple_name(class_name: str) -> str:
 
 
 def known_class(name: str) -> str:
-    """Return the class here that a class of the same simple name stands for; the name itself where there is none.
+    """Return the full name of the known class that has the same simple name; the name itself if there is none.
 
-    Forks and older versions keep the names of classes and change their packages.
+    Forks and older versions keep the simple names of classes and change their packages.
     """
     known = {simple_name(own): own for own in (*FORMATS, *PARTITIONERS, *STORAGES)}
     return known.get(simple_name(name), name)

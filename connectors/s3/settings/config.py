@@ -1,4 +1,4 @@
-"""The settings of the S3 sink, by Confluent's names where a setting is theirs. Values only: no I/O, no Arrow.
+"""Declares the settings of the S3 sink, with Confluent's names if Confluent has them. Values only: no I/O, no Arrow.
 
 Source of names and defaults: S3SinkConnectorConfig of confluentinc/kafka-connect-storage-cloud 12.1, and
 StorageCommonConfig, PartitionerConfig and StorageSinkConnectorConfig of kafka-connect-storage-common.
@@ -183,24 +183,24 @@ class S3SinkConfig(IcebergConfig):
 
     @property
     def is_time_partitioned(self) -> bool:
-        """Tell if paths depend on the time of a record."""
+        """Return True if paths depend on the time of a record."""
         return self.partitioner_class in TIME_PARTITIONERS
 
     @property
     def open_bytes_max(self) -> int | None:
-        """Return buffer.max.bytes where it counts; None where open files have no bound."""
+        """Return buffer.max.bytes if it has an effect; None: there is no limit on the bytes of open files."""
         counts = self.conditional_writes or self.exactly_once is False
         return self.buffer_max_bytes if counts and self.buffer_max_bytes != -1 else None
 
     @property
     def has_wall_clock_rotation(self) -> bool:
-        """Return True if where files end can depend on when records arrive."""
+        """Return True if the offsets at which files end can depend on the times at which records arrive."""
         reads_clock = self.timestamp_extractor == "Wallclock" and self.rotate_interval_ms > 0
         return reads_clock or self.rotate_schedule_ms > 0 or self.rotate_idle_ms > 0
 
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Keys that are neither declared nor among those accepted without effect."""
+        """Yield the keys that are neither declared nor accepted without effect."""
         return super().unknown_keys(name for name in properties if name not in WITHOUT_EFFECT)
 
     def problems(self) -> Iterable[ConfigProblem]:
@@ -237,10 +237,10 @@ class S3SinkConfig(IcebergConfig):
             yield ConfigProblem(weakness.key, f"{weakness.message} Or accept duplicates: leave exactly.once out.")
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Yield where a record can be written twice, and where the last ones of a topic are not written."""
+        """Yield settings with which a record can be written twice, or the last records of a topic stay unwritten."""
         yield from self.weaknesses() if self.exactly_once is None else ()
         yield from waiting_records(self)
 
     def weaknesses(self) -> Iterator[ConfigProblem]:
-        """Return the settings under which a restart can write a record twice, with what to set instead."""
+        """Yield the settings with which a restart can write a record twice, and what to set instead."""
         return weaknesses(self)

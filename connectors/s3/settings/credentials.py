@@ -1,7 +1,7 @@
-"""Finds access keys where the names of Amazon's and Confluent's Java classes say.
+"""Finds access keys in the places that the names of Amazon's and Confluent's Java classes stand for.
 
-Built on botocore, which reads what Amazon's SDKs read: variables, the profile file, tokens, the container, the
-instance. Keys that expire are asked for anew.
+It uses botocore, which looks where Amazon's SDKs look: environment variables, the profile file, tokens, the container,
+the instance. Keys that expire are renewed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from connectors.s3.settings.bucket_config import BucketConfig
 
 _GOOD_FOR: Final = timedelta(seconds=60)
-"""So often the store's client asks again; botocore renews keys before they expire."""
+"""The store's client asks for the keys again after this time. botocore renews keys before they expire."""
 _PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "DefaultCredentialsProvider": (),
     "EnvironmentVariableCredentialsProvider": ("env",),
@@ -27,22 +27,22 @@ _PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "ContainerCredentialsProvider": ("container-role",),
     "InstanceProfileCredentialsProvider": ("iam-role",),
 }
-"""The providers of botocore that each class stands for; none: all of them, in order."""
+"""Maps simple names of classes to botocore's providers; an empty tuple means all providers in botocore's order."""
 _OTHER_NAMES: Final = {
     "DefaultAWSCredentialsProviderChain": "DefaultCredentialsProvider",
     "WebIdentityTokenCredentialsProvider": "WebIdentityTokenFileCredentialsProvider",
     "EC2ContainerCredentialsProviderWrapper": "ContainerCredentialsProvider",
 }
-"""This maps class names of version 1 of Amazon's SDK to those of version 2."""
+"""Maps class names of version 1 of Amazon's SDK to those of version 2."""
 ROLE: Final = "AwsAssumeRoleCredentialsProvider"
 STATIC: Final = ("BasicAWSCredentialsProvider", "AWSStaticCredentialsProvider", "StaticCredentialsProvider")
 ANONYMOUS: Final = "AnonymousCredentialsProvider"
 KNOWN: Final = frozenset({*_PROVIDERS, *_OTHER_NAMES, *STATIC, ROLE, ANONYMOUS})
-"""These are the simple names of the classes of credentials providers that are known."""
+"""Holds the simple names of all known classes of credentials providers."""
 
 
 def provider_of(config: BucketConfig) -> Keys | None:
-    """Return the keys' source; None when the configuration has the keys, or requests are not signed."""
+    """Return the source of access keys; None: the configuration has the keys, or requests are not signed."""
     name = simple_name(config.credentials_provider)
     name = _OTHER_NAMES.get(name, name)
     if name == ROLE:
@@ -54,9 +54,10 @@ def provider_of(config: BucketConfig) -> Keys | None:
 
 @dataclass(slots=True)
 class Keys:
-    """Finds the keys of botocore, looked for at the first request. It is called by one thread at a time.
+    """Finds access keys by botocore, at the first request. It is called by one thread at a time.
 
-    failure: why there were none the last time; the store's client tells of an exception that it is one, no more.
+    `failure` is the error of the last call; None: it found keys. It is kept here, as the store's client only tells that
+    there was an exception.
     """
 
     find: Callable[[], Any]
@@ -64,7 +65,7 @@ class Keys:
     _credentials: Any = None
 
     def forget(self) -> None:
-        """Forget the keys, as the store calls them expired: the next call reads them again where they are kept."""
+        """Forget the keys, as the store says that they have expired. The next call looks for them again."""
         self._credentials = None
 
     def __call__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Declares the settings of the S3 sink that say what its files hold and how. It has values only.
+"""Declares the settings of the S3 sink for the format and the content of its files. It has values only.
 
 Source of names and defaults: as `connectors.s3.settings.config`.
 """
@@ -115,7 +115,7 @@ class FormatConfig(BucketConfig):
 
     @property
     def avro_properties(self) -> dict[str, str]:
-        """Return the settings that say how schemas become Avro's."""
+        """Return the settings for the conversion of schemas to Avro's."""
         return {
             "enhanced.avro.schema.support": str(self.enhanced_avro).lower(),
             "connect.meta.data": str(self.connect_meta_data).lower(),
@@ -139,5 +139,5 @@ class FormatConfig(BucketConfig):
 
     @property
     def writes_tombstones(self) -> bool:
-        """Records without a value are written."""
+        """Return True if records without a value are written."""
         return self.null_values.lower() == "write"

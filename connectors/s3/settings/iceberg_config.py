@@ -1,4 +1,4 @@
-"""Declares the settings of the S3 sink that say which Iceberg table rows go into. It has values only."""
+"""Declares the settings of the S3 sink for Iceberg tables and their catalogue. It has values only."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class IcebergConfig(FormatConfig):
 
     @property
     def is_iceberg(self) -> bool:
-        """Tell if rows go into Iceberg tables."""
+        """Return True if rows go into Iceberg tables."""
         return self.table_format.lower() == "iceberg"
 
     @property
@@ -103,11 +103,11 @@ class IcebergConfig(FormatConfig):
 
     @property
     def creates_tables(self) -> bool:
-        """Tell if tables that are not there are made."""
+        """Return True if missing tables are made."""
         return True
 
     def table_of(self, topic: str) -> str:
-        """Return the table that the rows of a topic go to."""
+        """Return the table to which the rows of a topic go."""
         return self.table_name.replace("${topic}", topic.replace(".", "_"))
 
     def iceberg_problems(self) -> Iterator[ConfigProblem]:
@@ -146,7 +146,10 @@ class IcebergConfig(FormatConfig):
                 yield from (("iceberg.catalog.uri", path) for path in (sqlite_file(self.catalog_uri),) if path)
 
     def named_hosts(self) -> Iterable[tuple[str, str]]:
-        """Yield the servers that the settings name; that of a catalogue in a database as SQLAlchemy reads it."""
+        """Yield the servers that the settings name.
+
+        The server of a catalogue's database is the one SQLAlchemy reads.
+        """
         is_sql = self.is_iceberg and self.catalog_type == "sql"
         yield from (named for named in super().named_hosts() if not (is_sql and named[0] == "iceberg.catalog.uri"))
         if is_sql and self.catalog_uri:

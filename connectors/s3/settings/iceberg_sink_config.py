@@ -1,7 +1,7 @@
-"""Declares the settings of the Iceberg sink by the keys of Apache's connector, and of Tabular's, from which that came.
+"""Declares the settings of the Iceberg sink under the keys of Apache's connector, and of Tabular's, its predecessor.
 
-They come to those of the S3 sink's `table.format=iceberg`. Source of names and defaults: the documentation of
-Iceberg 1.10, Kafka Connect.
+They are translated to those of the S3 sink with `table.format=iceberg`. Source of names and defaults: the documentation
+of Iceberg 1.10, Kafka Connect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SAME: Final = MappingProxyType({
     "s3.path-style-access": "s3.path.style.access.enabled",
     "client.region": "s3.region",
 })  # fmt: skip
-"""Keys of Iceberg's catalogue (behind `iceberg.catalog.`) and what the S3 sink calls them."""
+"""Maps keys of Iceberg's catalogue (without `iceberg.catalog.`) to the keys of the S3 sink."""
 _IMPLEMENTATIONS: Final = MappingProxyType({
     "RESTCatalog": "rest", "GlueCatalog": "glue", "JdbcCatalog": "sql", "HiveCatalog": "hive",
 })  # fmt: skip
@@ -46,7 +46,7 @@ def _check_partition_by(value: str) -> str:
 
 
 class IcebergSinkConfig(OtherStoreConfig):
-    """Holds the settings that say which tables rows go into; the store's are those of the S3 sink."""
+    """Declares the settings for tables and their catalogue. Those of the store are the S3 sink's."""
 
     own = "s3."
     families = ("iceberg.table.",)
@@ -108,7 +108,7 @@ class IcebergSinkConfig(OtherStoreConfig):
 
     @classmethod
     def current_names(cls, properties: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Return the properties with those of the catalogue by the names of the S3 sink."""
+        """Return the properties, with those of the catalogue under the names of the S3 sink."""
         named = super().current_names(properties)
         for ours, theirs in ((v, f"{_PREFIX}{k}") for k, v in _SAME.items()):
             if named.get(theirs) is not None:
@@ -122,7 +122,7 @@ class IcebergSinkConfig(OtherStoreConfig):
         return named
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield what is wrong between keys, and what this sink has no way to do."""
+        """Yield what is wrong between keys, and the settings that this sink cannot obey."""
         yield from super().problems()
         for name, given in (("upsert-mode-enabled", self.upsert), ("cdc-field", self.cdc_field)):
             if given:
@@ -147,16 +147,16 @@ class IcebergSinkConfig(OtherStoreConfig):
 
     @property
     def creates_tables(self) -> bool:
-        """Tell if tables that are not there are made."""
+        """Return True if missing tables are made."""
         return self.auto_create
 
     @property
     def routes(self) -> Mapping[str, str]:
-        """Return the pattern of each table that has one."""
+        """Return the patterns of route-regex by the tables that have one."""
         return dict(self._patterns())
 
     def table_of(self, topic: str) -> str:
-        """Return the table of a batch, which is routed before: its topic is the table's name."""
+        """Return the topic itself: batches have the name of their table as topic, as they were routed before."""
         return topic
 
     def _patterns(self) -> Iterator[tuple[str, str]]:
@@ -166,7 +166,10 @@ class IcebergSinkConfig(OtherStoreConfig):
 
 
 def _of_sqlalchemy(uri: str, named: Mapping[str, str | None]) -> str:
-    """Return the URL of SQLAlchemy for a JDBC URL of a catalogue; another one as it is, which is refused."""
+    """Return SQLAlchemy's URL for the JDBC URL of a catalogue.
+
+    Any other URL is returned unchanged, and refused later.
+    """
     kind, _, rest = uri.removeprefix("jdbc:").partition(":")
     if kind not in _DATABASES:
         return uri
@@ -179,7 +182,7 @@ def _of_sqlalchemy(uri: str, named: Mapping[str, str | None]) -> str:
 
 
 def _place(warehouse: str) -> dict[str, Any]:
-    """Return the store's settings that a place comes to; none for a name, which a REST catalogue knows."""
+    """Return the store's settings for a warehouse; none if it is a name that only a REST catalogue knows."""
     parts = urlsplit(warehouse)
     if parts.scheme in {"s3", "s3a", "s3n"}:
         return {"s3.bucket.name": parts.netloc, "topics.dir": parts.path.strip("/")}

@@ -1,4 +1,4 @@
-"""What this sink does not do: Confluent's keys without effect, and validators that refuse values it cannot honour."""
+"""Holds Confluent's keys that have no effect in this sink, and validators that refuse values which it cannot obey."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "report.null.values.to.dlq": "A refused null value always goes the way of errors.tolerance.",
     "s3.object.behavior.on.tagging.error": "Tags go with the request that creates the object, so it is never without.",
 })  # fmt: skip
-"""Confluent's keys that are accepted and change nothing, each with the reason."""
+"""Maps keys of Confluent's that are accepted to the reason why they change nothing."""
 
 
 def any_package(value: object) -> object:
-    """Return a class by the name that it has here, whatever its package is."""
+    """Return the full name of the known class with the same simple name, whatever its package."""
     return known_class(value) if isinstance(value, str) else value
 
 
 def one_class(*known: str) -> AfterValidator:
-    """Accept only these classes; another one is named, with what there is in its place."""
+    """Return a validator that accepts only these classes. The error for another one names them."""
 
     def check(value: str) -> str:
         if value not in known:
@@ -85,11 +85,12 @@ def _check_key_part(value: str) -> str:
 
 
 credentials_class: Final = AfterValidator(_check_credentials)
-"""Accept the classes of Amazon's and Confluent's that are known here."""
+"""Accepts the known classes of Amazon and Confluent."""
 key_part: Final = AfterValidator(_check_key_part)
-"""Accept what can begin an object key, and nothing at all."""
+"""Accepts a text that can begin an object key, or an empty one."""
 timezone_name: Final = AfterValidator(_check_timezone)
+"""Accepts IANA names, and an empty text for UTC."""
 path_pattern: Final = AfterValidator(_check_path_format)
-"""Accept IANA names, and an empty text for UTC."""
+"""Accepts patterns that `PathFormat` can read."""
 off_or_positive: Final = AfterValidator(_check_off_or_positive)
-"""Accept -1 for off, and whole numbers from 1."""
+"""Accepts -1, which means off, and whole numbers from 1 on."""

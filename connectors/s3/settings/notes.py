@@ -1,4 +1,7 @@
-"""Say what right settings of the sink weaken or leave undone, each with the key that helps. Pure."""
+"""Yields notes on valid settings of the sink that can lead to duplicates or unwritten records, with the remedy.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def weaknesses(config: S3SinkConfig) -> Iterator[ConfigProblem]:
-    """Yield the settings under which a restart can write a record twice, with what to set instead."""
+    """Yield the settings with which a restart can write a record twice, and what to set instead."""
     if config.is_time_partitioned and config.timestamp_extractor == "Wallclock":
         yield ConfigProblem(
             "timestamp.extractor",
@@ -29,7 +32,7 @@ def weaknesses(config: S3SinkConfig) -> Iterator[ConfigProblem]:
 
 
 def waiting_records(config: S3SinkConfig) -> Iterator[ConfigProblem]:
-    """Yield why the last records of a topic may never be in S3."""
+    """Yield the settings with which the last records of a topic may never be written."""
     if config.flush_size > 1 and not config.has_wall_clock_rotation:
         yield ConfigProblem(
             "flush.size",

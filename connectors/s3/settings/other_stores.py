@@ -1,4 +1,4 @@
-"""Declares the settings of Confluent's sinks for Google's, Azure's and HDFS's stores: the S3 sink's under their keys.
+"""Declares the settings of Confluent's sinks for Google's, Azure's and HDFS's stores: the S3 sink's under other keys.
 
 Source of names and defaults: the documentation of Confluent's GCS, Azure Blob Storage and HDFS 2 and 3 sinks.
 """
@@ -40,10 +40,10 @@ _HDFS_SCHEMES: Final = frozenset({"hdfs", "webhdfs"})
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of a URL; None: it is none, which its key's own check tells."""
+    """Return the parts of a URL; None: the text is no URL, which the check of its key reports."""
     try:
         found = urlsplit(url)
-        _ = found.port  # A wrong one shows only when it is asked for.
+        _ = found.port  # A wrong port raises ValueError only when it is read.
     except ValueError:
         return None
     return found
@@ -60,13 +60,13 @@ class OtherStoreConfig(S3SinkConfig):
     """Holds the settings of a sink for one store, and shows no keys of other stores."""
 
     own: ClassVar[str]
-    """It is what the keys of the store begin with."""
+    """This text is the beginning of the keys for this store."""
     ignored: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """These keys change nothing here; each has the reason."""
 
     @classmethod
     def definitions(cls) -> tuple[KeyDefinition, ...]:
-        """Return every setting; those of other stores are accepted and not shown."""
+        """Return every setting. Those for other stores are accepted and not shown."""
         others = tuple(name for name in _STORES if name != cls.own)
         return tuple(replace(d, internal=True) if d.name.startswith(others) else d for d in super().definitions())
 
@@ -155,7 +155,7 @@ class Hdfs3SinkConfig(OtherStoreConfig):
 
     own = "hdfs."
     web_port: ClassVar[int] = 9870
-    """Hadoop gives the name node's web interface this port."""
+    """The name node's web interface has this port by default."""
     ignored = MappingProxyType({
         "hadoop.conf.dir": "The name node tells what a client has to know.",
         "hadoop.home": "No Java of Hadoop's is run.",
@@ -210,12 +210,12 @@ class Hdfs3SinkConfig(OtherStoreConfig):
 
     @classmethod
     def current_names(cls, properties: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Return the properties with the name node's address as that of its web interface."""
+        """Return the properties, with the name node's address replaced by that of its web interface."""
         named = super().current_names(properties)
         address = _split(named.get("store.url") or named.get("hdfs.url") or "")
         if address is not None and address.scheme in _HDFS_SCHEMES and address.hostname:
             host = f"[{address.hostname}]" if ":" in address.hostname else address.hostname
-            # An address of webhdfs has the web interface's own port.
+            # An address that begins with webhdfs:// has the port of the web interface already.
             port = (address.port if address.scheme == "webhdfs" else None) or cls.web_port
             named["store.url"] = named.get("webhdfs.url") or f"http://{host}:{port}"
             if address.path.strip("/"):
@@ -223,7 +223,7 @@ class Hdfs3SinkConfig(OtherStoreConfig):
         return named
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield what is wrong between keys, and what this sink has no way to do."""
+        """Yield what is wrong between keys, and the settings that this sink cannot obey."""
         yield from super().problems()
         if self.kerberos:
             yield ConfigProblem(
@@ -232,7 +232,7 @@ class Hdfs3SinkConfig(OtherStoreConfig):
             )
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Yield what the S3 sink has to say, and what is left undone in Hive."""
+        """Yield the notes of the S3 sink, and notes on what is not done in Hive."""
         yield from super().notes()
         if self.hive:
             yield ConfigProblem(

@@ -1,4 +1,4 @@
-"""`day(at), bucket(id, 16), region`: how a table is partitioned, as text. Pure."""
+"""Parses texts that tell how a table is partitioned, such as `day(at), bucket(id, 16), region`. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PartitionField:
 
 
 def parse_partition_by(text: str) -> tuple[PartitionField, ...]:
-    """Return the fields that partition a table, in order. Raise ValueError, which says what the text may be."""
+    """Return the fields that partition a table, in order. ValueError: the text has another form."""
     found, at = [], 0
     text = text.strip()
     while at < len(text):

@@ -1,4 +1,4 @@
-"""The address of a catalogue in a database, judged as SQLAlchemy takes it apart. Pure."""
+"""Checks the address of a catalogue in a database, by the parts that SQLAlchemy reads in it. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PARAMETERS: Final = frozenset({"sslmode", "charset", "connect_timeout", "applica
 
 
 def sqlite_file(address: str) -> str:
-    """Return the path of the catalogue's file; empty when it is in a database of another kind.
+    """Return the path of the catalogue's file; empty: the database is no SQLite file.
 
-    ValueError: the driver or a parameter is not known here, or this is no address of SQLAlchemy's.
+    ValueError: the driver or a parameter is not known here, or SQLAlchemy cannot read the address.
     """
     made = _made(address)
     if made.drivername not in DRIVERS:
@@ -41,9 +41,10 @@ def sqlite_file(address: str) -> str:
 
 
 def sql_server(address: str) -> str:
-    """Return the server as `host` or `host:port`, by what the driver is given; empty for SQLite.
+    """Return the server as `host` or `host:port`, as SQLAlchemy gives it to the driver; empty for SQLite.
 
-    ValueError: this is no address of SQLAlchemy's. A `#` or `/` in a password ends the host for other readers of URLs.
+    ValueError: SQLAlchemy cannot read the address. Other parsers of URLs would end the host at a `#` or `/` in the
+    password.
     """
     made = _made(address)
     if made.drivername in _SQLITE:
@@ -60,12 +61,12 @@ def _made(address: str) -> sa.URL:
     try:
         return sa.make_url(address)
     except (sa.exc.ArgumentError, ValueError):
-        # SQLAlchemy's own message may repeat a password.
+        # SQLAlchemy's message is left out, as it may repeat a password.
         raise ValueError("it is not an address as postgresql+psycopg://user:password@host/db") from None
 
 
 def without_own_passwords(address: str, allowed: AllowedPaths) -> str:
-    """Return an address with which libpq looks for no password on this machine, unless its file is allowed."""
+    """Return the address changed so that libpq reads no password file, unless the worker allows that file."""
     import sqlalchemy as sa
 
     made = sa.make_url(address)
