@@ -23,9 +23,9 @@ class Fault:
     """Tells what happens to `times` requests whose "METHOD path body" matches `where`, after the first `after` of them.
 
     With `status` and `reason` they are answered so, and not forwarded. With `lost` they are forwarded, and the reply is
-    cut off. `delay_s` forwards them after so many seconds. `meets` forwards them once as many such requests have come,
-    one shortly after the other. `held` forwards them (or, with `lost`, cuts them off) once it is set. `met` has the
-    requests that it was applied to.
+    cut off. With `delay_s` they are forwarded after that time. `meets` forwards them once as many such requests have
+    come, one shortly after the other. `held` forwards them (or, with `lost`, cuts them off) once it is set. `met` has
+    the requests that it was applied to.
     """
 
     where: str

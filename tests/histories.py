@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 SECONDS: Final = "CONNECT_HISTORY_S"
-"""If this environment variable is set, seeds are drawn and their histories run until so many seconds are over."""
+"""If this environment variable is set, seeds are drawn and their histories run until this many seconds are over."""
 SEED: Final = "CONNECT_HISTORY_SEED"
 """If this environment variable is set, only the history of this seed runs."""
 FOLDER: Final = Path("build/histories")

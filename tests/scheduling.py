@@ -31,9 +31,9 @@ _FILE = Path(__file__).with_name("seconds.json")
 _SECONDS: dict[str, int] = json.loads(_FILE.read_text()) if _FILE.exists() else {}
 """Maps each file or group to the seconds that one process took for it, as `pytest --note-seconds` measured."""
 _AHEAD = 1
-"""A process holds so many tests beyond the one that it runs, as it begins a test only when it knows the next."""
+"""A process holds this many tests beyond the one that it runs, as it begins a test only when it knows the next."""
 _UNKNOWN_S = 20
-"""Files that were never measured count as so many seconds: they begin early, as all other cores wait for the last
+"""Files that were never measured count as this many seconds: they begin early, as all other cores wait for the last
 file.
 """
 

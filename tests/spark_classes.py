@@ -31,7 +31,7 @@ _SPARK = Path(pyspark.__file__).parent
 _WARNINGS_ON_STANDARD_ERROR = ("-Xlog:disable", "-Xlog:all=warning:stderr")
 """With these options a JVM warns on standard error of an archive that it cannot use, not among the program's lines."""
 _RECORD_S = 600
-"""So many seconds are for the work and for writing 180 MB; a quiet machine needs half a minute."""
+"""This many seconds are for the work and for writing 180 MB; a quiet machine needs half a minute."""
 
 
 def environment() -> dict[str, str]:

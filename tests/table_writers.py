@@ -44,7 +44,7 @@ class TableWriters:
         assert not self._failures
 
     def wait_for(self, transactions: int) -> None:
-        """Wait until so many more transactions are committed."""
+        """Wait until this many more `transactions` are committed."""
         with self._changed:
             wanted = self._committed + transactions
             assert self._changed.wait_for(lambda: self._committed >= wanted or self._failures, 60)

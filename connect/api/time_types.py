@@ -66,7 +66,7 @@ def date_schema(mode: TimePrecision) -> s.Schema:
 
 
 def time_schema(mode: TimePrecision, digits: int) -> s.Schema:
-    """Return the schema of times of day that have so many digits behind the second's point."""
+    """Return the schema of times of day that have `digits` digits behind the second's point."""
     if mode is TimePrecision.CONNECT:
         return s.TIME_SCHEMA
     adapted = mode is TimePrecision.ADAPTIVE
@@ -74,7 +74,7 @@ def time_schema(mode: TimePrecision, digits: int) -> s.Schema:
 
 
 def timestamp_schema(mode: TimePrecision, digits: int, *, zoned: bool) -> s.Schema:
-    """Return the schema of timestamps that have so many digits behind the second's point. `zoned` ones are instants,
+    """Return the schema of timestamps that have `digits` digits behind the second's point. `zoned` ones are instants,
     others are readings of a wall clock.
     """
     if mode is TimePrecision.CONNECT:

@@ -12,7 +12,7 @@ _MOST_DOUBLINGS = 30
 
 
 def delay_s(failures: int, *, initial_s: float, max_s: float) -> float:
-    """Return the seconds to wait after so many earlier failures: `initial_s`, doubled each time up to `max_s`."""
+    """Return the seconds to wait after this many `failures`: `initial_s`, doubled each time up to `max_s`."""
     return min(initial_s * 2.0 ** min(failures, _MOST_DOUBLINGS), max_s)
 
 

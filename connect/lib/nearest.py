@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 _ALIKE: Final = 0.8
-"""Two names must be alike by at least so much, as `difflib` measures it; equal names have 1."""
+"""Two names must have at least this likeness, as `difflib` measures it; equal names have 1."""
 
 _CHARS_MAX: Final = 200
 """A longer name is compared with none: nobody means another by it, and the time grows with the square of the length."""

@@ -10,7 +10,7 @@ from typing import Final
 _VISIBLE: Final = re.compile(r"%(2[1-9a-f]|[3-6][0-9a-f]|7[0-9a-e])", re.IGNORECASE)
 """Matches the escape of one visible ASCII character. Other escapes are parts of longer characters, or end no name."""
 _ADDED: Final = 2
-"""An escape is longer than its character by so many characters."""
+"""An escape is longer than its character by this many characters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from connect.poc.source.source_run import SourceRun, SourceRunner
 from connect.runtime.parts.task_parts import connector_plugin
 
 COMPARED: Final = 10_000
-"""At most so many records of each partition are compared part by part: key, fields, headers."""
+"""At most this many records of each partition are compared part by part: key, fields, headers."""
 _READ_S: Final = 300.0
 
 

@@ -94,9 +94,7 @@ class TimestampRouter:
 
 
 def _floored(times: pa.Int64Array, step_ms: int) -> pa.Array:
-    """Return the start of each moment's step; so few distinct values have to be formatted, however many rows there
-    are.
-    """
+    """Return the start of each moment's step, so that only a few distinct values have to be formatted."""
     import pyarrow.compute as pc
 
     if step_ms == 1:

@@ -1,5 +1,5 @@
-"""Lets so many rows a second go on, and no more (Throttle). It waits in the task's thread, at most ten seconds for a
-batch.
+"""Lets no more than a number of rows go on in a second (Throttle). It waits in the task's thread, at most ten seconds
+for a batch.
 """
 
 from __future__ import annotations

@@ -56,16 +56,16 @@ if TYPE_CHECKING:
     from connect.rest.rest_server import RestServer
 
 JOIN_S: Final = 1.0
-"""A worker answers requests after so many seconds even if it is not yet in the group, which may wait for a lost
+"""A worker answers requests after this many seconds even if it is not yet in the group, which may wait for a lost
 worker.
 """
 CALL_HOST_S: Final = 90.0
 FORKED_CALL_HOST_S: Final = 5.0
-"""A process for questions to connectors is kept this long for further ones: starting one anew takes a second, or a few
-milliseconds by forking.
+"""A process for questions to connectors is kept this many seconds for further ones: starting one anew takes a second,
+or a few milliseconds by forking.
 """
 STOP_MARGIN_S: Final = 10.0
-"""On top of the time that tasks get to stop, the worker has so many seconds to leave Kafka and end REST."""
+"""On top of the time that tasks get to stop, the worker has this many seconds to leave Kafka and end REST."""
 
 
 class Worker:

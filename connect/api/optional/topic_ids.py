@@ -17,8 +17,8 @@ from connect.lib.deadline import Deadline
 
 _log = logging.getLogger(__name__)
 _FRESH_S: Final = 1.0
-"""An id that was asked for at most so long ago (seconds) also counts for a partition whose first records come now: the
-first records of all partitions of a topic come at about the same time.
+"""An id that was asked for less than this many seconds ago also counts for a partition whose first records come now:
+the first records of all partitions of a topic come at about the same time.
 """
 
 

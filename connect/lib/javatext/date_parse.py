@@ -12,7 +12,7 @@ from connect.lib.javatext.numbers import wrapped
 _NUMERIC = frozenset("yYMLwWDdFuHkKhmsS")
 _NUMBER = re.compile(r"-?\d+")
 _DIGITS = 200
-"""At most so many digits of a number are read: further ones change no result."""
+"""At most this many digits of a number are read: further ones change no result."""
 _DATE_CHOICES = "dDWFw"
 """Each of these letters decides the day; the one that was read last counts."""
 _RFC_ZONE = re.compile(r"([+-])(\d{2})(\d{2})")

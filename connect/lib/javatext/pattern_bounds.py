@@ -9,13 +9,13 @@ import re
 from typing import Final
 
 LENGTH_MAX: Final = 32_768
-"""A pattern may have so many characters, also in Python's form: compiling it takes 0.2 s of CPU at most."""
+"""A pattern may have this many characters, also in Python's form: compiling it takes 0.2 s of CPU at most."""
 WIDE_RANGES_MAX: Final = 100
-"""A pattern may have so many ranges of characters that end beyond Latin-1. Compiling takes up to 10 ms of CPU for each,
-as it looks at up to 65536 characters.
+"""A pattern may have this many ranges of characters that end beyond Latin-1. Compiling takes up to 10 ms of CPU for
+each, as it looks at up to 65536 characters.
 """
 SHOWN_CHARS: Final = 500
-"""An error shows at most so many characters of a pattern."""
+"""An error shows at most this many characters of a pattern."""
 _WIDE_RANGE: Final = re.compile(r"-(?:\\[uUN]|[^\x00-\xff])")
 
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import regex
 
 MATCH_CPU_S: Final = 1.0
-"""One match may take so many seconds of the process's CPU. A name of a topic, table or field takes microseconds."""
+"""One match may take this many seconds of the process's CPU. A name of a topic, table or field takes microseconds."""
 SIZE_MAX: Final = 300_000
-"""A pattern may have so many characters once its repetitions are written out, as compiling does; that takes about 80
+"""A pattern may have this many characters once its repetitions are written out, as compiling does; that takes about 80
 MB.
 
 Only repetitions make a pattern that long, as a value of a configuration has at most 256 KiB.

@@ -16,7 +16,7 @@ from connect.poc.sandbox.result import Check, Outcome, Table
 LOAD: Final = (10, "Load and cost")
 REPLICAS: Final = 3
 LANES: Final = 4
-"""A backfill writes so many chunks at a time; this is the default of `connect.backfill.job.spec`."""
+"""A backfill writes this many chunks at a time; this is the default of `connect.backfill.job.spec`."""
 _HOUR_S: Final = 3600.0
 _GB: Final = 1e9
 

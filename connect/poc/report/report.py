@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 SIZE_MAX: Final = 1_000_000
-"""A report has at most so many bytes; tables and texts are shortened until it fits."""
+"""A report has at most this many bytes; tables and texts are shortened until it fits."""
 TEXT_MAX: Final = 500
 COLUMNS_MAX: Final = 12
 CUT: Final = " (shortened)"

@@ -14,9 +14,9 @@ from connect.lib import python_child
 from connect.runtime.parts.connector_settings import ConnectorSettings
 
 GRACE_S: Final = 20.0
-"""A child that does not answer is ended so many seconds after its own time is over."""
+"""A child that does not answer is ended this many seconds after its own time is over."""
 MEMORY_MAX: Final = 4 * 2**30
-"""A child may take so many bytes of memory. One that wants more gets a MemoryError; other processes go on."""
+"""A child may take this many bytes of memory. One that wants more gets a MemoryError; other processes go on."""
 _SAID_CHARS: Final = 500
 
 

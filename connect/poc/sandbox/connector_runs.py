@@ -13,7 +13,7 @@ from connect.poc.sandbox.row_values import without_values
 
 LOOK_S: Final = 0.2
 START_S: Final = 120.0
-"""The tasks may take so many seconds to start before the time of a run begins.
+"""The tasks may take this many seconds to start before the time of a run begins.
 
 30 s are too few on a loaded machine.
 """

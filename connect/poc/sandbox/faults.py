@@ -21,11 +21,15 @@ from connect.poc.sandbox.sandbox import Sandbox
 
 PAUSE_S: Final = 3.0
 LIFE_S: Final = 3.0
-"""The next fault comes after at most so many seconds with rows under way. Offsets are stored each second meanwhile."""
+"""The next fault comes after at most this many seconds with rows under way. Offsets are stored each second
+meanwhile.
+"""
 RECOVERY_S: Final = 30.0
-"""A run may take so much longer for each of its faults, as tasks restart and the broker comes back."""
+"""A run may take this many seconds longer for each of its faults, as tasks restart and the broker comes back."""
 _HOLD: Final = 4
-"""The slowed rows last so many times as long as the faults take, as tasks also move rows between two looks."""
+"""Rows are slowed down to last this many times as long as the faults take, as tasks also move rows between two
+looks.
+"""
 KILL, PAUSE = "kill of the task", "pause of the broker"
 
 

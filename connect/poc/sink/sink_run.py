@@ -30,7 +30,7 @@ from connect.poc.source.source_run import THROTTLE
 from connect.runtime.parts.connector_settings import ConnectorSettings
 
 QUIET_S: Final = 3.0
-"""If a sink has committed some rows, and then none for so many seconds, it keeps the others until more rows come."""
+"""If a sink has committed some rows, and then none for this many seconds, it keeps the others until more rows come."""
 _READS_A_SECOND: Final = 5
 
 

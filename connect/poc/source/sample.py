@@ -26,7 +26,7 @@ from connect.testing.equality import difference
 DIFFERENCES: Final = 20
 EXAMPLE_CHARS: Final = 80
 VALUES_MAX: Final = 500_000
-"""At most so many values are compared."""
+"""At most this many values are compared."""
 
 
 @dataclass(slots=True)

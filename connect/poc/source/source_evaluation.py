@@ -31,7 +31,7 @@ from connect.runtime.parts.task_parts import connector_plugin
 
 CHUNK_ROWS: Final = 30_000
 CHUNK_BYTES: Final = 32 * 2**20
-"""A backfill's chunk has so many rows and bytes, by the defaults of `connect.backfill.job.spec`."""
+"""A backfill's chunk has this many rows and bytes, by the defaults of `connect.backfill.job.spec`."""
 PLAN_S: Final = 20.0
 
 

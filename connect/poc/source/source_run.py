@@ -27,7 +27,7 @@ from connect.poc.sandbox.topic_rows import TopicRows, ends_of, read_rows
 ROUTE: Final = "pocroute"
 THROTTLE: Final = "pocthrottle"
 QUIET_S: Final = 3.0
-"""A source that was polled for so many seconds and gave no row has caught up."""
+"""A source that was polled for this many seconds and gave no row has caught up."""
 _ANSWER_S: Final = 30.0
 
 

@@ -24,7 +24,7 @@ from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.records.tolerance import BadRow
 
 ROWS: Final = 1000
-"""At most so many rows are read to find a few of each topic."""
+"""At most this many rows are read to find a few of each topic."""
 ROWS_OF_A_TOPIC: Final = 50
 TOPICS: Final = 5
 _ANSWER_S: Final = 30.0

@@ -11,7 +11,7 @@ from connect.poc.sandbox.result import Check, Outcome, Table
 
 TYPES: Final = (4, "Types")
 _NAMED: Final = 5
-"""The summary names so many fields of each kind; the others are only counted."""
+"""The summary names this many fields of each kind; the others are only counted."""
 _Field = Mapping[str, Any]
 
 

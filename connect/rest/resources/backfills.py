@@ -49,7 +49,7 @@ T = TypeVar("T")
 _ADOPT_S: Final = 120.0
 _KAFKA_S: Final = 5.0
 _FOLLOWED: Final = 10
-"""The overview of backfills has the progress of so many jobs only, as Kafka is asked for each."""
+"""The overview of backfills has the progress of this many jobs only, as Kafka is asked for each."""
 
 
 async def get_backfills(request: web.Request) -> web.Response:

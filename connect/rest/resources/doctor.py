@@ -36,7 +36,7 @@ from connect.runtime.task.condition import missed_rows
 from connect.runtime.task.state import State
 
 CHECK_S: Final = 4.0
-"""All connectors together have so many seconds to try their configurations."""
+"""All connectors together have this many seconds to try their configurations."""
 _SIDE_BY_SIDE: Final = 8
 
 

@@ -16,7 +16,7 @@ _USE_OPTION: Final = "-XX:SharedArchiveFile"
 _ARCHIVE: Final = "classes.jsa"
 _WHY_NOT: Final = "why-not.txt"
 _WRITE_GRACE_S: Final = 60.0
-"""A JVM gets so many seconds to write its archive at its end: 50 MB, which takes 3 to 12 s."""
+"""A JVM gets this many seconds to write its archive at its end: 50 MB, which takes 3 to 12 s."""
 
 
 class Stoppable(Protocol):

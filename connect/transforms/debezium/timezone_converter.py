@@ -33,7 +33,7 @@ _ZONED, _ZONED_TIME = f"{_DEBEZIUMS}ZonedTimestamp", f"{_DEBEZIUMS}ZonedTime"
 _MOMENT = re.compile(r"(?P<local>[^.]*\d)(?:\.(?P<fraction>\d{1,9}))?(?P<zone>Z|[+-]\d\d:\d\d(?::\d\d)?)")
 _EPOCH: Final = dt.datetime.fromisoformat("1970-01-01")
 _CYCLE_S: Final = 146_097 * 86_400
-"""After so many seconds, which are 400 years, the calendar and the rules of zones repeat themselves."""
+"""After this many seconds, which are 400 years, the calendar and the rules of zones repeat themselves."""
 _FIRST_S, _END_S = -62_135_596_800, 253_402_300_800
 """These are the first second of the year 1, and the first one behind the year 9999."""
 Convert = Callable[["pa.Array"], "pa.Array"]

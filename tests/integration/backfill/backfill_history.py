@@ -18,7 +18,7 @@ from histories import History
 
 _CAUGHT_UP_S: Final = 90.0
 _RUNS: Final = 4
-"""After all faults are healed a job may need so many runs, as a run may notice a fault late, or a pause."""
+"""After all faults are healed a job may need this many runs, as a run may notice a fault late, or a pause."""
 _FIRST_ROWS_S: Final = 15.0
 _SOME_ROWS: Final = re.compile(r"RUNNING: \d+%, [1-9]")
 _SHAPES: Final = {

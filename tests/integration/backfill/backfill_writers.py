@@ -13,7 +13,7 @@ from backfill_truth import Change
 
 _WRITERS: Final = 2
 _PAUSE_S: Final = 0.01
-"""A session waits so many seconds between its transactions, so that their timestamps differ in milliseconds."""
+"""A session waits this many seconds between its transactions, so that their timestamps differ in milliseconds."""
 
 
 class ChangedTable:

@@ -26,9 +26,9 @@ MERGES: Final = ("merge", "compact", "auto")
 """These modes may follow each other, and `view` may follow them."""
 FIRST_MODES: Final = (*MERGES, "view", "cdc")
 STANDSTILL_S: Final = 240.0
-"""While there are records to read, some must be committed within so many seconds, or at least a table made or written,
-whichever fault came last. A merge waits 15 s for a task that is gone, a group 6 s, and the emulator is frozen for 30 s
-at most; the rest is for a busy machine.
+"""While there are records to read, some must be committed within this many seconds, or at least a table made or
+written, whichever fault came last. A merge waits 15 s for a task that is gone, a group 6 s, and the emulator is frozen
+for 30 s at most; the rest is for a busy machine.
 """
 LONGEST_S: Final = 1200.0
 """On a machine that is even busier, a MERGE takes 90 s and making a table 20 s, and many are needed before a commit."""
@@ -282,7 +282,7 @@ class WorkerHistory:
         return found
 
     def _until(self, count: int) -> None:
-        """Wait until so many records are committed. The history fails if nothing moves for STANDSTILL_S, or if tables
+        """Wait until `count` records are committed. The history fails if nothing moves for STANDSTILL_S, or if tables
         are written for LONGEST_S without a commit.
         """
         last, wrote, pause = -1, -1, threading.Event()

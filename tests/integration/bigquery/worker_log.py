@@ -60,7 +60,7 @@ class WorkerLog:
         return records
 
     def grown(self, draw: random.Random, count: int) -> list[Sent]:
-        """Return so many further records; some are tombstones and some are bad."""
+        """Return `count` further records; some are tombstones and some are bad."""
         topics, records = sorted(self.tables), []
         for _ in range(count):
             topic, partition, chance = draw.choice(topics), draw.randrange(self.partitions), draw.random()

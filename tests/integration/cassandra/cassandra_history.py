@@ -48,7 +48,7 @@ class CassandraHistory:
         self._is_index_broken = False
 
     def run(self, rounds: int) -> None:
-        """Do so many rounds of statements with a fault each, and then check that everything is as promised."""
+        """Do a number of rounds of statements with a fault each, and then check that everything is as promised."""
         self._node.keyspace(self._keyspace)
         for table in TABLES:
             self._node.run(f"CREATE TABLE {table} ({_COLUMNS}) WITH cdc = true")

@@ -103,7 +103,7 @@ class Changes:
         self._thread.start()
 
     def go_on(self, count: int) -> None:
-        """Wait until so many more statements have run."""
+        """Wait until `count` more statements have run."""
         enough = self._done + count
         wait_for(lambda: self._done >= enough, 60, f"{count} more statements")
 

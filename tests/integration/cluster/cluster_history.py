@@ -17,7 +17,7 @@ from histories import History
 from topic_reader import TopicReader
 
 CONVERGES_S: Final = 120.0
-"""The cluster must settle within so many seconds after the last fault, also on a machine that is busy with other
+"""The cluster must settle within this many seconds after the last fault, also on a machine that is busy with other
 things.
 """
 _MOVES_S: Final = 60.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 LATE_S: Final = 60.0
-"""A request that the client gave up may be carried out for so many seconds: it waits in a frozen worker or for a
+"""A request that the client gave up may be carried out for this many seconds: it waits in a frozen worker or for a
 broker.
 """
 _CONFLICTS: Final = ("conflicting operation", "no known leader", "rebalance", "starting", "shutting down")

@@ -24,7 +24,7 @@ from connect.tools.services.process.ports import LOOPBACK, free_ports
 
 NUMBERS = (1, 2, 3)
 SESSION_S = 6.0
-"""A broker may be silent for so many seconds before the controller takes its partitions away."""
+"""A broker may be silent for this many seconds before the controller takes its partitions away."""
 _INTERNAL_PARTITIONS = 4
 _START_S = 180.0
 

@@ -16,7 +16,7 @@ from e2e_worker import WorkerProcess, wait_for
 
 WAIT_S = 180.0
 ANSWER_S = 15.0
-"""A question about a connector may take so many seconds while a broker is away."""
+"""A question about a connector may take this many seconds while a broker is away."""
 INTERNAL = ("configs", "offsets", "status")
 F = TypeVar("F", bound="Flow")
 _DOES = ("READ", "WRITE", "CREATE", "DESCRIBE_CONFIGS")
@@ -58,13 +58,13 @@ class Flow(ABC):
     topic: str
     """The rows are in this topic."""
     rows_per_s: int
-    """So many rows are written in a second."""
+    """This many rows are written in a second."""
     denied_s = 0.0
-    """A right stays away for so many seconds after the flow has said that it lacks it."""
+    """A right stays away for this many seconds after the flow has said that it lacks it."""
     look_s = 0.1
-    """Between two looks for arrived rows there are so many seconds."""
+    """Between two looks for arrived rows there are this many seconds."""
     drain_s = WAIT_S
-    """The rows that are left may take so many seconds at the end."""
+    """The rows that are left may take this many seconds at the end."""
     lost: tuple[tuple[str, ...], ...]
     """The test takes these of `own_rights` away, one group of them at a time."""
 

@@ -20,7 +20,7 @@ __all__ = ["WAIT_S", "Pipeline", "WarehousePipeline", "pipeline"]
 _REPLICATED = {"topic.creation.default.replication.factor": "3", "topic.creation.default.partitions": "2"}
 
 _WAREHOUSE_ROWS_PER_S = 40
-"""The emulator keeps up with so many rows a second, also on a machine that others use."""
+"""The emulator keeps up with this many rows a second, also on a machine that others use."""
 
 
 class Pipeline(Flow):

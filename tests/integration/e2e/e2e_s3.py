@@ -10,7 +10,7 @@ from pyarrow.fs import FileSelector, S3FileSystem
 from connect.tools.services import S3Endpoint
 
 _NEWEST = 6
-"""So many objects are enough: two partitions may each have an object of the same second."""
+"""This many objects are enough: two partitions may each have an object of the same second."""
 
 
 def file_system(s3: S3Endpoint) -> S3FileSystem:

@@ -179,5 +179,5 @@ def _messages(kafka: KafkaEndpoint, topic: str, partitions: Iterable[int]) -> li
 
 
 def wait_for_lines(kafka: KafkaEndpoint, topic: str, count: int) -> None:
-    """Wait until the topic has at least so many lines."""
+    """Wait until the topic has at least `count` lines."""
     wait_for(lambda: len(lines_in(kafka, topic)) >= count, SLOW_S, f"{count} lines in {topic}")

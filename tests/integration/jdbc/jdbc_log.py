@@ -72,7 +72,7 @@ class LogRun:
             self.poll()
 
     def until_events(self, count: int) -> list[tuple[str, Any, Any]]:
-        """Return the events once there are at least so many."""
+        """Return the events once there are at least `count`."""
         self.until(lambda: len(self.events) >= count)
         return self.events
 

@@ -93,7 +93,7 @@ class SinkHistory:
         history.note("set up", server=server.name, shape=name, mode=mode, statement_rows=statement_rows)
 
     def run(self, steps: int) -> None:
-        """Do so many steps. AssertionError: the table is not as the model says."""
+        """Do a number of steps. AssertionError: the table is not as the model says."""
         self._server.run(*self._shape.statements)
         try:
             for _ in range(steps):

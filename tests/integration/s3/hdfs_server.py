@@ -18,7 +18,7 @@ from connect.tools.services.process.supervised import SupervisedService
 HADOOP_VERSION: Final = "3.4.2"
 SUPERUSER: Final = "superuser"
 LISTED_AT_ONCE: Final = 3
-"""With so few entries for each request, a listing takes several requests even in a test."""
+"""A listing gives this many entries for each request, so that it takes several requests even in a test."""
 START_S: Final = 180.0
 """On an idle machine it takes 10 s, most of them to search its jar for the classes that answer over HTTP."""
 _JARS: Final = (

@@ -30,7 +30,7 @@ SHARES = ((0,), (1, 2))
 _IDLE_S = 0.01
 _IN_A_STEP_S = 0.05
 _HELD_UP_S = 5.0
-"""An owner that takes no step for so many seconds waits for a lock that a frozen one holds."""
+"""An owner that takes no step for this many seconds waits for a lock that a frozen one holds."""
 _END_LIMIT_S = 180.0
 
 
@@ -121,7 +121,7 @@ class Owner:
     steps: Semaphore
 
     def await_steps(self, count: int) -> None:
-        """Wait until the process has begun so many more steps, or until a frozen one holds it up."""
+        """Wait until the process has begun `count` more steps, or until a frozen one holds it up."""
         while self.steps.acquire(block=False):
             pass
         for _ in range(count):

@@ -16,7 +16,9 @@ from victims import TEXT, values
 SAMPLE_S = 0.1
 ARRIVE_S = 120.0
 CHECK_S = 10.0
-"""A worker with `QUICK_CHECKS` waits so many seconds for a check, which gets half a request's time and at most 30 s."""
+"""A worker with `QUICK_CHECKS` waits this many seconds for a check, which gets half a request's time and at most 30
+s.
+"""
 QUICK_CHECKS = {"rest.request.timeout.ms": str(round(2000 * CHECK_S))}
 
 

@@ -110,7 +110,7 @@ def endless_chunks(to: Handler) -> None:
 
 
 def bomb(mib: int = 1024) -> Answer:
-    """Return an answer whose body unpacks to so many MiB."""
+    """Return an answer whose body unpacks to `mib` MiB."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     return say(b"".join(packer.compress(b" " * MIB) for _ in range(mib)) + packer.flush(), Content_Encoding="gzip")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 SLACK_S: Final = 15.0
-"""A lag in seconds may itself be late by so much: the time between two looks on a busy machine."""
+"""A lag in seconds may itself be this many seconds late: the time between two looks on a busy machine."""
 
 
 @dataclass

@@ -29,7 +29,7 @@ from connect.rest.ui.views.numbers import cut, moment
 from connect.rest.ui.views.states import sign
 
 _STATES: Final = 50
-"""The page shows so many changes of state, the newest first."""
+"""The page shows this many changes of state, the newest first."""
 
 
 async def show(request: web.Request) -> web.Response:

@@ -12,7 +12,7 @@ from connect.rest.ui.views.numbers import cut, moment
 CHUNKS: Final = 200
 _CHARS: Final = 2000
 _SILENT_S: Final = 60.0
-"""A running job without a new chunk for so many seconds may have lost its driver, so its page also offers to resume
+"""A running job without a new chunk for this many seconds may have lost its driver, so its page also offers to resume
 it.
 """
 _UNREADABLE: Final = "UNREADABLE"

@@ -13,7 +13,7 @@ from connect.rest.flow.graph import Edge, Flow, Kind, Node
 from connect.rest.ui.views.flow_picture import Picture, picture
 
 MOVERS: Final = 40
-"""A page has at most so many connectors and backfills, so that browsers draw it quickly."""
+"""A page has at most this many connectors and backfills, so that browsers draw it quickly."""
 EDGES: Final = 150
 
 

@@ -11,7 +11,7 @@ from connect.client.overview import Line, rank
 from connect.rest.figures.sample_window import Pace, SampleWindow, total
 
 ROWS: Final = 50
-"""A page has so many connectors."""
+"""A page has this many connectors."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from connect.api.records import Batch, Column, SourcePosition
 from connect.api.schema import STRING
 
 ROWS = 5
-"""A poll gives so many rows."""
+"""A poll gives this many rows."""
 
 
 class NumberedConfig(ConnectorConfig):

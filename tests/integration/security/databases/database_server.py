@@ -22,7 +22,7 @@ class Client:
         self.over = over
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes of what the worker sends."""
+        """Return the next `size` bytes that the worker sends."""
         data = b""
         while len(data) < size:
             part = self._socket.recv(size - len(data))
