@@ -18,7 +18,9 @@ class CertificateUsers:
         self._grants = grants
 
     def identity(self, request: web.Request) -> Identity | None:
-        """Return the user for whom the request's certificate was made; None if it came without one. LoginError."""
+        """Return the user for whom the request's certificate was made; None if it came without one. LoginError: the
+        certificate names no user.
+        """
         tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
         shown = tls.getpeercert(binary_form=True) if isinstance(tls, ssl.SSLObject) else None
         return None if shown is None else self.named(CERTIFICATE + _common_name(shown))

@@ -54,7 +54,10 @@ class IssuerKeys:
             self._refreshing = asyncio.create_task(self._ask())
 
     async def key(self, key_id: str | None) -> PublicKey:
-        """Return the key with an id, or the issuer's only key for None. LoginError; IssuerAwayError."""
+        """Return the key with an id, or the issuer's only key for None.
+
+        LoginError: the issuer has no such key. IssuerAwayError: no key of the issuer was ever read.
+        """
         found = self._find(key_id)
         if found is None:
             await self._ask()

@@ -36,7 +36,8 @@ class Does(StrEnum):
 class Node:
     """Stands for a connector, a topic or a backfill.
 
-    `state` is empty for a topic. `is_there`: False for a topic that Kafka does not have; None: Kafka did not tell.
+    `state` is empty for a topic. `is_there` is False for a topic that Kafka does not have, and None if Kafka did not
+    tell.
     """
 
     kind: Kind

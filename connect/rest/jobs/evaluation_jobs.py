@@ -86,7 +86,7 @@ class EvaluationJobs:
             return list(self._jobs.values())
 
     def job(self, name: str) -> EvaluationJob:
-        """Return an evaluation that was started here. NotFoundError."""
+        """Return an evaluation that was started here. NotFoundError: there is none of this name."""
         with self._lock:
             found = self._jobs.get(name)
         if found is None:

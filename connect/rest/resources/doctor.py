@@ -99,7 +99,9 @@ async def _examined(
     failures: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     missed: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Finding]:
-    """Ask the brokers, the machine and the connectors at once. `is_alone`: list what the one connector reaches, too."""
+    """Ask the brokers, the machine and the connectors at once. With `is_alone` the findings list what the one connector
+    reaches, too.
+    """
     masked = await of_configs(request, configs.values(), MASKING, _masked, context_of(request), configs)
     declared = [_declared(request, name, config, masked[name]) for name, config in configs.items()]
     declared = [replace(one, failures=failures.get(one.name, {}), missed=missed.get(one.name, ())) for one in declared]

@@ -61,7 +61,10 @@ class Login:
         return any(users is not None for users in (self._passwords, self._tokens, self._certificates))
 
     async def identity(self, request: web.Request) -> Identity:
-        """Return the user that the Authorization header names, or else the certificate. LoginError."""
+        """Return the user that the Authorization header or else the certificate names.
+
+        LoginError: neither names a known user, or the address has sent too many wrong passwords.
+        """
         header, address = request.headers.get(hdrs.AUTHORIZATION), origin_of(request)
         if header is None and self._certificates is not None:
             return self._certified(request, self._certificates)
@@ -112,7 +115,9 @@ class Login:
 
 
 def authentication(worker: WorkerConfig) -> Middleware:
-    """Return the middleware that finds the user, and refuses requests without a needed login. ConfigError."""
+    """Return the middleware that finds the user, and refuses requests without a needed login. ConfigError: a file or
+    key for logins cannot be used.
+    """
     login = Login(worker)
 
     @web.middleware
