@@ -14,7 +14,7 @@ from connectors.jdbc.values.columns import RowFormat
 from connectors.jdbc.values.unconvertible_rows import BadCells, BadRow, bad_row
 
 FETCH_ROWS = 1024
-"""So many rows are turned into Arrow at a time, so that their Python objects fit into the processor's cache."""
+"""This many rows are turned into Arrow at a time, so that their Python objects fit into the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 DOING = "asking for open transactions"
 _WARN_AFTER_US = 60_000_000
 REPLICA_US = 60_000_000
-"""A replica's settled time is so much earlier, in microseconds: it does not see the transactions that are open on its
+"""A replica's settled time is this many microseconds earlier: it does not see the transactions that are open on its
 primary, and gets their rows late.
 """
 UNKNOWN_SETTLE_MS = 10_000

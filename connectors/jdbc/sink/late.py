@@ -11,8 +11,8 @@ from typing import Final
 
 Tried = Callable[[Sequence[int]], Exception | None]
 _MOST_LEFT_OUT: Final = 64
-"""If at most so many rows are refused, each is left out once in a try with all others, as rows that need each other can
-be written only together.
+"""If at most this many rows are refused, each is left out once in a try with all others, as rows that need each other
+can be written only together.
 """
 
 

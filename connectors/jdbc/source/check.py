@@ -23,7 +23,7 @@ from connectors.jdbc.values.types import ColumnPlan, Raw
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
 _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
 _LIKELY = 3
-"""For so many names without a table the likely table is looked for. Each takes 0.2 s among 100,000 tables."""
+"""A likely table is sought for at most this many names that no table has: each takes 0.2 s among 100,000 tables."""
 
 
 def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:

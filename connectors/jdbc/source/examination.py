@@ -26,7 +26,7 @@ CONNECT_S: Final = 4
 _ROWS_SEEN: Final = 10_000
 """At most this many of the newest rows are checked for equal timestamps, and at most this many rows are counted."""
 _AHEAD: Final = timedelta(days=1)
-"""Rows that are further than this in the future have wrong times, as no zone is so far from UTC."""
+"""Rows that are further than this in the future have wrong times, as no zone differs from UTC by a day."""
 
 
 def findings(config: JdbcSourceConfig, deadline: Deadline) -> Iterator[Finding]:

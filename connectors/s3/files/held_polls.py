@@ -9,7 +9,7 @@ from connectors.s3.files.intake import Admitted
 
 _ROWS_PER_FILE: Final = 16
 _BYTES: Final = 8 * 2**20
-"""Polls are held until they have `_ROWS_PER_FILE` rows for each open file, or so many bytes."""
+"""Polls are held until they have `_ROWS_PER_FILE` rows for each open file, or this many bytes."""
 
 
 class HeldPolls:

@@ -22,8 +22,8 @@ from connectors.s3.stores.store import Bucket
 
 _log = logging.getLogger(__name__)
 _MANY: Final = 64
-"""If there are so many new paths or more, all objects are listed together, a thousand per request, unless there are too
-many objects.
+"""If there are this many new paths or more, all objects are listed together, a thousand per request, unless there are
+too many objects.
 """
 _KEYS_PER_CHAIN: Final = 16
 

@@ -16,7 +16,7 @@ from connectors.s3.files.spool import Spool, SpooledRows
 from connectors.s3.formats.file_format import Format
 
 _ENDED_SHARE: Final = 8
-"""If fewer than one in so many files have ended, they are encoded later, as many files together cost less per file."""
+"""If fewer than one in this many files have ended, they are encoded later, as many together cost less per file."""
 
 
 class RowAssignment:

@@ -27,9 +27,9 @@ _SMALL_MAX: Final = 2**16 - 1
 _SORT_ROWS_PER_FILE: Final = 256
 _SORT_BYTES: Final = 16 * 2**20
 _ENCODE_BYTES: Final = 4 * 2**20
-"""If so many bytes of a file wait, they are encoded, so that the rows are compressed before the file's end."""
+"""If this many bytes of a file wait, they are encoded, so that the rows are compressed before the file's end."""
 _DEAD_SHARE: Final = 3
-"""A run is copied without the rows that were taken out, once more than one in so many of its rows were."""
+"""A run is copied without the rows that were taken out, once more than one in this many of its rows were."""
 
 
 def stable_order(numbers: NDArray[Any]) -> Ints:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK_BYTES: Final = 64_000
-"""A block has about so many uncompressed bytes, as in Java's DataFileWriter (DEFAULT_SYNC_INTERVAL: 4,000 times 16)."""
+"""A block has about this many uncompressed bytes, as in Java's DataFileWriter (DEFAULT_SYNC_INTERVAL, 4,000 * 16)."""
 
 
 @dataclass(frozen=True, slots=True)

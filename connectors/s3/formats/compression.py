@@ -16,9 +16,9 @@ _GZIP: Final = 31
 The header has no time, so equal rows give equal bytes.
 """
 _GZIP_BYTES: Final = 268_000
-"""Deflate holds so many bytes of memory with its default window and memory level (zlib.h)."""
+"""Deflate holds this many bytes of memory with its default window and memory level (zlib.h)."""
 _ZSTD_BYTES: Final = 1_300_000
-"""Zstd holds about so many bytes of memory at its default level (ZSTD_estimateCStreamSize of level 1)."""
+"""Zstd holds about this many bytes of memory at its default level (ZSTD_estimateCStreamSize of level 1)."""
 _EXTENSIONS: Final = {"none": "", "gzip": ".gz", "zstd": ".zst", "snappy": ".snappy"}
 _CONTENT_TYPES: Final = {
     "none": "", "gzip": "application/gzip", "zstd": "application/zstd", "snappy": "application/x-snappy",

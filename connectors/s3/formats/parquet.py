@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROW_GROUP_BYTES: Final = 32 * 2**20
-"""A row group is written when its rows have so many bytes in Arrow, which bounds the rows that are not encoded yet."""
+"""A row group is written when its rows have this many bytes in Arrow, which bounds the rows that are not encoded."""
 ROW_GROUP_ROWS: Final = 2**20
 _FEW_ROWS: Final = 4096
-"""In files with at most so many rows numbers have no dictionary: most of them differ, and it costs time and bytes."""
+"""In files with at most this many rows numbers have no dictionary: most of them differ, and it costs time and space."""
 _EXTENSIONS: Final = {
     "none": ".parquet",
     "gzip": ".gz.parquet",

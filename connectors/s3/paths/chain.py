@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 PAGE: Final = 1000
-"""S3 gives at most so many keys for one request."""
+"""S3 gives at most this many keys for one request."""
 _AHEAD: Final = 10**9
-"""Objects are looked for up to so many offsets behind the first row that is read. If there are later ones, the sink
+"""Objects are looked for up to this many offsets behind the first row that is read. If there are later ones, the sink
 finds them when it tries to create their keys.
 """
 _FIRST_SPAN: Final = 2**12

@@ -48,7 +48,7 @@ WritesAvro = Callable[[Schema, Mapping[str, str]], AvroValues]
 """Has the signature of `SinkContext.avro`."""
 _HOUR_MS = 3_600_000
 _FILE_NAME_BYTES = 255
-"""A name of a file or folder may have so many bytes on Linux (NAME_MAX), and on HDFS by default."""
+"""A name of a file or folder may have this many bytes on Linux (NAME_MAX), and on HDFS by default."""
 
 
 class Plan(Protocol):

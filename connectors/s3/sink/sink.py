@@ -30,7 +30,7 @@ from connectors.s3.sink.trial import TrialObjects
 from connectors.s3.stores.store import Bucket
 
 _ROOM_SHARE: Final = 4
-"""When memory is full, files are ended until this part of it (one in so many bytes) is free.
+"""When memory is full, files are ended until one in this many bytes is free, a quarter of the limit.
 
 It is not done byte by byte, as the rows that stay are copied together each time.
 """

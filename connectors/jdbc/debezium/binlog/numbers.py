@@ -15,7 +15,7 @@ from connectors.jdbc.values.types import Raw
 
 _UNSIGNED = s.decimal(0, precision=20)
 _FLOAT_DIGITS = 24
-"""A FLOAT with at most so many bits of precision has four bytes."""
+"""A FLOAT with at most this many bits of precision has four bytes."""
 
 
 def unsigned_bigint(mode: str) -> BinlogKind:

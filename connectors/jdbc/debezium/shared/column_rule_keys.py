@@ -17,7 +17,7 @@ HASHED: Final = re.compile(r"column\.mask\.hash\.(v2\.)?([^.]+)\.with\.salt\.(.+
 PREFIXES: Final = ("column.mask.", "column.truncate.to.")
 """Keys that begin with one of these are read here."""
 MASK_CHARS_MAX: Final = 65_535
-"""A mask has so many characters at most. It is in every row, so that one of millions of characters would use up the
+"""A mask has this many characters at most. It is in every row, so that one of millions of characters would use up the
 memory of its task host.
 """
 TRUNCATED_CHARS_MAX: Final = 2**31 - 1

@@ -22,7 +22,7 @@ from connectors.jdbc.values.types import ColumnPlan, Raw
 from connectors.jdbc.values.unconvertible_rows import BadCells
 
 _MOST_ROWS: Final = 65_536
-"""A chunk of Arrow has so many rows at most."""
+"""A chunk of Arrow has this many rows at most."""
 
 
 class DuckDbConnecting(Connecting):

@@ -9,7 +9,7 @@ from sqlalchemy import types as t
 from connectors.jdbc.dialects.generic.types import ColumnTypes
 
 _DIGITS: Final = 4
-"""A time has so many digits of a fraction of a second: tenths of a millisecond."""
+"""A time has this many digits of a fraction of a second: tenths of a millisecond."""
 
 
 class FirebirdTypes(ColumnTypes):

@@ -21,7 +21,7 @@ class Connecting:
     installed_by: ClassVar[Mapping[str, str]] = {}
     """Maps drivers that no extra of this product installs to the command that installs them."""
     quick_connections: int = 1
-    """A reader that reads quickly (see `reader`) holds so many connections."""
+    """A reader that reads quickly (see `reader`) holds this many connections."""
     arguments: ClassVar[Mapping[str, Any]] = {}
     """The driver's `connect` gets these arguments."""
 

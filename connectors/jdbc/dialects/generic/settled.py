@@ -15,7 +15,7 @@ class Settled:
     """Assumes that each transaction ends within the settle time, as a database that is not known does not tell."""
 
     settle_ms: int = UNKNOWN_SETTLE_MS
-    """Rows are read once they are so old, unless the configuration has settle.time.ms."""
+    """Rows are read once they are this many milliseconds old, unless the configuration has settle.time.ms."""
 
     def settled_time(self, wanted_ms: int | None, longest_ms: int) -> SettledTime:
         """Return the observer of the settled time. `wanted_ms` is the settle time; None: the database's default.

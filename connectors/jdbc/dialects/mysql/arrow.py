@@ -36,7 +36,7 @@ _BUFFER_BYTES = 8 << 20
 _READ_BYTES = 1 << 20
 _LITTLE_BYTES = 64 << 10
 _NAP_S = 0.0003
-"""The server sends 16 KiB at a time. So long we wait before each read, to be woken less often and get more at once."""
+"""The reader sleeps this many seconds before a read, as the server sends 16 KiB at a time: so a read gets more."""
 _HEADER = 4
 _LONGEST = 0xFFFFFF
 _WORD = struct.Struct("<I")

@@ -43,7 +43,7 @@ _RECOVERED: Final = "recovered trx"
 _NOBODYS: Final = "Transaction "
 _ANY_AGE_US: Final = 0
 _START_US: Final = 60_000_000
-"""So long after its start (Uptime) a server may still recover prepared transactions, in microseconds."""
+"""A server may still recover prepared transactions until this many microseconds after its start (Uptime)."""
 
 
 def open_writes(database: Database, now_us: int) -> dict[str, int]:

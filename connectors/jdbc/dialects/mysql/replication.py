@@ -26,7 +26,7 @@ class Replication:
     """Tells how far one replica is behind. Owned by the reading thread."""
 
     def __init__(self, longest_us: int) -> None:
-        """Take `longest_us`: a replica that never told how far it is behind is assumed to be so far behind."""
+        """Take `longest_us`, the microseconds that a replica is assumed to be behind if it never told its lag."""
         self._longest_us = longest_us
         self._reached_us: int | None = None
         self._follows = True

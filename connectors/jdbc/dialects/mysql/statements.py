@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from connectors.jdbc.sink.target_tables import Target, TargetColumn
 
 _MOST_BYTES: Final = 8 << 20
-"""A statement has about so many bytes at most, unless one row is larger. Servers take 16 MiB by default."""
+"""A statement has about this many bytes at most, unless one row is larger. Servers take 16 MiB by default."""
 
 
 class MySqlStatements(SinkStatements):

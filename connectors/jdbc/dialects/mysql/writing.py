@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 _NAME_CHARS: Final = 64
-"""Names of tables and columns have so many characters at most."""
+"""Names of tables and columns have this many characters at most."""
 
 
 class MySqlWriting(Writing):

@@ -20,7 +20,7 @@ from connectors.jdbc.values.ragged import PADDING, Fields
 Places = npt.NDArray[np.int64]
 _NO_ROW = "The binary log holds a row that does not have the columns the log said."
 _MANY = 32
-"""With so many events or more it costs less to read all of them side by side by NumPy."""
+"""With this many events or more it costs less to read all of them side by side by NumPy."""
 
 
 @dataclass(frozen=True, slots=True)

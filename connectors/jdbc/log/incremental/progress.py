@@ -13,7 +13,7 @@ MEMBER: Final = "incremental_snapshots"
 _DEBEZIUMS, _ID = "incremental_snapshot_collections", "incremental_snapshot_collections_id"
 _CONDITION: Final = "incremental_snapshot_collections_additional_condition"
 _SEEN_AT_MOST: Final = 20
-"""So many signals are remembered: after a break the log may come again, and there are no more between two stored
+"""This many signals are remembered: after a break the log may come again, and there are no more between two stored
 places.
 """
 

@@ -39,7 +39,7 @@ _WITHIN = re.compile(r"(?i)\s*(SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b")
 _ROW_BYTES = 128
 """A row is assumed to have this many bytes until the first rows have come."""
 _MAPS = 1000
-"""So many descriptions of tables are remembered. Each event of rows has its table's description shortly before it."""
+"""This many descriptions of tables are remembered. An event of rows has its table's description shortly before it."""
 Shown = Callable[[Changes, Fence[SnapshotEnd], Mask], Changes]
 _STARTS = {binlog.GTID, binlog.MYSQL_GTID, binlog.ANONYMOUS, binlog.TAGGED}
 

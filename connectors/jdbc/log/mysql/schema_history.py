@@ -26,7 +26,7 @@ from connectors.jdbc.settings.table_choice import TableName
 
 _MEMBER: Final = "schema_history"
 _OTHERS: Final = 1000
-"""So many tables that are not chosen are remembered at most. A chosen table may be made LIKE one of them, or one of
+"""At most this many tables that are not chosen are remembered. A chosen table may be made LIKE one of them, or one of
 them may be renamed to a chosen name.
 """
 
@@ -98,7 +98,7 @@ class SchemaHistory:
         self.rewind(number)
 
     def rewind(self, number: int) -> None:
-        """Go back to what was known at a number; the history becomes empty if it does not reach back so far."""
+        """Go back to what was known at a number; the history becomes empty if it begins later."""
         changes = [change for change in self._changes if change.number <= number]
         self._changes = changes if self._changes and self._changes[-1].number >= number else []
         self.number = number

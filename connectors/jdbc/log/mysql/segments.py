@@ -22,7 +22,7 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence, Key
 
 _DOING = "asking for the order of keys"
 _AT_ONCE = 500
-"""The server compares at most so many pairs of texts in one question."""
+"""The server compares at most this many pairs of texts in one question."""
 _NAME = re.compile(r"\w+")
 
 

@@ -30,7 +30,7 @@ from connectors.jdbc.values.ragged import Fields
 from connectors.jdbc.values.types import ColumnPlan, Projection, Raw, plan_column
 
 _TEXT_SIZE = 45
-"""A text of an IP address has so many characters at most."""
+"""A text of an IP address has this many characters at most."""
 _UNTOLD = ("", "", "", "")
 _INT64, _STRING = s.INT64.as_optional(), s.STRING.as_optional()
 
