@@ -4,6 +4,7 @@ each.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from connect.cluster.model.history import ConfigVersion
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import ready
+from connect.rest.resources.connectors import PATCHING
 from connect.rest.resources.history import changes_of_each, version_called
 from connect.rest.server.author import who
 from connect.rest.server.context import context_of
@@ -73,10 +75,13 @@ async def roll_back(request: web.Request) -> web.Response:
     context.operations.worker.require_leader()
 
     async def act() -> None:
-        check_seen(context.operations, context.secrets, name, form)
-        config = version_called(context.operations.history.config_versions(name), name, number).config
-        wanted = await ready(request, name, dict(config))
-        await finished(request, context.operations.connectors.save(name, wanted, who(request)))
+        async with request.app[PATCHING].setdefault(name, asyncio.Lock()):
+            check_seen(context.operations, context.secrets, name, form)
+            config = version_called(context.operations.history.config_versions(name), name, number).config
+            wanted = await ready(request, name, dict(config))
+            # Somebody may have changed the connector while the old version was tried.
+            check_seen(context.operations, context.secrets, name, form)
+            await finished(request, context.operations.connectors.save(name, wanted, who(request)))
 
     await request.app[ONCE_ONLY].run(once_of(form), act)
     raise web.HTTPSeeOther(link("/history", name=name, done=number))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from connect.cluster.model.connector_values import PartitionOffset, TargetState
 from connect.cluster.model.request_errors import RequestError
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError, status_of
+from connect.rest.resources.connectors import PATCHING
 from connect.rest.resources.offsets import outcome, sink_offsets, source_offsets
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import json_of, offsets_of, parsed
@@ -56,8 +58,10 @@ async def change(request: web.Request) -> web.Response:
         return await _page(request, name, text, changes=found)
 
     async def act() -> tuple[str, Sequence[str]]:
-        _check(request, name, await _stored(request, name), form)
-        return await _act(request, name, do, form)
+        # Of two forms that come at once the second one sees what the first has written.
+        async with request.app[PATCHING].setdefault(name, asyncio.Lock()):
+            _check(request, name, await _stored(request, name), form)
+            return await _act(request, name, do, form)
 
     done, notes = await request.app[ONCE_ONLY].run(once_of(form), act)
     if notes:
