@@ -83,7 +83,7 @@ def _fits(allowed: str, host: str, port: int | None) -> bool:
         try:
             return ipaddress.ip_address(host) in network
         except ValueError:
-            return False  # a name, which is not looked up
+            return False  # The host is a name, which is not looked up.
     wanted = _address(allowed)
     if wanted is None:
         return False

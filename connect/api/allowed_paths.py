@@ -19,7 +19,7 @@ ALLOWED_PATHS: Final = "allowed.paths"
 PATH_CHARS_MAX: Final = 4096
 """Longer paths are refused; no known system takes them."""
 CLOSED: Final = "!"
-"""An entry that begins so forbids a path and all in it, even if another entry allows a folder above it."""
+"""An entry that begins with this forbids a path and all in it, even if another entry allows a folder above it."""
 EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType({ALLOWED_PATHS: "/", ALLOWED_HOSTS: ANY_HOST})
 """A program that a person starts by a command gets these settings: it may reach all that the person may."""
 _PASSES_THROUGH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -63,7 +63,7 @@ def arrow_type(schema: s.Schema, path: str = "") -> pa.DataType:
 
 
 def arrow_schema(schema: s.Schema) -> pa.Schema:
-    """Return the Arrow schema of a struct's fields, in order; every other type is one column named `value`."""
+    """Return the Arrow schema of a struct's fields, in order. Any other type becomes one column named `value`."""
     import pyarrow as pa
 
     fields = schema.fields if schema.type is s.Type.STRUCT else (s.Field("value", schema),)

@@ -60,7 +60,9 @@ def struct_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[
 
 @lru_cache(maxsize=256)
 def _maker(names: tuple[str, ...]) -> Callable[..., dict[str, Any]]:
-    """Return a function from values to a dict of these names, made as source to take half of dict(zip(...))'s time."""
+    """Return a function that makes a dict with these keys from the values that it is given. It is compiled from source
+    text, as that takes half the time of dict(zip(...)).
+    """
     given = [f"a{i}" for i in range(len(names))]
     members = ", ".join(f"{name!r}: {value}" for name, value in zip(names, given, strict=True))
     made: Callable[..., dict[str, Any]] = eval(f"lambda {', '.join(given)}: {{{members}}}", {})  # noqa: S307 - of reprs
@@ -68,13 +70,15 @@ def _maker(names: tuple[str, ...]) -> Callable[..., dict[str, Any]]:
 
 
 def _in_one_call(array: pa.Array) -> list[Any] | None:
-    """Return values as Python's own, exactly and without Arrow scalars; None for types that NumPy cannot give so."""
+    """Return values as Python's own, exactly and without Arrow scalars; None for types with which NumPy cannot do
+    that.
+    """
     import pyarrow as pa
     import pyarrow.types as t
 
     kind = array.type
     if t.is_string(kind) or t.is_binary(kind):
-        with suppress(pa.ArrowException):  # text that is not UTF-8: the slow way says what is wrong with it
+        with suppress(pa.ArrowException):  # The slow way says what is wrong with text that is no UTF-8.
             return _list_of(array)
         return None
     if t.is_integer(kind) or t.is_float64(kind) or t.is_float32(kind) or t.is_boolean(kind):

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Converter(Protocol):
-    """Turns the keys or the values of a batch into bytes and back. Built once per task and side (key or value)."""
+    """Turns the keys or the values of a batch into bytes and back. A task has one for keys and one for values."""
 
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:
-        """Return one byte string per row; null where the row is null and the format writes a null as a tombstone.
+        """Return one byte string per row. It is null if the row is null and the format writes a null as a tombstone.
 
         Raise RejectedRowsError, which names rows that do not fit; the caller then encodes the others again. Raise
         SchemaError if the whole column does not fit.

@@ -256,7 +256,7 @@ class Config(BaseModel):
 
     @property
     def originals(self) -> Mapping[str, str]:
-        """Return every key of the connector as given, unknown ones included. May hold secrets: never log it."""
+        """Return every key of the connector as given, also unknown ones. They may hold secrets: never log them."""
         return self._originals
 
     def with_prefix(self, prefix: str) -> dict[str, str]:
@@ -339,7 +339,7 @@ def _definitions(cls: type[Config]) -> tuple[KeyDefinition, ...]:
 
 
 def _marks(info: FieldInfo) -> tuple[object, ...]:
-    """Return what the type is annotated with, inside `X | None` too."""
+    """Return what the type is annotated with. The annotations inside `X | None` count, too."""
     return (*info.metadata, *(m for part in get_args(info.annotation) for m in getattr(part, "__metadata__", ())))
 
 

@@ -24,7 +24,7 @@ class TaskContext(Protocol):
         """Return the task's number, counted from 0."""
 
     def gauge(self, name: str, value: float | None) -> None:
-        """Set a metric of this task; None: its value is not known, and it is not shown until it is set again.
+        """Set a metric of this task. With None its value is not known, and it is not shown until it is set again.
 
         `name` is snake_case with its unit (`source_lag_s`); it is shown with connector and task.
         """
@@ -161,7 +161,7 @@ class SourceTask(Protocol):
     """Reads an external system. The framework calls it from one thread."""
 
     def open(self, ctx: SourceContext) -> None:
-        """Connect, and resume at `ctx.stored_offset(...)`. RetriableError: tried again with backoff."""
+        """Connect, and resume at `ctx.stored_offset(...)`. RetriableError: `open` is called again with backoff."""
 
     def poll(self, deadline: Deadline) -> Batch | Sequence[Batch] | None:
         """Return the next batch, with its `position`; None when there is nothing yet. Returns by the deadline.
@@ -177,14 +177,16 @@ class SourceTask(Protocol):
         """
 
     def close(self) -> None:
-        """Release everything. Called once, also after a failed `open`; must not raise for what is already gone."""
+        """Release everything. It is called once, also after a failed `open`, and must not raise for what is already
+        gone.
+        """
 
 
 class SinkTask(Protocol):
     """A sink task writes batches to an external system. The framework calls the task from one thread."""
 
     def open(self, ctx: SinkContext) -> None:
-        """Connect. RetriableError: tried again with backoff."""
+        """Connect. RetriableError: `open` is called again with backoff."""
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Take over partitions; batches of them follow, from the last committed offset on."""
@@ -208,7 +210,7 @@ class SinkTask(Protocol):
         """Give up partitions that another task has now: drop their buffered rows, and write none of them any more."""
 
     def close(self) -> None:
-        """Release everything. Called once, also after a failed `open`."""
+        """Release everything. It is called once, also after a failed `open`."""
 
 
 class Connector(Protocol):
@@ -242,19 +244,22 @@ class AlteredOffsets(NamedTuple):
 
 @runtime_checkable
 class OffsetsConnector(Protocol):
-    """A source connector that has a say when a person alters its offsets by REST. Optional."""
+    """A source connector may offer this to have a say when a person alters its offsets by REST."""
 
     def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool | AlteredOffsets:
-        """Check the wanted positions, and alter what is kept outside the framework. `offset` None: reset the partition.
+        """Check the wanted positions, and alter what is kept outside the framework. A position whose `offset` is None
+        resets its partition.
 
-        True: nothing is left to be done by hand. ConfigError: the request is wrong, and answered by 400
-        (`connect.api.optional.given_offsets` makes it). Another ConnectError: it is answered by 500, as Java's are.
+        Return True if nothing is left to be done by hand. ConfigError: the request is wrong, and answered by 400
+        (`connect.api.optional.given_offsets` makes it). Any other ConnectError is answered by 500, as Java's are.
         """
 
 
 @runtime_checkable
 class MonitoringConnector(Protocol):
-    """A connector whose tasks depend on what it finds outside, such as tables, topics or directories. Optional."""
+    """A connector may offer this if its tasks depend on what it finds outside, such as tables, topics or
+    directories.
+    """
 
     @property
     def task_configs_interval_s(self) -> float | None:
@@ -267,7 +272,7 @@ class MonitoringConnector(Protocol):
 
 @runtime_checkable
 class ResumingConnector(Protocol):
-    """A source that divides its work into tasks by its stored positions. Optional."""
+    """A source that divides its work into tasks by its stored positions may offer this."""
 
     def resume(self, stored: Sequence[SourcePosition]) -> None:
         """Take all positions that are stored, in any order; called before `task_configs`.
@@ -278,7 +283,7 @@ class ResumingConnector(Protocol):
 
 @runtime_checkable
 class CleanupConnector(Protocol):
-    """A connector that keeps something outside of Kafka, such as a replication slot. Optional.
+    """A connector that keeps something outside of Kafka, such as a replication slot, may offer this.
 
     Such a plug-in declares `Capability.CLEANUP`.
     """

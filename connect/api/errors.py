@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 
 class ConnectError(Exception):
-    """The task fails and shows this text. `key` names the setting to change, `fix` says what to do.
+    """Says why something failed, in a text that the failed task shows. `key` names the setting to change, `fix` says
+    what to do.
 
     Neither text may hold a secret: both reach logs, REST answers and the status topic.
     """
@@ -54,10 +55,10 @@ class SchemaError(ConnectError):
 
 
 class RejectedRowsError(ConnectError):
-    """These rows of the batch are bad; the rest of the batch was taken.
+    """Says that some rows of the batch are bad; the rest of the batch was taken.
 
-    `rows` maps the row's index in the batch to the reason. The framework dead-letters them or fails the task,
-    as `errors.tolerance` says.
+    `rows` maps the row's index in the batch to the reason. The framework dead-letters them or fails the task, as
+    `errors.tolerance` says.
     """
 
     def __init__(self, rows: Mapping[int, Exception]) -> None:

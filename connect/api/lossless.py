@@ -67,7 +67,7 @@ def _column_loss(values: Sequence[Any], schema: s.Schema, path: str) -> Loss | N
         case s.Type.MAP if schema.items is not None and all(issubclass(t, Mapping) for t in types):
             return member_loss([v for pairs in values for v in pairs.values()], schema.items, f"{path}.value")
         case s.Type.STRUCT | s.Type.MAP:
-            return None  # pairs instead of a mapping: Arrow takes them as they are
+            return None  # These are pairs instead of a mapping, which Arrow takes as they are.
     if types <= _KEPT.get(schema.name or schema.type, frozenset()):
         return None
     if types <= _CLOCK.get(schema.name or "", frozenset()) and not any(v.microsecond % 1000 for v in values):

@@ -27,7 +27,7 @@ class TopicPartition(NamedTuple):
 
 
 class Header(NamedTuple):
-    """Holds a record header before conversion. `schema` None: schemaless, the header converter infers the type."""
+    """Holds a record header before conversion. If `schema` is None, the header converter infers the type."""
 
     key: str
     value: object
@@ -40,7 +40,8 @@ class SourcePosition:
 
     Both maps hold JSON-like primitives only, as they are written to the offsets topic.
 
-    `partition` names the stream, `offset` the place in it from which a restart resumes; offset None: nothing to resume.
+    `partition` names the stream, `offset` the place in it from which a restart resumes. `offset` is None if there is
+    nothing to resume.
     """
 
     partition: Mapping[str, object]
@@ -53,7 +54,7 @@ class Column:
     The form that is not there is made once, on demand. `is_whole` is for a schemaless column whose Arrow form tells
     every row exactly, as no row lacks a field that others have. `schema` None means schemaless: rows are what JSON
     gives (dict, list, str, int, float, bool, None) and the Arrow form is inferred. A null is a tombstone (value) or an
-    absent key. Owned by one task thread.
+    absent key. One task thread owns the column.
     """
 
     __slots__ = ("_arrow", "_length", "_make_arrow", "_make_json", "_make_rows", "_rows", "is_whole", "schema")

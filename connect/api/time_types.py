@@ -51,7 +51,7 @@ class TimePrecision(StrEnum):
     ADAPTIVE = "adaptive"
     """They become the coarsest of Debezium's types that still holds the column's fractions of a second."""
     ADAPTIVE_TIME_MICROSECONDS = "adaptive_time_microseconds"
-    """This mode is as `adaptive`, but times of day are always MicroTime."""
+    """Times of day always become MicroTime; all others are as with `adaptive`."""
     MICROSECONDS = "microseconds"
     NANOSECONDS = "nanoseconds"
     ISOSTRING = "isostring"

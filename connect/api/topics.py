@@ -21,7 +21,7 @@ class TopicRecord(NamedTuple):
 class TopicRecords(Protocol):
     """Reads partition 0 of a topic that tells a source what to do, record by record, outside of any consumer group.
 
-    The topic may be another cluster's. Owned by the thread that polls.
+    The topic may be another cluster's. The thread that polls owns this object.
     """
 
     def begin(self, at: int | None, deadline: Deadline) -> int:
@@ -52,7 +52,8 @@ class SourceTopics(Protocol):
     """Reads committed records of topics of the cluster that the task writes to, outside of any consumer group.
 
     The task keeps the offsets itself, as source positions. So in an exactly-once source one transaction has the offsets
-    that were read, the rows that came of them, and what is remembered (`Batch.state`). Owned by the task thread.
+    that were read, the rows that came of them, and what is remembered (`Batch.state`). The task thread owns this
+    object.
     """
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:

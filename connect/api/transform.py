@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Transform(Protocol):
-    """Changes, splits or drops rows. Must keep the order of rows and every batch's `position` and `consumed`.
+    """Changes, splits or drops rows. It must keep the order of rows and every batch's `position` and `consumed`.
 
     RejectedRowsError names rows that cannot be transformed; the caller goes on without them.
     """

@@ -59,7 +59,7 @@ class BulkPlan:
 
 
 class BulkReader(Protocol):
-    """Reads splits one after the other. Owned by one thread."""
+    """Reads splits one after the other. It is owned by one thread."""
 
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
         """Yield the rows of a split, in an order that is the same each time.
@@ -76,12 +76,14 @@ class BulkReader(Protocol):
         """
 
     def close(self) -> None:
-        """Release everything. May be called twice."""
+        """Release everything. It may be called twice."""
 
 
 @runtime_checkable
 class CountedReader(BulkReader, Protocol):
-    """A reader whose source counts the rows that it is to give, at the moment at which they are read. Optional."""
+    """A reader whose source counts the rows that it is to give, at the moment at which they are read, may offer
+    this.
+    """
 
     @property
     def counted(self) -> int | None:
@@ -93,7 +95,9 @@ class CountedReader(BulkReader, Protocol):
 
 @runtime_checkable
 class StampingReader(BulkReader, Protocol):
-    """A reader whose rows may hold the time of their reading, so that a second reading gives other rows. Optional."""
+    """A reader may offer this if its rows may hold the time of their reading, so that a second reading gives other
+    rows.
+    """
 
     @property
     def stamps_rows(self) -> bool:
@@ -102,7 +106,7 @@ class StampingReader(BulkReader, Protocol):
 
 @runtime_checkable
 class DivisibleReader(BulkReader, Protocol):
-    """A reader that can cut a split again while it reads it. Optional."""
+    """A reader that can cut a split again while it reads it may offer this."""
 
     def divide(self, split: Split, offset: Mapping[str, object], parts: int) -> Sequence[Split]:
         """Cut a split behind an offset that `read` gave with one of its batches, and return the splits that replace it.
@@ -115,11 +119,11 @@ class DivisibleReader(BulkReader, Protocol):
 
 @runtime_checkable
 class RejectingReader(BulkReader, Protocol):
-    """A reader that can leave out rows that no record can hold. Optional."""
+    """A reader that can leave out rows that no record can hold may offer this."""
 
     def reject_by(self, reject: Callable[[Batch, Mapping[int, Exception]], None]) -> None:
-        """Let `read` leave such rows out from now on and tell of them; without this call the first one is a
-        SchemaError.
+        """Let `read` leave such rows out from now on and tell of them; without this call `read` raises SchemaError at
+        the first one.
 
         `reject` is called before `read` gives the batch whose position is behind the rows. Its batch has the rows as
         they can be held, as text for example; the mapping has reasons by indices in it.
@@ -128,8 +132,8 @@ class RejectingReader(BulkReader, Protocol):
 
 @runtime_checkable
 class KeyedReader(BulkReader, Protocol):
-    """A reader that also finds rows by their keys. So one can tell which rows of a topic the source has no more.
-    Optional.
+    """A reader that also finds rows by their keys may offer this. So one can tell which rows of a topic the source has
+    no more.
     """
 
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
@@ -142,7 +146,7 @@ class KeyedReader(BulkReader, Protocol):
 
 @runtime_checkable
 class BulkSource(Protocol):
-    """A source connector that can be read in bulk. Optional."""
+    """A source connector that can be read in bulk may offer this."""
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
         """Find the place at which following begins, and cut what is before it into splits.
@@ -172,7 +176,7 @@ class RowCount(NamedTuple):
 
 @runtime_checkable
 class AuditedSource(BulkSource, Protocol):
-    """A bulk source that counts the rows that a plan is to have without using the plan's splits. Optional."""
+    """A bulk source that counts the rows that a plan is to have without using the plan's splits may offer this."""
 
     def count_all(self, splits: Sequence[Split], deadline: Deadline) -> Sequence[RowCount]:
         """Count the rows of each table that these splits of one plan belong to; `RowCount.splits` has the splits' ids.
@@ -193,8 +197,8 @@ class SourceLoad(NamedTuple):
 
 @runtime_checkable
 class MeasuredSource(BulkSource, Protocol):
-    """A bulk source that says how busy it is, and how much reading costs it, so that a backfill can spare it.
-    Optional.
+    """A bulk source may offer this to say how busy it is, and how much reading costs it, so that a backfill can spare
+    it.
     """
 
     @property
@@ -205,7 +209,7 @@ class MeasuredSource(BulkSource, Protocol):
         """
 
     def load(self, deadline: Deadline) -> SourceLoad:
-        """Return the load of the source now; asked every few seconds, from any thread.
+        """Return the load of the source now. It is called every few seconds, from any thread.
 
         Raise RetriableError when the source does not answer.
         """
@@ -220,7 +224,7 @@ class ReadSplit(NamedTuple):
 
 @runtime_checkable
 class FencedSource(BulkSource, Protocol):
-    """A bulk source that keeps a log of its changes while its splits are read, each split at another moment. Optional.
+    """A bulk source may offer this if it keeps a log of its changes while its splits are read, each at another moment.
 
     The offset of a batch also tells at which moments the rows of its split were read so far.
     """
@@ -242,7 +246,7 @@ class FencedSource(BulkSource, Protocol):
 
 
 class HeldSnapshot(Protocol):
-    """Stands for a moment of a source, at which any process can read splits until it is closed. Owned by one thread."""
+    """Stands for a moment of a source, at which any process can read splits until it is closed. One thread owns it."""
 
     def placed(self, split: Split) -> Split:
         """Return the split, bound to this moment. A reader of it raises ConnectError once the moment is closed.
@@ -251,12 +255,12 @@ class HeldSnapshot(Protocol):
         """
 
     def close(self) -> None:
-        """Let the source give the moment up. May be called twice."""
+        """Let the source give the moment up. It may be called twice."""
 
 
 @runtime_checkable
 class SnapshotSource(FencedSource, Protocol):
-    """A fenced source whose splits may all be read at one moment, by any number of processes. Optional."""
+    """A fenced source whose splits may all be read at one moment, by any number of processes, may offer this."""
 
     def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
         """Return a fenced plan with the statements and warnings that hold if all splits are read at one moment.
@@ -311,7 +315,7 @@ class BulkSinkContext(Protocol):
 
 
 class BulkWriter(Protocol):
-    """Writes chunks one after the other. Owned by one thread."""
+    """Writes chunks one after the other. It is owned by one thread."""
 
     def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
         """Make all rows of a chunk durable, each in the target once, and return how much of the chunk the target has.
@@ -332,12 +336,12 @@ class BulkWriter(Protocol):
         """
 
     def close(self) -> None:
-        """Release everything. May be called twice."""
+        """Release everything. It may be called twice."""
 
 
 @runtime_checkable
 class BulkSink(Protocol):
-    """A sink connector that takes rows in bulk. Optional."""
+    """A sink connector that takes rows in bulk may offer this."""
 
     def bulk_writer(self, ctx: BulkSinkContext) -> BulkWriter:
         """Return a writer of chunks of any job. It connects with the first call.
@@ -348,7 +352,9 @@ class BulkSink(Protocol):
 
 @runtime_checkable
 class OrderedBulkSink(BulkSink, Protocol):
-    """A bulk sink that may need a partition's records in their order, as the last record of a key counts. Optional."""
+    """A bulk sink may offer this if it may need a partition's records in their order, as the last record of a key
+    counts.
+    """
 
     @property
     def chunks_in_order(self) -> bool:

@@ -71,7 +71,7 @@ class TableCost:
 
 @runtime_checkable
 class PricedSink(Protocol):
-    """A sink connector that can say what writing costs."""
+    """A sink connector that can say what writing costs may offer this."""
 
     def costs(self, question: CostQuestion, deadline: Deadline) -> Sequence[TableCost]:
         """Return the cost of each table of the configuration's topics. ConfigError tells what is missing or wrong."""
@@ -79,7 +79,7 @@ class PricedSink(Protocol):
 
 @runtime_checkable
 class SamplingSink(Protocol):
-    """A sink connector that wants to know how much comes into its topics. Optional."""
+    """A sink connector may offer this to learn how much comes into its topics."""
 
     def sampling(self, rates: TopicRates) -> None:
-        """Take the function that samples topics. Called once, before `check`."""
+        """Take the function that samples topics. It is called once, before `check`."""

@@ -48,7 +48,7 @@ class Finding:
 
 @runtime_checkable
 class ExaminingConnector(Protocol):
-    """A connector that knows more about its user's data than its tasks have to. Optional."""
+    """A connector that knows more about its user's data than its tasks have to may offer this."""
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
         """Yield the findings. It only reads, and keeps to the configuration's limits for statements.

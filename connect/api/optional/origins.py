@@ -43,7 +43,7 @@ class OriginColumn:
 
 @runtime_checkable
 class DescribesOrigins(Protocol):
-    """A source connector that knows the catalog of its database. Optional."""
+    """A source connector that knows the catalog of its database may offer this."""
 
     def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:
         """Yield the columns of all tables that the configuration reads; only the catalog is read for it.
@@ -54,7 +54,7 @@ class DescribesOrigins(Protocol):
 
 @runtime_checkable
 class DescribesColumns(Protocol):
-    """A trial's target that knows the types of its columns. Optional."""
+    """A trial's target that knows the types of its columns may offer this."""
 
     def column_types(self, deadline: Deadline) -> Mapping[str, str]:
         """Return the type of each column written so far, by its path, as the target's own catalog writes it."""

@@ -23,7 +23,7 @@ the first records of all partitions of a topic come at about the same time.
 
 
 class TopicIds:
-    """Asks for the id of a topic once, and again when the topic may have been made anew. Owned by the task thread."""
+    """Asks for the id of a topic once, and again when the topic may have been made anew. The task thread owns it."""
 
     def __init__(self, ask: Callable[[str, Deadline], str | None], now_s: Callable[[], float] = time.monotonic) -> None:
         """Look topics up by `ask`, which is `SinkContext.topic_id`. `now_s` is a clock that never goes back."""

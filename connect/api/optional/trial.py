@@ -37,7 +37,7 @@ class TrialTarget(Protocol):
     def make(self, deadline: Deadline) -> None:
         """Make what the sink expects to find, such as a dataset.
 
-        ConnectError: a right is missing, here or, as far as reading tells, on the real target.
+        ConnectError: a right is missing here, or on the real target, as far as one can tell by reading.
         """
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
@@ -48,12 +48,13 @@ class TrialTarget(Protocol):
         """
 
     def remove(self, deadline: Deadline) -> None:
-        """Remove all that is here; no error where there is nothing."""
+        """Remove all that is here. It is no error if there is nothing."""
 
 
 @runtime_checkable
 class KeepsAtSource(Protocol):
-    """A source connector that may keep something in the system that it reads, such as a replication slot. Optional.
+    """A source connector may offer this if it may keep something in the system that it reads, such as a replication
+    slot.
 
     A trial run would disturb the connector to which that belongs.
     """
@@ -67,7 +68,7 @@ class KeepsAtSource(Protocol):
 
 @runtime_checkable
 class TrialSink(Protocol):
-    """A sink connector that can write to a second target for trials. Optional."""
+    """A sink connector that can write to a second target for trials may offer this."""
 
     def trial_target(self, name: str) -> TrialTarget:
         """Return the trial target of a name; the same name gives the same target. The name has only letters, digits and

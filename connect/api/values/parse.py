@@ -235,7 +235,7 @@ def _number(token: str) -> Typed | None:
     try:
         decimal = Decimal(token)
     except InvalidOperation:
-        return None  # an exponent beyond any number; Java takes it for a string too
+        return None  # No number has such an exponent; Java takes the text for a string, too.
     exponent = decimal.as_tuple().exponent
     assert isinstance(exponent, int)
     if exponent <= 1000 and decimal == decimal.to_integral_value():
