@@ -72,4 +72,4 @@ async def _wait(written: Future[None]) -> None:
     try:
         await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(written)), _WRITTEN_S)
     except (ConnectError, TimeoutError):
-        return  # the audit topic counts and logs lost lines
+        return  # The audit topic counts and logs lost lines.

@@ -97,7 +97,9 @@ class HttpThread:
         self._started.result(timeout_s)
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """Stop answering; requests under way get one second. TimeoutError: the thread does not end."""
+        """Stop answering; requests under way get one second. TimeoutError: the thread does not end within
+        `timeout_s`.
+        """
         if self._thread.ident is None:
             self._bound.close()
             return
@@ -154,7 +156,7 @@ class HttpThread:
             sock=listener.bound,
             ssl=listener.tls,
             ssl_handshake_timeout=timeout_s,
-            backlog=BACKLOG,  # asyncio calls listen again, and so sets the backlog again
+            backlog=BACKLOG,  # asyncio calls listen again, and so sets the backlog again.
         )
 
 

@@ -32,7 +32,7 @@ class AuditTopic:
         self._worker = worker
         self._topic = topic
         self._lost = 0
-        self._lock = threading.Lock()  # the producer's thread and the threads that put lines count lost ones
+        self._lock = threading.Lock()  # The producer's thread and the threads that put lines count lost ones.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="audit-topic")
         if writer is None:
             writer = RecordWriter(topic, self._settings())
@@ -46,7 +46,9 @@ class AuditTopic:
             return self._lost
 
     def put(self, line: bytes, connectors: list[str]) -> Future[None]:
-        """Send a line, in order with others about its connector; done when every in-sync replica has it."""
+        """Send a line, in order with others about its connector. The future is done when every in-sync replica has the
+        line.
+        """
         sent = self._writer.put(connectors[0].encode(errors="replace") if connectors else b"", line)
         sent.add_done_callback(self._ended)
         return sent
@@ -64,7 +66,7 @@ class AuditTopic:
             with self._lock:
                 self._lost += 1
                 lost = self._lost
-            if lost & (lost - 1) == 0:  # the 1st, 2nd, 4th, 8th … are logged: an hour without Kafka fills no log
+            if lost & (lost - 1) == 0:  # The 1st, 2nd, 4th, 8th … are logged: an hour without Kafka fills no log.
                 self._tell(lost, str(error))
 
     def _tell(self, lost: int, error: str) -> None:

@@ -18,8 +18,8 @@ class CertificateUsers:
         self._grants = grants
 
     def identity(self, request: web.Request) -> Identity | None:
-        """Return the user for whom the request's certificate was made; None if it came without one. LoginError: the
-        certificate names no user.
+        """Return the user for whom the request's certificate was made; None if the request came without a certificate.
+        LoginError: the certificate names no user.
         """
         tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
         shown = tls.getpeercert(binary_form=True) if isinstance(tls, ssl.SSLObject) else None
@@ -40,7 +40,7 @@ def _common_name(shown: bytes) -> str:
         raise LoginError("The client's certificate cannot be read.") from None
     if len(names) != 1 or not isinstance(names[0].value, str) or not names[0].value.strip():
         raise LoginError("The client's certificate has no common name (CN), or several.")
-    # A name that histories and logs would show as another one would let a user act in that one's name.
+    # If histories and logs showed the name as that of another user, its owner could act in that user's name.
     if not names[0].value.isprintable():
         raise LoginError("The common name (CN) of the client's certificate has characters without a shape.")
     return names[0].value

@@ -25,7 +25,7 @@ class FailedLogins:
         self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def check(self, address: str) -> None:
-        """Return if the client may try a password. TooManyLoginsError: too many were wrong."""
+        """Do nothing if the client may try a password. TooManyLoginsError: too many were wrong."""
         began_s, count = self._counts.get(network_of(address), (0.0, 0))
         wait_s = began_s + MINUTE_S - self._clock()
         if count >= MOST and wait_s > 0:

@@ -128,7 +128,7 @@ def _public_key(given: Any) -> PublicKey | None:
         return None
     try:
         key = import_key(given)
-    except (JoseError, ValueError, KeyError):  # joserfc looks a curve up by its name
+    except (JoseError, ValueError, KeyError):  # joserfc looks a curve up by its name, which it may not know.
         return None
     return key if isinstance(key, PublicKey) else None
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Role(IntEnum):
-    """A role that a user has at a connector, or that a route requires."""
+    """Names a role that a user has at a connector, or that a route requires."""
 
     ANYONE = 0
     """Routes with this role need no credentials: those for probes, and those for calls that workers sign themselves."""

@@ -58,7 +58,9 @@ class TokenUsers:
     def __init__(
         self, worker: WorkerConfig, issuer: str, grants: Grants, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Read the settings; the first token lets the issuer be asked. `clock` gives seconds that never go back."""
+        """Read the settings; the issuer is asked when the first token comes. `clock` gives seconds that never go
+        back.
+        """
         self._user_claim = worker.rest_oidc_user_claim
         self._groups_claim = worker.rest_oidc_groups_claim
         self._grants = grants

@@ -36,9 +36,11 @@ class Verdict(Enum):
     NONE = auto()
     """No worker of this cluster has signed the request as it is."""
     OLD = auto()
-    """It is right, but too old or too new by this worker's clock, or of a time before this worker began."""
+    """The signature is right, but too old or too new by this worker's clock, or from the time before this worker
+    began.
+    """
     SEEN = auto()
-    """It is right, but has come before."""
+    """The signature is right, but has come before."""
     RIGHT = auto()
 
 
@@ -76,7 +78,7 @@ def digest_of(body: bytes) -> str:
 
 
 class Stamps:
-    """Remembers the stamps that have come within `WINDOW_S`. Owned by the event loop."""
+    """Remembers the stamps that have come within `WINDOW_S`. It is owned by the event loop."""
 
     def __init__(self, clock_s: Callable[[], float] = time.time) -> None:
         """Take `clock_s`, which returns the seconds since 1970."""

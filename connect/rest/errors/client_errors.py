@@ -31,7 +31,7 @@ class _InOneLine(logging.Filter):
 
 
 def client_errors_in_one_line() -> None:
-    """Let the logger of aiohttp's server log such errors in one line; may be called again."""
+    """Let the logger of aiohttp's server log such errors in one line. It may be called again."""
     logger = logging.getLogger("aiohttp.server")
     if not any(isinstance(known, _InOneLine) for known in logger.filters):
         logger.addFilter(_InOneLine())

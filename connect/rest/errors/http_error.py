@@ -22,7 +22,7 @@ _STATUSES: Final[Mapping[type[RequestError], int]] = {
 
 
 class HttpError(RequestError):
-    """Raised by REST itself if a request cannot be carried out; it has the HTTP status."""
+    """Raised by REST itself if a request cannot be carried out; it has the HTTP status of the answer."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)

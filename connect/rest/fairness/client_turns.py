@@ -1,4 +1,4 @@
-"""Lets long work be done one piece at a time, clients in turn: a client with much work waits for its own only."""
+"""Lets long work be done one piece at a time, clients in turn, so that a client with much work delays no other one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 
 class ClientTurns:
-    """Holds the waiting clients. Owned by the event loop."""
+    """Holds the waiting clients. It is owned by the event loop."""
 
     def __init__(self) -> None:
         self._all = asyncio.Lock()

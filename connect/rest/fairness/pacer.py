@@ -18,7 +18,7 @@ LOOKS: Final = 16
 
 
 class Pacer:
-    """Holds the waiting requests. Owned by the event loop."""
+    """Holds the waiting requests. It is owned by the event loop."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
@@ -59,6 +59,6 @@ class Pacer:
             turn = turns.popleft()
             if turns:
                 self._waiting[client] = turns
-            if not turn.done():  # a request may have ended meanwhile
+            if not turn.done():  # A request may have ended meanwhile.
                 return turn
         return None

@@ -20,7 +20,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 _ANSWER_S: Final = 20.0
 Figures = Mapping[str, float]
 KAFKA_WATCH: Final = web.AppKey("kafka_watch", LeaderWatch[Figures])
-"""It keeps the last figures of Kafka, those of KAFKA_METRICS; empty on a worker that does not lead."""
+"""It keeps the last figures of Kafka, those of KAFKA_METRICS. They are empty on a worker that does not lead."""
 
 
 async def watched_kafka(app: web.Application) -> AsyncIterator[None]:

@@ -15,12 +15,12 @@ from connect.rest.server.waiting import apart
 T = TypeVar("T")
 _LOOK_S: Final = 60.0
 _LEADS_S: Final = 5.0
-"""A worker looks in this interval of seconds if it leads; one that has just begun asks nothing yet."""
+"""After each interval of this many seconds a worker looks if it leads; one that has just begun asks nothing before."""
 _log = logging.getLogger(__name__)
 
 
 class LeaderWatch(Generic[T]):
-    """Keeps the last answer. Owned by the event loop of the REST server, whose threads ask."""
+    """Keeps the last answer. It is owned by the event loop of the REST server, whose threads ask."""
 
     def __init__(self, worker: WorkerState, ask: Callable[[], T], *, nothing: T, trouble: str) -> None:
         """Take `ask`, which may block. `nothing` is the value on other workers; errors are logged as `trouble`."""

@@ -26,7 +26,7 @@ Figures = Mapping[str, Mapping[str, float]]
 
 
 class Peers:
-    """Asks all other workers of the group at once. Owned by the event loop."""
+    """Asks all other workers of the group at once. It is owned by the event loop."""
 
     def __init__(self, context: RestContext, client: ClientSession, scheme: str) -> None:
         """Take the `scheme` by which workers reach each other, `http` or `https`."""
@@ -74,7 +74,9 @@ class Peers:
 
 
 async def own_figures(request: web.Request) -> web.Response:
-    """Tell another worker of the cluster what this one's tasks count. HttpError 403: no worker asks."""
+    """Tell another worker of the cluster what this one's tasks count. HttpError 403: the asker is no worker of the
+    cluster.
+    """
     if not is_signed(request):
         raise HttpError(403, "Workers of this cluster alone ask for this; GET /metrics has the same figures.")
     return json_answer(await asyncio.to_thread(context_of(request).operations.tasks.figures))

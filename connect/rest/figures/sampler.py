@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Sampler:
-    """Keeps the last samples. Owned by the event loop of the REST server."""
+    """Keeps the last samples. It is owned by the event loop of the REST server."""
 
     def __init__(self, tasks: Tasks, peers: Peers) -> None:
         self._tasks = tasks

@@ -27,7 +27,7 @@ class _Asking(NamedTuple, Generic[T]):
 
 
 class Seldom(Generic[T]):
-    """Asks on a thread, and gives the last answer meanwhile. Owned by the event loop."""
+    """Asks on a thread, and gives the last answer meanwhile. It is owned by the event loop."""
 
     def __init__(self, ask: Callable[[], T]) -> None:
         """Take a function that may block. If it raises ConnectError or RequestError, nothing is known."""

@@ -28,7 +28,7 @@ Job = Mapping[str, Any]
 
 
 class Found(NamedTuple):
-    """Holds a graph, and the names of its parts that Kafka did not tell: `topics`, `backfills`."""
+    """Holds a graph. `not_told` names the parts that Kafka did not tell: `topics`, `backfills`."""
 
     flow: Flow
     not_told: Sequence[str]

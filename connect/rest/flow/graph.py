@@ -55,7 +55,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Describes a way of rows from one node to another, by their ids.
+    """Describes a way on which rows go from one node to another; the nodes are named by their ids.
 
     `declared` is True if a configuration names it, `seen` if rows went along it since the connector's topics were
     reset. `pace` is unknown if a connector has several topics, as its tasks count all of them together.

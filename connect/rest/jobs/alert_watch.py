@@ -39,7 +39,7 @@ class Sources:
 
 
 class AlertWatch:
-    """Gathers facts for alerts. Owned by the event loop of the REST server; slow calls run on threads."""
+    """Gathers facts for alerts. It is owned by the event loop of the REST server; slow calls run on threads."""
 
     def __init__(self, operations: Operations, alerting: Alerting, sources: Sources) -> None:
         self._operations = operations
@@ -87,7 +87,7 @@ class AlertWatch:
             return None
 
     def _jobs(self) -> Sequence[Mapping[str, Any]] | None:
-        """Return all backfills. None if it is too early to read them again, or if Kafka does not answer."""
+        """Return all backfills, or None if it is too early to read them again, or if Kafka does not answer."""
         if time.monotonic() < self._jobs_due_s:
             return None
         self._jobs_due_s = time.monotonic() + _JOBS_S

@@ -24,7 +24,7 @@ _AGAIN_MAX_S: Final = 300.0
 
 
 class BackfillWatch:
-    """Lets backfills go on whose worker has died. Owned by the event loop of the REST server.
+    """Lets the backfills of dead workers go on. It is owned by the event loop of the REST server.
 
     It asks no questions as long as no worker comes or goes.
     """
@@ -81,7 +81,9 @@ class BackfillWatch:
         return is_wanted and is_late
 
     def _workers(self) -> tuple[int | None, Collection[str] | None]:
-        """Return the number and the workers of the newest rebalance; nothing new if another worker leads."""
+        """Return the number and the workers of the newest rebalance; if another worker leads, the number is the last
+        one again.
+        """
         rebalances = self._history.rebalances()
         try:
             self._worker.require_leader()

@@ -44,7 +44,7 @@ class EvaluationJob:
             self.answer = told
 
     def ended(self, exit_code: int) -> None:
-        """Take the end of the process; it becomes the answer if the process gave none."""
+        """Take note that the process has ended, which becomes the answer if the process gave none."""
         if self.answer is None:
             self.answer = {"error": f"Its process ended with {exit_code}."}
 
@@ -56,7 +56,7 @@ class EvaluationJob:
 
 
 class EvaluationJobs:
-    """Runs one evaluation at a time, as each starts a Kafka and a worker. May be used from any thread."""
+    """Runs one evaluation at a time, as each starts a Kafka and a worker. Any thread may use it."""
 
     def __init__(self, worker: Mapping[str, str]) -> None:
         """Take this worker's properties. Secrets in them go to the process through its standard input."""

@@ -18,7 +18,7 @@ _ANSWERS_S: Final = 2.0
 
 
 class LetterJobs:
-    """Answers two requests at a time at most. Owned by the event loop."""
+    """Answers two requests at a time at most. It is owned by the event loop."""
 
     def __init__(self, worker: Mapping[str, str]) -> None:
         """Take this worker's properties. Secrets in them go to the child through its standard input."""
@@ -26,8 +26,8 @@ class LetterJobs:
         self._free = asyncio.Semaphore(_AT_ONCE)
 
     async def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Return the child's answer. ConnectError: its own error. HttpError 409: another replay of the topic took
-        over; 500: it did not answer in time.
+        """Return the child's answer, or raise the child's own error as ConnectError. HttpError 409: another replay of
+        the topic took over; 500: the child did not answer in time.
 
         A child that is killed replays no part of its letters: nobody reads a transaction that was not committed.
         """

@@ -115,7 +115,7 @@ async def hand_over_backfill(request: web.Request) -> web.Response:
 
 
 class _OwnCluster:
-    """Gives a handover the connectors of this worker's cluster. Used from a thread that may wait."""
+    """Gives a handover the connectors of this worker's cluster. It is used from a thread that may wait."""
 
     def __init__(self, operations: Operations, timeout_s: float) -> None:
         self._operations = operations
@@ -145,7 +145,7 @@ class _Service:
         self._worker = worker
         self._worker_id = worker_id
         self._made: BackfillService | None = None
-        self._making = threading.Lock()  # requests are answered on several threads
+        self._making = threading.Lock()  # Requests are answered on several threads.
 
     def answer(self, ask: Callable[[BackfillService], T]) -> T:
         """Return what the service answers. HttpError 404: there is no such job; 409: its state does not allow it."""

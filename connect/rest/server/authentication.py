@@ -36,7 +36,7 @@ _EXEMPT: Final = re.compile(r"POST /connectors/[^/]+/tasks/?|PUT /connectors/[^/
 _PROBED: Final = re.compile(r"(?:GET|HEAD) /health(?:/ready)?/?")
 """Probes of containers are requests for these paths. They have no password, and are told only if the worker is well."""
 UNKNOWN: Final = web.RequestKey("unknown", bool)
-"""Set for a request that is answered without credentials; such an answer tells no more than is needed."""
+"""It is set for a request that is answered without credentials; such an answer tells no more than is needed."""
 _BASIC: Final = 'Basic realm="KafkaConnect"'
 _BEARER: Final = 'Bearer realm="KafkaConnect"'
 

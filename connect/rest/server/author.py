@@ -27,7 +27,7 @@ from connect.rest.server.context import context_of
 from connect.runtime.settings.role_grants import CERTIFICATE
 
 USER: Final = web.RequestKey("user", str)
-"""The user who has logged in; missing if no credentials are asked for."""
+"""Holds the user who has logged in; it is missing if no credentials are asked for."""
 ORIGIN: Final = hdrs.X_FORWARDED_FOR
 STAMPS: Final = web.AppKey("stamps", Stamps)
 _JUDGED: Final = web.RequestKey("verdict", Verdict)

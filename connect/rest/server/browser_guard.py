@@ -140,7 +140,7 @@ def _is_own(origin: str, host: str) -> bool:
     """Return True if a page has the address of this worker. The scheme may differ, as a proxy may add TLS."""
     try:
         place = urlsplit(origin)
-    except ValueError:  # the origin has a bracket that is not closed
+    except ValueError:  # The origin has a bracket that is not closed.
         return False
     default = {"http": ":80", "https": ":443"}.get(place.scheme, "")
     return place.netloc.lower() != "" and host.lower() in {place.netloc.lower(), f"{place.netloc.lower()}{default}"}

@@ -39,7 +39,7 @@ class ConnectionTimeouts(NamedTuple):
 
 
 class Connections:
-    """Keeps the connections of one listener, and makes their protocols. Owned by the event loop."""
+    """Keeps the connections of one listener, and makes their protocols. It is owned by the event loop."""
 
     def __init__(self, make: Callable[[], asyncio.Protocol], most: int, patience: ConnectionTimeouts) -> None:
         """Take `make`, which makes the protocol of a connection, and `most`, the number of connections at a time."""
@@ -47,7 +47,7 @@ class Connections:
         self._make = make
         self._most = most
         self._by_transport: dict[asyncio.BaseTransport, _Connection] = {}
-        self._waiting: dict[_Connection, None] = {}  # the one that has waited longest is first
+        self._waiting: dict[_Connection, None] = {}  # The one that has waited longest is first.
 
     def __call__(self) -> asyncio.Protocol:
         """Return a protocol for a connection that was accepted."""
@@ -170,7 +170,7 @@ class _Connection(asyncio.Protocol):
 
 
 class Place:
-    """Holds a request's place among those of its client that the server works on. Owned by the event loop."""
+    """Holds a request's place among those of its client that the server works on. It is owned by the event loop."""
 
     def __init__(self, places: asyncio.Semaphore, pacer: Pacer, client: str) -> None:
         """Take the places of a client; the request takes one of them when it is its turn."""
@@ -186,11 +186,11 @@ class Place:
         await self.go_on()
 
     async def go_on(self) -> None:
-        """Wait until requests of others could compute; called before long computations."""
+        """Wait until requests of others could compute. It is called before long computations."""
         await self._pacer.take(self._client)
 
     def leave(self) -> None:
-        """Give the place to the client's next request; may be called again."""
+        """Give the place to the client's next request. It may be called again."""
         if self._is_taken:
             self._is_taken = False
             self._places.release()

@@ -1,4 +1,6 @@
-"""Holds what every resource may use: the cluster, plug-ins, the worker's settings. Immutable; one per server."""
+"""Holds what every resource may use: the cluster, plug-ins, the worker's settings. A server has one, which never
+changes.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from connect.rest.server.forward import forwarding
 log = logging.getLogger(__name__)
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _REASONS = {413: "Request Entity Too Large", 414: "Request-URI Too Long", 416: "Requested Range Not Satisfiable"}
-"""Java's names of statuses that Python 3.13 names otherwise (RFC 9110 has renamed them)."""
+"""These are Java's names of statuses that Python 3.13 names otherwise, as RFC 9110 has renamed them."""
 
 
 @web.middleware

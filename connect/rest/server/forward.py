@@ -32,7 +32,7 @@ _LEADER_ANSWERS_S: Final = 2.0
 _SUCCESS: Final = range(200, 400)
 """These statuses mean success; a form that was carried out is answered by a redirect."""
 BY_LEADER: Final = web.RequestKey("by_leader", bool)
-"""Set if the leader has answered."""
+"""It is set if the leader has answered the request."""
 CLIENT: Final = web.AppKey("forward_client", ClientSession)
 PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT, hdrs.USER_AGENT)
 PASSED_BACK: Final = (hdrs.CONTENT_TYPE, hdrs.LOCATION, hdrs.ALLOW)

@@ -65,7 +65,7 @@ class CreateRequest:
 async def read_create(request: web.Request) -> CreateRequest:
     """Return what `{"name", "config", "initial_state"?, "initial_offsets"?}` says.
 
-    HttpError 400: there are no initial offsets.
+    HttpError 400: `initial_offsets` is an empty list.
     """
     return await _read(request, _create_of)
 
@@ -91,7 +91,7 @@ def _create_of(data: bytes) -> CreateRequest:
 
 
 async def read_config(request: web.Request) -> dict[str, str | None]:
-    """Return a flat map of keys to texts; a null stays None."""
+    """Return the body, a flat map of keys to texts; a null stays None."""
     found = await read_texts(request)
     if found is None:
         raise _null("connectorConfig")
@@ -99,7 +99,7 @@ async def read_config(request: web.Request) -> dict[str, str | None]:
 
 
 async def read_texts(request: web.Request) -> dict[str, str | None] | None:
-    """Return a flat map of keys to texts; None for no body or `null`."""
+    """Return the body, a flat map of keys to texts; None for no body or `null`."""
     return await _read(request, _texts_or_none)
 
 
@@ -152,7 +152,9 @@ async def parsed(request: web.Request, data: bytes, parse: Callable[[bytes], T])
 
 
 def json_of(data: bytes) -> Any:
-    """Return a value read strictly; None for no text or `null`. Numbers are NumberText. HttpError 500: no JSON."""
+    """Return the value of a text, read strictly; None for no text or `null`. Numbers are NumberText. HttpError 500: it
+    is no JSON.
+    """
     # A byte order mark or the zero bytes of UTF-16 and UTF-32 tell the encoding, as in Jackson.
     encoding = json.detect_encoding(data)
     try:

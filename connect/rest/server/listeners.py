@@ -16,7 +16,7 @@ from connect.runtime.host.listening import cannot_listen
 from connect.runtime.settings.worker_config import WorkerConfig
 
 BACKLOG = 1024
-"""This many connections may wait to be accepted; a client without room tries again after a second."""
+"""This many connections may wait to be accepted; a client that finds no room tries again after a second."""
 _WILDCARDS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound
 _ADMIN = "admin.listeners"
 
@@ -36,7 +36,7 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """Return the port it is bound to."""
+        """Return the port that the socket is bound to."""
         return int(self.bound.getsockname()[1])
 
 

@@ -23,7 +23,7 @@ _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "
 async def body_of(request: web.Request) -> bytes:
     """Return the body, decompressed.
 
-    HttpError 403: it is not the body that a worker has signed; 408: it is too slow; 413: it is too long; 415: its
+    HttpError 403: it is not the body that a worker has signed; 408: it comes too slowly; 413: it is too long; 415: its
     encoding is not supported.
     """
     encoding = request.headers.get(hdrs.CONTENT_ENCODING, "identity").strip().lower()

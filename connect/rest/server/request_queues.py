@@ -25,7 +25,7 @@ from connect.rest.server.errors import error_answer
 from connect.rest.server.routing import Answer
 
 SHARES: Final = 8
-"""A client may have one in this many connections of a listener at work for reads, and as many for other requests."""
+"""A client's reads may occupy one in this many connections of a listener at a time, and its other requests as many."""
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _Key = tuple[str, bool]
 
@@ -41,7 +41,7 @@ class _Line:
 
 
 class RequestQueues:
-    """Holds the requests of each client. Owned by the event loop."""
+    """Holds the requests of each client. It is owned by the event loop."""
 
     def __init__(self, connections_max: int) -> None:
         self._at_once = max(1, connections_max // SHARES)

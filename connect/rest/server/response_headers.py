@@ -23,7 +23,9 @@ _ACTIONS: Final = {"set": False, "add": True, "setdate": False, "adddate": True}
 
 
 class HeaderRule(NamedTuple):
-    """Describes a header to set or add. If `after_ms` is given, its value is the date this many ms from now."""
+    """Describes a header to set or add. If `after_ms` is given, the header's value is the date this many milliseconds
+    from now.
+    """
 
     name: str
     value: str

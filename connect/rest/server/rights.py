@@ -19,11 +19,11 @@ from connect.rest.errors.http_error import HttpError
 from connect.rest.server.context import context_of
 
 IDENTITY: Final = web.RequestKey("identity", Identity)
-"""Holds the sender of each request; set before it is answered."""
+"""Holds the sender of a request; it is set before the request is answered."""
 ASKED: Final = web.RequestKey("least_role", Role)
-"""Holds the least role of the route that answers."""
+"""Holds the least role that the route of a request requires."""
 ABOUT: Final = web.RequestKey("about_connectors", list[str])
-"""Holds the connectors for which a request was judged."""
+"""Holds the connectors for which the rights of a request were judged."""
 BEFORE: Final = web.RequestKey("configs_before", dict[str, Mapping[str, str] | None])
 """Holds the configurations of those connectors before the request; None for one that did not exist."""
 DENIED: Final = web.RequestKey("denied", bool)
@@ -31,7 +31,9 @@ DENIED: Final = web.RequestKey("denied", bool)
 
 
 def judge(request: web.Request, role: Role, connector: str | None) -> None:
-    """Return if the sender has the role at the connector, or for None at any connector. HttpError 403: it has not."""
+    """Do nothing if the sender has the role at the connector, or for None at any connector. HttpError 403: the sender
+    lacks the role.
+    """
     request[ASKED] = role
     request[ABOUT], request[BEFORE] = [], {}
     _note(request, () if connector is None else (connector,))
@@ -45,7 +47,7 @@ def judge(request: web.Request, role: Role, connector: str | None) -> None:
 
 
 def require(request: web.Request, *connectors: str) -> None:
-    """Return if the sender has the route's role at all of these connectors. HttpError 403: they have not."""
+    """Do nothing if the sender has the route's role at all of these connectors. HttpError 403: the sender lacks it."""
     role = request[ASKED]
     _note(request, connectors)
     for name in connectors:
@@ -54,7 +56,7 @@ def require(request: web.Request, *connectors: str) -> None:
 
 
 def require_everywhere(request: web.Request) -> None:
-    """Return if the sender has the route's role at all connectors. HttpError 403: they have not."""
+    """Do nothing if the sender has the route's role at all connectors. HttpError 403: the sender lacks it."""
     role = request[ASKED]
     if not request[IDENTITY].may_everywhere(role):
         raise _denied(request, role, "may not do this for all connectors")

@@ -21,13 +21,15 @@ JSON: Final = "application/json"
 STARTING: Final = "Request cannot be completed because a rebalance is expected: the worker is still starting up."
 """Clients try again when they read `rebalance`; an empty list of connectors would make them create what exists."""
 OWN_FLAGS: Final = ("dry_run", "reset_offsets", "force")
-"""Kafka Connect lacks these flags. A flag spelt otherwise must not let the thing happen that it prevents."""
+"""Kafka Connect lacks these flags. If such a flag is spelt wrong, the request is refused, as the flag may be there to
+prevent something.
+"""
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One method of one path; `{…}` stands for any one segment.
+    """Describes one method of one path, in which `{…}` stands for any one segment.
 
     The types of bodies, answers and parameters are those that the OpenAPI document describes (`rest/openapi.py`). A
     body must say that it is what the route `consumes`.
@@ -49,7 +51,9 @@ class Route:
     flags: Collection[str] = ()
     """The flags of OWN_FLAGS that the route understands."""
     role: Role | None = None
-    """The least role that the route requires; see `least_role`. A route that only reads may leave it out: VIEWER."""
+    """The least role that the route requires; see `least_role`. If a route that only reads leaves it out, VIEWER
+    counts.
+    """
 
     names_connector: bool = True
     """False if a name in the path is not that of a connector; then the handler itself judges the sender."""

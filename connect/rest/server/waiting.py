@@ -33,7 +33,8 @@ class WaitTimeoutError(Exception):
 
 
 async def finished(request: web.Request, future: Future[T], doing: str | None = None) -> T:
-    """Return the future's result within the request's time. HttpError 500 names what the worker does instead.
+    """Return the future's result within the request's time. If it is not done by then, HttpError 500 names what the
+    worker is doing.
 
     `doing` names the work of the future if it is not the herder's, as "reading the offsets of connector c".
     """
@@ -45,7 +46,9 @@ async def finished(request: web.Request, future: Future[T], doing: str | None = 
 
 
 def timed_out(request: web.Request, doing: str | None, started_ms: int) -> HttpError:
-    """Return the 500 that names the stage: the herder's when it is held up, else what the request waits for."""
+    """Return an HttpError 500 that names what the herder is at if the herder is held up, or else what the request waits
+    for.
+    """
     stage = context_of(request).operations.worker.stage
     if doing is not None and stage.finished_ms is not None:
         stage = Stage(doing, started_ms)
@@ -53,7 +56,9 @@ def timed_out(request: web.Request, doing: str | None, started_ms: int) -> HttpE
 
 
 async def within(future: Future[T], timeout_s: float) -> T:
-    """Return the future's result. WaitTimeoutError after `timeout_s`; the work itself is not cancelled."""
+    """Return the future's result. WaitTimeoutError: it is not done within `timeout_s`; the work itself is not
+    cancelled.
+    """
     waiting = asyncio.wrap_future(future)
     done, _ = await asyncio.wait({waiting}, timeout=timeout_s)
     if not done:
@@ -68,7 +73,7 @@ def apart(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
     A pool would be used up by calls that never return, and would hold up the end of the process.
     """
     future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # a waiter that gives up does not cancel the call
+    future.set_running_or_notify_cancel()  # A waiter that gives up does not cancel the call.
 
     def run() -> None:
         try:

@@ -111,7 +111,7 @@ def once_of(form: Mapping[str, str]) -> str:
 
 
 class OnceOnly:
-    """Carries out each form once: a second click gets the outcome of the first one. Owned by the event loop."""
+    """Carries out each form once: a second click gets the outcome of the first one. It is owned by the event loop."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()

@@ -26,7 +26,7 @@ class _Seen(NamedTuple):
 
 
 class OffsetsSeen:
-    """Remembers the offsets of connectors for a few seconds. Owned by the event loop."""
+    """Remembers the offsets of connectors for a few seconds. It is owned by the event loop."""
 
     def __init__(self, offsets: Offsets) -> None:
         self._offsets = offsets

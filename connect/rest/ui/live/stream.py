@@ -50,7 +50,7 @@ async def stream(request: web.Request, draw: Draw) -> web.StreamResponse:
     try:
         await _send(request, response, draw)
     except CLIENT_ERRORS:
-        pass  # the page was closed
+        pass  # The page was closed.
     finally:
         streams.discard(response)
     return response
