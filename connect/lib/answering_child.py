@@ -18,7 +18,7 @@ from connect.lib import python_child
 
 
 class AnsweringChild:
-    """Talks with a child process. May be used from any thread; the child's owner is the thread that makes it."""
+    """Talks with a child process. Any thread may use it; the child's owner is the thread that makes it."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Answers:
         return json.loads(sys.stdin.readline())
 
     def tell(self, **members: object) -> None:
-        """Send the members as one line. May be called by any thread."""
+        """Send the members as one line. Any thread may call it."""
         with self._lock:
             self._out.write(f"{json.dumps(members)}\n")
             self._out.flush()

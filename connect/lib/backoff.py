@@ -8,7 +8,7 @@ from collections.abc import Iterator
 INITIAL_DELAY_S = 0.3
 """This is the first delay of Kafka Connect's RetryWithToleranceOperator (300 ms), in seconds."""
 _MOST_DOUBLINGS = 30
-"""Bounds the doublings: more of them would overflow, and no maximum lasts as long."""
+"""The delay is doubled this many times at most: more doublings would overflow, and no maximum is as long."""
 
 
 def delay_s(failures: int, *, initial_s: float, max_s: float) -> float:

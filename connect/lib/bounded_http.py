@@ -25,7 +25,9 @@ _PACKED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 
 
 class UnboundedAnswerError(ProtocolError):
-    """A server's answer is longer than its limit, takes longer, or is packed in a way that was not asked for."""
+    """Says that a server's answer is longer than its limit, takes longer, or is packed in a way that was not asked
+    for.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class _WholeAnswer(http.client.HTTPResponse):
         return part
 
     def close(self) -> None:
-        """Close the answer, read or not."""
+        """Close the answer; it need not have been read."""
         super().close()
         if self._whole is not None:
             self._whole.close()
@@ -122,7 +124,7 @@ class _WholeAnswer(http.client.HTTPResponse):
         try:
             self._connected.shutdown(socket.SHUT_RDWR)
         except OSError:
-            return  # the server has closed it already
+            return  # The server has closed the connection already.
 
     def _received(self) -> bytearray:
         body = bytearray()

@@ -10,6 +10,8 @@ class KeyRole(StrEnum):
 
     NONE = ""
     PAGE_ROWS = "page rows"
-    """The setting is the number of rows that a source reads at once; which rows it gives must not depend on it."""
+    """The setting is the number of rows that a source reads at once; which rows the source gives must not depend on
+    it.
+    """
     STATEMENT_LIMIT_MS = "statement limit"
     """The setting limits the milliseconds that one statement of a source may take in its database; 0 is no limit."""

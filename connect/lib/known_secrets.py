@@ -50,7 +50,7 @@ class KnownSecrets:
     """Holds the secrets known so far. Threads may hide texts while another adds a secret."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._strong: dict[str, set[str]] = {}  # by their first characters
+        self._strong: dict[str, set[str]] = {}  # These are grouped by their first characters.
         self._short: set[str] = set()
         self._plain: set[str] = set()
         self._whole: set[str] = set()

@@ -122,7 +122,7 @@ def write_changed(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> An
 def costs(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
     """Return what writing costs a day; `tables` is None if the connector does not tell.
 
-    `sampled` holds the settings of the user's Kafka, in which its topics are sampled; None: they are not.
+    `sampled` holds the settings of the user's Kafka, in which its topics are sampled; with None they are not.
     """
     connector = parts.build_connector()
     if not isinstance(connector, PricedSink):

@@ -128,7 +128,7 @@ def connect_plugins() -> list[Plugin]:
     aliases = (
         "connect.transforms.Unwrap",
         "io.debezium.transforms.UnwrapFromEnvelope",
-    )  # its name before Debezium 0.10
+    )  # This was its name before Debezium 0.10.
     plugins.append(Plugin(PluginKind.TRANSFORMATION, _UNWRAP, target, e.UnwrapConfig, VERSION, doc, aliases))
     for name, factory, config, doc in _DEBEZIUM:
         target, full = f"connect.transforms.debezium.{factory}", f"io.debezium.transforms.{name}"

@@ -28,7 +28,7 @@ _FIX: Final = "Name its members in fields, or use action=null."
 
 
 class _Redact:
-    """Empties, masks or hashes the fields whose names match. Owned by one task thread."""
+    """Empties, masks or hashes the fields whose names match. It is owned by one task thread."""
 
     def __init__(self, side: Side, config: RedactConfig) -> None:
         self._side = side

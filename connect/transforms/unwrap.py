@@ -37,7 +37,7 @@ class _Added:
 
 
 class Unwrap:
-    """Replaces Debezium change events by the rows after the change. Owned by one task thread."""
+    """Replaces Debezium change events by the rows after the change. It is owned by one task thread."""
 
     def __init__(self, config: UnwrapConfig) -> None:
         self._deletes = config.deletes

@@ -69,7 +69,7 @@ STOP_MARGIN_S: Final = 10.0
 
 
 class Worker:
-    """Holds a worker and its REST API. Owned by the thread that starts and stops it."""
+    """Holds a worker and its REST API. It is owned by the thread that starts and stops it."""
 
     def __init__(self, config: WorkerConfig) -> None:
         if is_switched_on(config.tracing_enabled):
@@ -84,7 +84,7 @@ class Worker:
         self._life_line = LifeLine()
         self._members = MemberProcesses(self._lease.descriptor, self._life_line.watched, LOG_LEVELS)
         self._forked: ForkedHosts | None = None
-        if sys.platform.startswith("linux"):  # elsewhere system libraries may not survive a fork
+        if sys.platform.startswith("linux"):  # On other systems, system libraries may not survive a fork.
             self._forked = ForkedHosts(self._lease.descriptor, self._life_line.held)
         self.herder = Herder(config, self._surroundings())
         self._contact = FirstContact(config, lambda: self._admin({}), self.herder.read, self._stopping)

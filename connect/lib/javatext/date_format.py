@@ -86,7 +86,7 @@ class DateFormat:
         return made
 
     def format(self, ms: int) -> str:
-        """Return the text of a moment."""
+        """Return the text of a moment, which is given in milliseconds since the epoch."""
         moment = _Moment(*divmod(ms, DAY_MS))
         return "".join(_WRITERS[part.letter](moment, part.count) if part.letter else part.text for part in self._parts)
 

@@ -15,7 +15,9 @@ from connect.poc.sandbox.result import Result
 
 @dataclass(frozen=True, slots=True)
 class FinishedFile:
-    """Holds a file for the user to copy. `difference` is its unified diff to what was evaluated; empty if equal."""
+    """Holds a file for the user to copy. `difference` is its unified diff to what was evaluated; it is empty if both
+    are equal.
+    """
 
     name: str
     about: str

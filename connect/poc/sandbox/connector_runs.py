@@ -112,7 +112,7 @@ def stop(rest: ConnectClient, name: str) -> None:
 
 
 def remove(rest: ConnectClient, name: str) -> None:
-    """Delete a connector; no error where there is none."""
+    """Delete a connector. It is no error if there is none."""
     try:
         rest.delete(name)
     except RefusedError as error:

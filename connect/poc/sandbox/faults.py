@@ -61,7 +61,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class CausedFault:
-    """Describes a fault that was caused `after_s` seconds into the run, at `rows` rows; it hit `under_way` rows."""
+    """Describes a fault that was caused after the run had taken `after_s` seconds and moved `rows` rows; it hit
+    `under_way` rows.
+    """
 
     kind: str
     rows: int
@@ -72,7 +74,7 @@ class CausedFault:
 
 @dataclass(slots=True)
 class Faults:
-    """Causes the faults of one run, in their order. Owned by the thread that watches the run.
+    """Causes the faults of one run, in their order. It is owned by the thread that watches the run.
 
     A task may move `rows_per_second` until the last fault is over. `further_s` is the time that the run may take longer
     because of its faults.

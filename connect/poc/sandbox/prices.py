@@ -25,7 +25,9 @@ class Prices:
 
 
 def read_prices(file: Path) -> Prices:
-    """Read prices from a YAML file; those that it does not name have their defaults. ConfigError: the file is wrong."""
+    """Read prices from a YAML file. Prices that it does not name have their defaults. ConfigError: the file is
+    wrong.
+    """
     known = ", ".join(asdict(Prices()))
     try:
         return _prices(yaml.safe_load(file.read_text(encoding="utf-8")) or {})

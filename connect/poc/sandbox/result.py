@@ -48,7 +48,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Advises a setting, and says why. `value` None advises to take the key out."""
+    """Advises a setting, and says why. If `value` is None, the advice is to take the key out."""
 
     key: str
     value: str | None
@@ -57,7 +57,9 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Holds a number over time. Each point has the seconds since the run began, and the number at that moment."""
+    """Shows how a number changed over time. Each point has the seconds since the run began, and the number at that
+    moment.
+    """
 
     title: str
     unit: str

@@ -41,7 +41,7 @@ def with_registry(config: Mapping[str, str], url: str | None) -> dict[str, str]:
 
 
 class Sandbox:
-    """Provides a Kafka, a worker and, if asked for, a schema registry. Owned by the thread that runs the evaluation."""
+    """Provides a Kafka, a worker and, if asked for, a schema registry. The thread that runs the evaluation owns it."""
 
     def __init__(self, settings: Mapping[str, str], *, has_registry: bool = False) -> None:
         """Take `settings`, further settings of the worker, such as converters.
@@ -97,7 +97,7 @@ class Sandbox:
         return f"{self.id}-{label}-{next(self._names)}"
 
     def remove(self, name: str) -> None:
-        """Delete a connector; no error where there is none."""
+        """Delete a connector. It is no error if there is none."""
         remove(self.rest, name)
 
     def kill_task_hosts(self) -> int:
@@ -115,7 +115,9 @@ class Sandbox:
         return killed
 
     def pause_broker(self, pause_s: float) -> bool:
-        """Stop the broker's process for `pause_s` seconds, like a garbage collection; False if there is no process."""
+        """Stop the broker's process for `pause_s` seconds, as a garbage collection would. Return False if there is no
+        process.
+        """
         pid = self.kafka.pid
         if pid is None:
             return False

@@ -15,7 +15,7 @@ from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 
 _HASH_BYTES: Final = 12
-"""A hash of 96 bits is long enough: two of a million different rows share one in one of 10^16 runs."""
+"""A hash of 96 bits is long enough: of a million different rows, two have the same hash in one of 10^16 runs."""
 
 
 @dataclass(slots=True)

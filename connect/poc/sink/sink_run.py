@@ -75,7 +75,7 @@ def rows_at_once(rows_per_second: float) -> int:
 
 
 class SinkRunner:
-    """Makes runs of one configuration over the same records. Owned by the thread of the evaluation."""
+    """Makes runs of one configuration over the same records. It is owned by the thread of the evaluation."""
 
     def __init__(
         self, sandbox: Sandbox, settings: ConnectorSettings, ends: Mapping[TopicPartition, int], options: Options

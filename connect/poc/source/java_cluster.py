@@ -25,7 +25,7 @@ LIMIT_S: Final = 60.0
 
 
 class JavaCluster:
-    """Makes a Java cluster usable as a `SourceCluster`. Owned by the thread of the evaluation."""
+    """Makes a Java cluster usable as a `SourceCluster`. It is owned by the thread of the evaluation."""
 
     def __init__(self, rest: ConnectClient, worker: Mapping[str, str]) -> None:
         """Take a worker's properties as `worker`, which say how to reach the cluster's Kafka."""
@@ -58,7 +58,7 @@ class JavaCluster:
         return f"{self.id}-{label}-{next(self._names)}"
 
     def remove(self, name: str) -> None:
-        """Delete a connector with its offsets; no error where there is none."""
+        """Delete a connector with its offsets. It is no error if there is none."""
         # Offsets can be deleted once the connector has stopped; Kafka Connect before 3.6 cannot delete them.
         with suppress(ConnectError):
             stop(self.rest, name)

@@ -78,7 +78,7 @@ def _missing(left: Sequence[bytes], right: Sequence[bytes]) -> int:
 
 
 def _common(rows: Sequence[bytes], others: Sequence[bytes]) -> Sequence[bytes]:
-    """Return the rows up to the last one that the others have, too."""
+    """Return the rows up to the last one that is also among the others."""
     known = set(others)
     for end in range(len(rows), 0, -1):
         if rows[end - 1] in known:

@@ -40,10 +40,10 @@ class SourceRun:
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     seconds: float = 0.0
     is_complete: bool = False
-    """True if the source had caught up before the run ended at its bounds."""
+    """This is True if the source had caught up before the run ended at its bounds."""
     tasks: int = 0
     failure: str | None = None
-    """This says why the connector failed for good; None: it did not."""
+    """This says why the connector failed for good; it is None if it did not."""
     readings: list[Reading] = field(default_factory=list)
 
     def rows(self, cluster: SourceCluster) -> TopicRows:
@@ -76,7 +76,7 @@ def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | N
 
 
 class SourceRunner:
-    """Makes runs of one configuration. Owned by the thread of the evaluation."""
+    """Makes runs of one configuration. It is owned by the thread of the evaluation."""
 
     def __init__(self, cluster: SourceCluster, config: Mapping[str, str], options: Options) -> None:
         self._cluster = cluster

@@ -34,7 +34,7 @@ _END_S: Final = 10.0
 
 
 class BackfillAct:
-    """Moves the flights by a backfill and hands over to the connector. Owned by the demo's main thread."""
+    """Moves the flights by a backfill and hands over to the connector. It is owned by the demo's main thread."""
 
     def __init__(
         self, screen: Screen, worker: DemoWorker, kafka: KafkaEndpoint, dataset: Dataset, configs: Path

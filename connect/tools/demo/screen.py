@@ -18,7 +18,7 @@ PLAIN_INTERVAL_S: Final = 2.0
 
 
 class Screen:
-    """Prints what the demo tells, and decides nothing. Owned by the demo's main thread."""
+    """Prints what the demo tells, and decides nothing. It is owned by the demo's main thread."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -30,7 +30,7 @@ _PAGE_ROWS: Final = 10_000
 
 
 class Target(ABC):
-    """Knows how a database starts, how its sink is configured, and which flights it has. Owned by the demo's main
+    """Knows how a database starts, how its sink is configured, and which flights it has. It is owned by the demo's main
     thread.
     """
 

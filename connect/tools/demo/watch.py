@@ -38,7 +38,7 @@ def file_system(endpoint: S3Endpoint) -> S3FileSystem:
 
 
 class Watch:
-    """Reads the number of records per topic and of rows per table folder. Owned by the demo's main thread."""
+    """Reads the number of records per topic and of rows per table folder. It is owned by the demo's main thread."""
 
     def __init__(self, kafka: KafkaEndpoint, s3: S3Endpoint, bucket: str, topic_prefix: str) -> None:
         from confluent_kafka import Consumer

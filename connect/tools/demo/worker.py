@@ -39,7 +39,7 @@ session.timeout.ms: 3000
 
 
 class DemoWorker:
-    """Keeps one worker process. Owned by the demo's main thread."""
+    """Keeps one worker process. It is owned by the demo's main thread."""
 
     def __init__(self, folder: Path, bootstrap_servers: str, database: Path, port: int) -> None:
         """Take the file that connectors may name as `database`, and the port that REST listens on."""

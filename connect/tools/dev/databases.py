@@ -203,7 +203,7 @@ DATABASES: Final[Mapping[str, Database[Any]]] = {
 
 
 def databases_of(text: str) -> tuple[Database[Any], ...]:
-    """Return the databases of a comma-separated list, each once. ConnectError: a name is unknown."""
+    """Return the databases that a comma-separated list names, each once. ConnectError: a name is unknown."""
     names = list(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
     unknown = [name for name in names if name not in DATABASES]
     if unknown:

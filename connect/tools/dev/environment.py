@@ -52,7 +52,7 @@ class Offer:
 
 
 class DevEnvironment:
-    """Keeps services and a worker whose data stay in `folder`. Owned by the thread that starts and stops them."""
+    """Keeps services and a worker whose data stay in `folder`. It is owned by the thread that starts and stops them."""
 
     def __init__(self, folder: Path, parts: DevServices, say: Callable[[str], None]) -> None:
         """Take `say`, which gets a sentence about each service that is started."""
@@ -62,7 +62,7 @@ class DevEnvironment:
         self._stack = ExitStack()
         self._running: list[SupervisedService[Any]] = []
         self.addresses: dict[str, str] = {}
-        """Holds the address of each service, by what the service is."""
+        """Holds the address of each service, by a text that says what the service is."""
         self.offers: list[Offer] = []
         """Holds an offer for each database that was asked for."""
 
@@ -85,7 +85,7 @@ class DevEnvironment:
         return self
 
     def stop(self) -> None:
-        """End all, the worker first. May be called twice."""
+        """End the worker and then the services. It may be called twice."""
         self._stack.close()
 
     def start_ended(self) -> None:

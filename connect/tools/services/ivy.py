@@ -23,7 +23,7 @@ _UNRESOLVED = re.compile(r":: (?P<artifact>\S+#\S+): (?P<reason>not found|.*erro
 
 @dataclass(frozen=True)
 class Artifact:
-    """Describes a Maven artifact; with `transitive` also all that it depends on."""
+    """Describes a Maven artifact. If `transitive` is True, all artifacts that it depends on belong to it."""
 
     group: str
     name: str

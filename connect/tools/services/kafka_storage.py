@@ -27,7 +27,7 @@ def new_id() -> str:
     """Return a random id in Kafka's form: 16 bytes as 22 URL-safe base64 characters, of which the first is no dash."""
     while True:
         made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not made.startswith("-"):  # the format command would take it for an option
+        if not made.startswith("-"):  # The format command would take it for an option.
             return made
 
 

@@ -54,7 +54,7 @@ class SeaweedS3Service(SupervisedService[S3Endpoint]):
         _weed()
 
     def create_bucket(self, bucket: str) -> None:
-        """Create the bucket; no error if it exists."""
+        """Create the bucket. It is no error if it exists."""
         try:
             _client(self.endpoint, timeout_s=_CLIENT_TIMEOUT_S).create_dir(bucket)
         except OSError as error:

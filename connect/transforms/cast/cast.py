@@ -111,7 +111,7 @@ def _whole_schema(schema: Schema, target: Type) -> Schema:
     """Return the schema of a whole key or value that was cast.
 
     It keeps name, version, doc and parameters, unless they say that the value is a date or decimal, which it no longer
-    is. Java keeps those too, and then fails to write the record.
+    is. Java keeps them even then, and fails to write the record.
     """
     made = _schema_of(schema, target)
     if schema.name in LOGICAL_NAMES:

@@ -27,7 +27,7 @@ class FunctionFailedError(SchemaError):
 
 
 class _PerRow:
-    """Calls the user's function with each value. Owned by one task thread."""
+    """Calls the user's function with each value. It is owned by one task thread."""
 
     def __init__(self, side: Side, config: PythonFunctionConfig) -> None:
         self._side = side
@@ -130,7 +130,7 @@ class _PerRow:
 
 
 class _PerBatch:
-    """Calls the user's function with the columns of each batch. Owned by one task thread."""
+    """Calls the user's function with the columns of each batch. It is owned by one task thread."""
 
     def __init__(self, side: Side, config: PythonFunctionConfig) -> None:
         self._side = side

@@ -24,7 +24,7 @@ TABLE: Final = "batch"
 
 
 class _Sql:
-    """Filters and computes with SQL. Owned by one task thread, as is its database in memory."""
+    """Filters and computes with SQL. It is owned by one task thread, as is its database in memory."""
 
     def __init__(self, side: Side, config: SqlConfig) -> None:
         self._side = side

@@ -15,7 +15,7 @@ from connect.transforms.settings.debezium_config import ExtractChangedRecordStat
 
 
 class ExtractChangedRecordState:
-    """Adds headers to updates whose events hold the former row. Owned by one task thread."""
+    """Adds headers to updates whose events hold the former row. It is owned by one task thread."""
 
     def __init__(self, config: ExtractChangedRecordStateConfig) -> None:
         self._changed, self._unchanged = config.changed_header.strip(), config.unchanged_header.strip()

@@ -65,7 +65,7 @@ class _Outbox:
 
 
 class EventRouter:
-    """Replaces inserts into an outbox by their events; drops its deletes and updates. Owned by one task thread."""
+    """Replaces inserts into an outbox by their events; drops its deletes and updates. A task thread owns it."""
 
     def __init__(self, config: EventRouterConfig) -> None:
         self._topics = TopicPattern(config.topic_regex, config.topic_replacement)

@@ -28,7 +28,7 @@ Shape = tuple[tuple[str, Schema], ...]
 
 
 class HeaderToValue:
-    """Adds fields with the values of headers. Owned by one task thread."""
+    """Adds fields with the values of headers. It is owned by one task thread."""
 
     def __init__(self, config: HeaderToValueConfig) -> None:
         self._paths = {

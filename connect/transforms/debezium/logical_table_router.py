@@ -65,7 +65,7 @@ class _TableKeys:
 
 
 class ByLogicalTableRouter:
-    """Gives topics that match a pattern another name. Owned by one task thread."""
+    """Gives topics that match a pattern another name. It is owned by one task thread."""
 
     def __init__(self, config: ByLogicalTableRouterConfig) -> None:
         self._topics = TopicPattern(config.topic_regex, config.topic_replacement)

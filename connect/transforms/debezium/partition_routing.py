@@ -31,7 +31,7 @@ Path = tuple[str, ...]
 
 
 class PartitionRouting:
-    """Gives each change event the partition to which the hash of its fields leads. Owned by one task thread."""
+    """Gives each change event the partition to which the hash of its fields leads. It is owned by one task thread."""
 
     def __init__(self, config: PartitionRoutingConfig) -> None:
         self._paths: Sequence[Path] = [tuple(map(str.strip, field.split("."))) for field in config.fields]

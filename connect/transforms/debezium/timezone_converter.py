@@ -47,7 +47,9 @@ class _Choice:
     is_excluded: bool = False
 
     def takes(self, side: str, name: str) -> bool:
-        """Tell if a field is converted. Fields of `source` are converted only if they are named."""
+        """Tell if a field of a side (`before`, `after` or `source`) is converted. No field of `source` is, unless one
+        is named.
+        """
         is_named = self.named is not None and (
             f"{side}.{name}" in self.named or (side != "source" and name in self.named)
         )
@@ -57,7 +59,7 @@ class _Choice:
 
 
 class TimezoneConverter:
-    """Converts the fields of change events that the lists choose. Owned by one task thread."""
+    """Converts the fields of change events that the lists choose. It is owned by one task thread."""
 
     def __init__(self, config: TimezoneConverterConfig) -> None:
         self._zone = config.zone

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 KEY: Final = "python.function.modules"
-"""The worker's key that lists the modules."""
+"""This key of the worker lists the modules."""
 
 
 def is_allowed(module: str, allowed: Sequence[str]) -> bool:

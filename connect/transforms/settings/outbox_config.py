@@ -113,6 +113,6 @@ class EventRouterConfig(Config):
 
     @property
     def placed(self) -> Sequence[Placed]:
-        """Return where further columns go."""
+        """Return the places to which further columns go."""
         parts = [text.split(":") for text in self.additional]
         return [Placed(part[0], part[1].strip().lower(), part[-1] if len(part) > 2 else part[0]) for part in parts]

@@ -26,5 +26,5 @@ def names_of(pair: str) -> list[str]:
 
 
 def rename_message(pairs: Sequence[str], pair: str) -> str:
-    """Return Kafka's words for an invalid pair; Cast uses them too, `renames` included."""
+    """Return Kafka's words for an invalid pair. Cast uses the same words, which speak of renames there, too."""
     return f"Invalid value [{', '.join(pairs)}] for configuration renames: Invalid rename mapping: {pair}"

@@ -34,7 +34,7 @@ class FieldsKernel(Protocol):
         """Return row i in the new schema. ConnectError: it cannot be rebuilt."""
 
     def map_row(self, row: Mapping[Any, Any], batch: Batch, i: int, /) -> dict[Any, Any]:
-        """Return row i, which has no schema, rebuilt."""
+        """Return a rebuilt row, which has no schema."""
 
 
 @runtime_checkable
@@ -50,14 +50,16 @@ class MapsKernel(FieldsKernel, Protocol):
 
 @runtime_checkable
 class WholeKernel(FieldsKernel, Protocol):
-    """A kernel that can rebuild maps whose columns tell every row exactly (`Column.is_whole`)."""
+    """Rebuilds maps as whole columns, too, if the columns tell every row exactly (`Column.is_whole`)."""
 
     def whole_columns(self, array: pa.StructArray, /) -> Mapping[str, pa.Array] | None:
-        """Return the columns by key. None, SchemaError or RejectedRowsError: `map_row` decides."""
+        """Return the columns by key. If it returns None or raises SchemaError or RejectedRowsError, `map_row` rebuilds
+        each row.
+        """
 
 
 class FieldsTransform:
-    """Rebuilds the structs or maps of one side. Owned by one task thread."""
+    """Rebuilds the structs or maps of one side. It is owned by one task thread."""
 
     def __init__(
         self, side: Side, purpose: str, kernel: FieldsKernel, *, nulls: bool = True, no_struct: str = ""
@@ -73,7 +75,7 @@ class FieldsTransform:
         self._nulls = nulls
         self._no_struct = no_struct
         self.schema_of = PerSchema(kernel.schema_of)
-        """The schema that comes out for one that goes in."""
+        """This gives the schema of rebuilt rows for the schema of given rows."""
 
     def apply(self, batch: Batch) -> list[Batch]:
         """Return one batch with the rebuilt rows."""
@@ -152,7 +154,7 @@ class FieldsTransform:
 
 
 def not_a_row(row: Any, schema: Schema | None, purpose: str) -> SchemaError:
-    """Return the error for a value that is no struct or map, in the words of Java's Requirements."""
+    """Return the error for a value that is no struct or map, in the words of Java's class `Requirements`."""
     found = class_name(row, schema)
     if schema is None:
         return SchemaError(f"Only Map objects supported in absence of schema for [{purpose}], found: {found}")

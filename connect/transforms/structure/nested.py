@@ -24,7 +24,7 @@ Path = tuple[str, ...]
 
 
 class Nested:
-    """Applies one transform for each parent, first to the deepest parents. Owned by one task thread."""
+    """Applies one transform for each parent, first to the deepest parents. It is owned by one task thread."""
 
     def __init__(self, side: Side, parts: Mapping[Path, FieldsTransform]) -> None:
         self._side = side

@@ -42,7 +42,7 @@ def unique(fields: Iterable[Field]) -> tuple[Field, ...]:
 
 
 def value_of(row: Mapping[str, Any], field: Field, *, default: bool) -> Any:
-    """Return a field's value; with `default`, the default of its schema in place of a null."""
+    """Return a field's value. With `default` it is the default of the field's schema if the value is null."""
     value = row.get(field.name)
     return field.schema.default if value is None and default else value
 
@@ -118,7 +118,7 @@ def constant(value: Any, schema: Schema, length: int) -> pa.Array:
 class PerSchema(Generic[T]):
     """Keeps what was made of the last schema, as most batches of a topic have the same one.
 
-    Owned by one task thread.
+    It is owned by one task thread.
     """
 
     def __init__(self, make: Callable[[Schema], T]) -> None:
@@ -134,5 +134,5 @@ class PerSchema(Generic[T]):
 
 
 def is_struct(schema: Schema | None) -> bool:
-    """Tell if the schema is one of structs."""
+    """Tell if values of the schema are structs."""
     return schema is not None and schema.type is Type.STRUCT

@@ -53,7 +53,7 @@ def ensure_folder(target: Path, *, complete: Callable[[Path], bool], fill: Calla
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder and all it holds; no error if it is gone already."""
+    """Remove a folder and all it holds. It is no error if the folder is gone already."""
     if folder.exists():
         shutil.rmtree(folder)
 

@@ -23,7 +23,7 @@ TERMINATE: Final = b"t"
 KILL: Final = b"k"
 FAILED: Final = "! "
 
-_PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
+_PR_SET_PDEATHSIG: Final = 1  # This is its value in linux/prctl.h.
 _OWNER_CHECK_INTERVAL_S: Final = 1.0
 
 
@@ -109,7 +109,7 @@ def _signal_group(child: "subprocess.Popen[bytes]", number: signal.Signals) -> N
 def _tell_owner(line: str) -> None:
     try:
         print(line, flush=True)  # noqa: T201 -- the protocol with the owner
-    except BrokenPipeError:  # the owner is already gone; the pipe on standard input says so too
+    except BrokenPipeError:  # The owner is already gone; the pipe on standard input says so, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 

@@ -16,7 +16,7 @@ from connect.tools.services.process.ports import accepts_connections, free_ports
 
 
 class PortClaims:
-    """Holds a lock for each claimed port; the locks end with the process at the latest. Owned by one thread."""
+    """Holds a lock for each claimed port; the locks end with the process at the latest. It is owned by one thread."""
 
     def __init__(self, folder: Path) -> None:
         """Keep the locks in `folder`, where all environments of this user have theirs."""

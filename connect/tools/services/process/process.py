@@ -35,7 +35,7 @@ class Command:
 class SupervisedProcess:
     """Keeps a running command under a guard (see `guard`), in its own session, so that Ctrl-C does not reach it.
 
-    Owned by the thread that stops it; any thread may read `running` and `pid`.
+    It is owned by the thread that stops it; any thread may read `running` and `pid`.
     """
 
     def __init__(self, command: Command) -> None:

@@ -27,7 +27,7 @@ _PROBE_TIMEOUT_S: Final = 2.0
 
 
 class SupervisedService(Service[EndpointT], ABC):
-    """Provides a `Service` that is one supervised process. Owned by the thread that starts and stops it."""
+    """Provides a `Service` that is one supervised process. It is owned by the thread that starts and stops it."""
 
     name: ClassVar[str]
     port_names: ClassVar[tuple[str, ...]]
