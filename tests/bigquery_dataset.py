@@ -17,7 +17,7 @@ CLASS = "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector"
 class Dataset:
     """Makes the dataset on entry and drops it on exit. Google's client reads it, never the sink's code.
 
-    `endpoint` None: the dataset is in Google's own service, used with the credentials of the environment.
+    If `endpoint` is None, the dataset is in Google's own service, used with the credentials of the environment.
     """
 
     def __init__(self, project: str, name: str, endpoint: BigQueryEndpoint | None) -> None:

@@ -32,7 +32,7 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Message:
-    """Holds a record of the log. `text` None: it is a tombstone. `gone` is the value of the field of that name."""
+    """Holds a record of the log. `text` is None if it is a tombstone. `gone` is the value of the field of that name."""
 
     partition: int
     offset: int

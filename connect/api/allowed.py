@@ -47,7 +47,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Accepts a number that is at least `least` and at most `most`; `most` None: there is no upper limit."""
+    """Accepts a number that is at least `least` and at most `most`; if `most` is None, there is no upper limit."""
 
     least: float
     most: float | None = None

@@ -99,10 +99,11 @@ def key(
 ) -> Any:
     """Declare a setting. A setting without a default is required. `internal` settings are accepted but not shown.
 
-    `from_worker`: the value is a permission that only the worker's own file gives; see `Config.with_leave`. `reach` is
-    the kind of thing that the value names, beside what its type says (ClassName, Url); files are then checked against
-    the worker's allowed.paths. `bounds` says what limits the value, if BOUNDS in `connect.api.reach` does not fit.
-    `harmless` says why a key names no such thing although it sounds so. `former` are older names that still work.
+    `from_worker` says that the value is a permission that only the worker's own file gives; see `Config.with_leave`.
+    `reach` is the kind of thing that the value names, beside what its type says (ClassName, Url); files are then
+    checked against the worker's allowed.paths. `bounds` says what limits the value, if BOUNDS in `connect.api.reach`
+    does not fit. `harmless` says why a key names no such thing although it sounds so. `former` are older names that
+    still work.
     """
     reaches = (reach,) if isinstance(reach, Reach) else tuple(reach)
     extra: JsonDict = {
@@ -116,7 +117,7 @@ def key(
 
 @dataclass(frozen=True, slots=True)
 class KeyDefinition:
-    """Holds one setting as REST clients, docs and forms see it. `default` None: there is no default, or it is null.
+    """Holds one setting as REST clients, docs and forms see it. `default` is None if there is none, or if it is null.
 
     `allowed` says which numbers are taken, `reaches` which kinds of things it names. The others are as in `key`.
     """

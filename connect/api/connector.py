@@ -30,7 +30,7 @@ class TaskContext(Protocol):
         """
 
     def explain(self, reason: str | None, *, waiting_for: str | None = None) -> None:
-        """Say that part of the task's work waits, for this reason; None: all of it goes on.
+        """Say that part of the task's work waits, for this reason; None says that all of it goes on.
 
         `reason` is one line for people: which part (tables, topics), why, and what to do. It is shown in the task's
         status and in `/connectors/NAME/why`, of 500 characters at most, while nothing holds up the whole task.
@@ -68,7 +68,8 @@ class SourceContext(TaskContext, Protocol):
 
     @property
     def transactions(self) -> TransactionContext | None:
-        """Return what the task ends its transactions with; None unless the connector is set to define them itself.
+        """Return what the task ends its transactions with; it is None unless the connector is set to define
+        transactions itself.
 
         Such a plug-in declares `Capability.TRANSACTION_BOUNDARIES`.
         """
@@ -137,7 +138,7 @@ class SinkContext(TaskContext, Protocol):
         """Return the id that Kafka gave a topic. A topic that is deleted and made anew, or one in another cluster, has
         another.
 
-        None: the brokers give no ids (before Kafka 2.8). RetriableError: no broker answers.
+        Return None if the brokers give no ids (before Kafka 2.8). RetriableError: no broker answers.
         """
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
@@ -201,7 +202,7 @@ class SinkTask(Protocol):
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
         """Make buffered rows durable, and return the next offset of each partition: all rows before it survive a crash.
 
-        Exactly these offsets are committed, or none; a partition left out keeps its last commit. Called every
+        Exactly these offsets are committed, or none; a partition left out keeps its last commit. It is called every
         `offset.flush.interval.ms` and before `revoked`. A sink that rotates files need not end them here.
         RetriableError: `flush` is called again.
         """
@@ -220,7 +221,7 @@ class Connector(Protocol):
         """Try reach, credentials and rights.
 
         The returned sentences tell what works only in part, such as a table that is not read. Validation, preview and
-        the log show them as notes; None or an empty sequence: there is nothing to say. ConfigError names the keys to
+        the log show them as notes; None or an empty sequence says that there are none. ConfigError names the keys to
         change; any other error is shown as it is.
         """
 
@@ -263,8 +264,8 @@ class MonitoringConnector(Protocol):
 
     @property
     def task_configs_interval_s(self) -> float | None:
-        """Return the seconds, at least 1, after which `task_configs` is called again while the connector runs; None:
-        never.
+        """Return the seconds, at least 1, after which `task_configs` is called again while the connector runs; None if
+        it is never called again.
 
         If the answer has changed, the tasks are replaced. An error leaves them as they are.
         """
@@ -291,8 +292,8 @@ class CleanupConnector(Protocol):
     def clean_up(self, deadline: Deadline) -> str | None:
         """Remove what the connector keeps outside and nobody else uses: it was deleted, and its tasks have ended.
 
-        Returns by the deadline. It is no error if something is gone already, as this may be called twice. Return a
-        sentence about what stays on purpose, with the command that removes it; None: nothing stays. RetriableError: it
-        is called again for a while. The text of any error is for the worker's log, and also has the command. If the
-        worker dies meanwhile, everything stays.
+        It returns by the deadline. It is no error if something is gone already, as this may be called twice. Return a
+        sentence about what stays on purpose, with the command that removes it, or None if nothing stays.
+        RetriableError: it is called again for a while. The text of any error is for the worker's log, and also has the
+        command. If the worker dies meanwhile, everything stays.
         """

@@ -31,10 +31,10 @@ class ConnectError(Exception):
 
 
 class RetriableError(ConnectError):
-    """Nothing was taken or given; the same call is made again with backoff inside `errors.retry.timeout`.
+    """Says that nothing was taken or given; the same call is made again with backoff inside `errors.retry.timeout`.
 
-    `waiting_for` is `budget` if nothing is wrong and the call succeeds as soon as a budget has room again. None: the
-    side that was called is away, or refuses for now.
+    `waiting_for` is `budget` if nothing is wrong and the call succeeds as soon as a budget has room again. It is None
+    if the side that was called is away, or refuses for now.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class RetriableError(ConnectError):
 
 
 class SchemaError(ConnectError):
-    """A value or type has no lossless form on the other side. `field` is the dotted path of the field that does not
-    fit; empty: the whole value does not.
+    """Says that a value or type has no lossless form on the other side. `field` is the dotted path of the field that
+    does not fit; it is empty if the whole value does not fit.
     """
 
     def __init__(self, message: str, *, field: str = "", key: str | None = None, fix: str | None = None) -> None:

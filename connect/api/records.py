@@ -140,7 +140,7 @@ class Column:
     def json_texts(self) -> pa.BinaryArray | None:
         """Return the JSON texts that the values were read from, one line each, null for a null row.
 
-        None: the values did not come as JSON, or were changed since; use `arrow` or `rows` then.
+        Return None if the values did not come as JSON, or were changed since; use `arrow` or `rows` then.
         """
         return None if self._make_json is None else self._make_json()
 
@@ -229,7 +229,7 @@ class Batch:
 
     `values` has one value per row; a null is a tombstone. `keys` is None when no row has a key, `headers` is None when
     no row has any. `timestamps_ms` is Arrow int64; a null means that the row has no timestamp. `partition` is the Kafka
-    partition that a source batch is to go to (None: the key decides), or that a sink batch was read from. A source
+    partition that a source batch is to go to (if None, the key decides), or that a sink batch was read from. A source
     batch carries `position`, from which a restart resumes *after* this batch, and `state`, what its task has to
     remember after it; a batch read from Kafka carries `consumed`. A batch may have no rows: it then only moves the
     position.

@@ -55,7 +55,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """An immutable Connect schema, which describes a value.
+    """Holds a Connect schema, which describes a value. It is immutable.
 
     `fields` is for structs, `items` for arrays and the values of maps, `keys` for the keys of maps. `default` is in the
     Python form; None means no default, as a null default cannot be told apart in Java either. Equality is by value over

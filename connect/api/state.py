@@ -19,7 +19,7 @@ FIRST_FORMAT: Final = 1
 
 
 class StateEntry(NamedTuple):
-    """Holds a key and what is remembered under it. `value` None: the key is forgotten."""
+    """Holds a key and what is remembered under it. If `value` is None, the key is forgotten."""
 
     key: bytes
     value: bytes | None

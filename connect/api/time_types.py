@@ -114,8 +114,8 @@ def schema_of_times(arrow: pa.DataType, mode: TimePrecision) -> s.Schema | None:
 def encoded_times(array: pa.Array, schema: s.Schema, *, digits: int | None = None) -> pa.Array:
     """Return Arrow's dates, times of day or timestamps as the numbers or texts of one of `TIME_TYPES`.
 
-    `digits` is how many digits behind the second's point a text shows; None: as many as the value has. SchemaError: a
-    value would lose something, or the type cannot hold it.
+    `digits` is how many digits behind the second's point a text shows; with None it shows as many as the value has.
+    SchemaError: a value would lose something, or the type cannot hold it.
     """
     import pyarrow as pa
 

@@ -25,7 +25,8 @@ class TopicRecords(Protocol):
     """
 
     def begin(self, at: int | None, deadline: Deadline) -> int:
-        """Read from an offset on, or from the nearest one that the topic still has; `at` None: from the topic's end.
+        """Read from an offset on, or from the nearest one that the topic still has; if `at` is None, from the topic's
+        end.
 
         Return the offset at which reading begins. RetriableError: the topic is not there, or no broker answers.
         """
@@ -63,13 +64,13 @@ class SourceTopics(Protocol):
         """
 
     def read(self, starts: Mapping[TopicPartition, int | None]) -> None:
-        """Read these partitions and no others from now on, each from its offset; None: from the partition's first
-        record.
+        """Read these partitions and no others from now on, each from its offset, or from its first record if the offset
+        is None.
         """
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Return the next rows of one partition, decoded by the connector's converters, with `consumed`. None: no rows
-        came by the deadline.
+        """Return the next rows of one partition, decoded by the connector's converters, with `consumed`. Return None if
+        no rows came by the deadline.
 
         Records that cannot be converted are given up as `errors.tolerance` says. ConnectError: an offset that was asked
         for is not in the topic any more.

@@ -123,7 +123,9 @@ class HttpClient:
 
 
 def environment_proxy(url: str) -> str | None:
-    """Return the proxy that `http_proxy`, `https_proxy` and `no_proxy` set for an address; None: it needs none."""
+    """Return the proxy that `http_proxy`, `https_proxy` and `no_proxy` set for an address; None if the address needs
+    none.
+    """
     parts = urlsplit(url)
     return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 

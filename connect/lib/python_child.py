@@ -59,7 +59,8 @@ def safe_variables(base: Mapping[str, str]) -> dict[str, str]:
 def start(argv: Sequence[str], *, folder: Path | None = None, **options: Any) -> subprocess.Popen[Any]:
     """Start a command of `command` or `code_command` without a shell. `options` are those of `subprocess.Popen`.
 
-    The child works in `folder`; None: in the folder of this process, to which paths in configurations are relative.
+    The child works in `folder`, or if that is None in the folder of this process, to which paths in configurations are
+    relative.
     """
     environ = options.pop("env", os.environ)
     return subprocess.Popen(argv, cwd=folder or Path.cwd(), env=environment(environ), **options)  # noqa: S603 - see above

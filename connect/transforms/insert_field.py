@@ -84,7 +84,7 @@ class _InsertField:
         return made
 
     def _plain_column(self, origin: str, batch: Batch) -> pa.Array | None:
-        """Return each row's value as `map_row` gives it; None: no row gets one."""
+        """Return each row's value as `map_row` gives it; None if no row gets one."""
         import pyarrow as pa
 
         if origin == "offset":

@@ -25,8 +25,8 @@ settings.load_profile("kit")
 
 @dataclass(frozen=True)
 class Case:
-    """Holds the code of a class `Test<name>` of a suite. `only` are the tests to run; empty: all. `without` are left
-    out.
+    """Holds the code of a class `Test<name>` of a suite. `only` are the tests to run; if it is empty, all are run.
+    `without` are left out.
     """
 
     code: str

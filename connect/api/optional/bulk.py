@@ -64,15 +64,15 @@ class BulkReader(Protocol):
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
         """Yield the rows of a split, in an order that is the same each time.
 
-        `after` is the offset of the last batch that was kept of an earlier reading; None: read from the split's
-        beginning. A later call gets a batch's `position.offset` as `after` to go on behind that batch. A batch without
-        such an offset cannot be the last that is kept: it is kept together with those that follow it, or not at all.
-        RetriableError: the source is away.
+        `after` is the offset of the last batch that was kept of an earlier reading; with None the split is read from
+        its beginning. A later call gets a batch's `position.offset` as `after` to go on behind that batch. A batch
+        without such an offset cannot be the last that is kept: it is kept together with those that follow it, or not at
+        all. RetriableError: the source is away.
         """
 
     def count(self, split: Split) -> int | None:
-        """Return how many rows the source has in a split now; None: this number says nothing about the rows that were
-        read.
+        """Return how many rows the source has in a split now, or None if this number says nothing about the rows that
+        were read.
         """
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class CountedReader(BulkReader, Protocol):
     def counted(self) -> int | None:
         """Return how many rows the source counted for the last call of `read`: those of its split behind its offset.
 
-        The number is known once `read` has given its first batch. None: the source did not count.
+        The number is known once `read` has given its first batch. Return None if the source did not count.
         """
 
 
@@ -113,7 +113,7 @@ class DivisibleReader(BulkReader, Protocol):
 
         The first one has what was read up to the offset, and keeps the split's id. The others, about `parts`, have the
         rest; each id of theirs begins with the split's id. Together they have the rows of `split`, none twice, and
-        reading them gives the same rows as reading `split` would. Empty: the split cannot be cut there.
+        reading them gives the same rows as reading `split` would. The answer is empty if the split cannot be cut there.
         """
 
 
@@ -181,14 +181,14 @@ class AuditedSource(BulkSource, Protocol):
     def count_all(self, splits: Sequence[Split], deadline: Deadline) -> Sequence[RowCount]:
         """Count the rows of each table that these splits of one plan belong to; `RowCount.splits` has the splits' ids.
 
-        Empty: the rows that the source has now say nothing about those that were read. RetriableError: the source is
-        away.
+        The answer is empty if the rows that the source has now say nothing about those that were read. RetriableError:
+        the source is away.
         """
 
 
 class SourceLoad(NamedTuple):
-    """Tells how busy a source is; None: it cannot say. `replica_lag_s` is how far the slowest replica is behind, in
-    seconds; it is 0 without replicas.
+    """Tells how busy a source is; a value is None if the source cannot say. `replica_lag_s` is how far the slowest
+    replica is behind, in seconds; it is 0 without replicas.
     """
 
     active_sessions: int | None
@@ -232,15 +232,15 @@ class FencedSource(BulkSource, Protocol):
     def begin_bulk(self, plan: BulkPlan, deadline: Deadline) -> Sequence[SourcePosition]:
         """Let the source keep its changes from now on, and return the positions at which they begin.
 
-        Called for a plan that `is_fenced` before any split is read, and again if the backfill's driver died after the
-        call. RetriableError: the source cannot begin by the deadline.
+        It is called for a plan that `is_fenced` before any split is read, and again if the backfill's driver died after
+        the call. RetriableError: the source cannot begin by the deadline.
         """
 
     def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
         """Return the positions from which the connector's tasks go on: `begun`, completed by which changes the splits
         hold.
 
-        Called for every plan. `read` has all splits of the job; a split that was cut again is there as its parts.
+        It is called for every plan. `read` has all splits of the job; a split that was cut again is there as its parts.
         ConnectError: nobody can tell which changes they hold.
         """
 
@@ -269,8 +269,8 @@ class SnapshotSource(FencedSource, Protocol):
         """
 
     def hold_snapshot(self, deadline: Deadline) -> HeldSnapshot:
-        """Hold the present moment. Called after `begin_bulk`, so that the source already keeps the changes that come
-        after the moment, as it does for any fenced plan.
+        """Hold the present moment. It is called after `begin_bulk`, so that the source already keeps the changes that
+        come after the moment, as it does for any fenced plan.
 
         ConfigError: this source cannot hold a moment. RetriableError: the source is away.
         """
@@ -281,8 +281,8 @@ class BulkChunk:
     """Names the rows of a split by job and id, so that no other rows ever have the same name.
 
     `job` and `id` have only letters, digits, '.', '_' and '-'. `is_stable` says that every call of `write` for this
-    chunk gets the same rows, except for records that compaction or retention has removed since. False: the rows are
-    those of a table, and may have been changed or deleted between two calls.
+    chunk gets the same rows, except for records that compaction or retention has removed since. It is False if the rows
+    are those of a table, which may have been changed or deleted between two calls.
     """
 
     job: str
@@ -293,7 +293,7 @@ class BulkChunk:
 @dataclass(frozen=True, slots=True)
 class WrittenChunk:
     """Tells how many rows and bytes of a chunk the target has, whichever call wrote them. Rejected rows do not count.
-    `size_bytes` 0: the target cannot say.
+    `size_bytes` is 0 if the target cannot say.
     """
 
     rows: int

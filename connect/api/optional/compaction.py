@@ -58,8 +58,8 @@ class CompactableSink(Protocol):
     def compact(self, group: FileGroup) -> CompactedFiles | None:
         """Join the files of a group, and return what became of them once the new files are durable.
 
-        None: the files are no longer as they were when the group was found. Tasks may write meanwhile, and still write
-        each row once. If the process is killed at any place, no row is lost, and a further call repairs what is half
-        done. A reader of a table sees each row once at every moment; where files cannot be replaced at once, it sees
-        each row at least once. RetriableError: the target is away.
+        Return None if the files are no longer as they were when the group was found. Tasks may write meanwhile, and
+        still write each row once. If the process is killed at any place, no row is lost, and a further call repairs
+        what is half done. A reader of a table sees each row once at every moment; where files cannot be replaced at
+        once, it sees each row at least once. RetriableError: the target is away.
         """

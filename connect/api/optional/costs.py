@@ -13,8 +13,9 @@ from connect.lib.deadline import Deadline
 class TopicRate:
     """Tells how much comes into a topic, by the offsets that Kafka had `span_s` seconds ago and now.
 
-    `row_bytes` is the average size of a record's value in Kafka; None: it is not known. `sampled_records` is how many
-    records were read to learn this, and `distinct_keys` is how many different keys they have; 0: no record has a key.
+    `row_bytes` is the average size of a record's value in Kafka; it is None if that is not known. `sampled_records` is
+    how many records were read to learn this, and `distinct_keys` is how many different keys they have, 0 if no record
+    has a key.
     """
 
     rows_per_day: int
@@ -32,8 +33,8 @@ TopicRates = Callable[[Collection[str], Deadline], Mapping[str, TopicRate]]
 class CostQuestion:
     """Tells what a user knows about all topics, for an estimate of the costs.
 
-    `rows_per_day` and `row_bytes` hold for each topic; None: they are taken from the topic's rate in `rates`, or else
-    from the table. `prices` is the text of a YAML file, whose prices replace the sink's own by name.
+    `rows_per_day` and `row_bytes` hold for each topic. If they are None, they are taken from the topic's rate in
+    `rates`, or else from the table. `prices` is the text of a YAML file, whose prices replace the sink's own by name.
     """
 
     rows_per_day: int | None = None

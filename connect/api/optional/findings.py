@@ -37,7 +37,8 @@ class Finding:
     """Holds one thing that a connector has found.
 
     `text` is a sentence that names the table, column or object, without values of rows and without secrets. `remedy` is
-    what mends it, and can be pasted as it is, such as a GRANT with quoted names; empty: there is no such remedy.
+    what mends it, and can be pasted as it is, such as a GRANT with quoted names; it is empty if there is no such
+    remedy.
     """
 
     aspect: Aspect
@@ -53,5 +54,6 @@ class ExaminingConnector(Protocol):
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
         """Yield the findings. It only reads, and keeps to the configuration's limits for statements.
 
-        Called in a process of its own, also if `check` has failed. If it raises an error, what was found before counts.
+        It is called in a process of its own, also if `check` has failed. If it raises an error, what was found before
+        counts.
         """

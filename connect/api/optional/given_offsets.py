@@ -36,7 +36,9 @@ def require_usable(positions: Iterable[SourcePosition], broken: Callable[[Member
 
 
 def whole_number(value: object, least: int = 0, most: int = 2**63 - 1) -> str:
-    """Return why a value is no whole number from `least` to `most`, as the end of a sentence; empty: it is one."""
+    """Return why a value is no whole number from `least` to `most`, as the end of a sentence; the text is empty if it
+    is one.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         return f"has a value of type {type(value).__name__}: it must be a whole number"
     return "" if least <= value <= most else f"has a value outside {least} to {most}"

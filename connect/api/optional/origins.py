@@ -31,7 +31,7 @@ class OriginColumn:
 
     `topic` is the topic of its rows before transforms. `field` is the path of its values in a row, with dots between
     the names. `type` is the type as the database's catalog writes it, such as `numeric(20,0)`. `lost` says in a few
-    words what is lost; empty: nothing but the type's name.
+    words what is lost; it is empty if nothing but the type's name is lost.
     """
 
     topic: str

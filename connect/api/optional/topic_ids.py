@@ -35,7 +35,7 @@ class TopicIds:
         self._next: dict[TopicPartition, int] = {}
 
     def of(self, topic: str, deadline: Deadline) -> str | None:
-        """Return the id of a topic; None where the brokers give none. RetriableError: no broker answers."""
+        """Return the id of a topic; None if the brokers give none. RetriableError: no broker answers."""
         if topic not in self._ids:
             asked_s = self._now_s()
             found = self._ids[topic] = self._ask(topic, deadline)

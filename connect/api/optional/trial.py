@@ -61,8 +61,8 @@ class KeepsAtSource(Protocol):
 
     @property
     def kept_at_source(self) -> str | None:
-        """Return the name of what this configuration makes or moves on there, such as `replication slot x`; None: it
-        only reads.
+        """Return the name of what this configuration makes or moves on there, such as `replication slot x`, or None if
+        it only reads.
         """
 
 

@@ -57,9 +57,10 @@ class KeyStore:
 
 
 def read_key_store(path: Path, password: str, setting: str, key_password: str = "") -> KeyStore:
-    """Return the content of a key store's file. `key_password` is that of the key inside; empty: it is the store's.
+    """Return the content of a key store's file. `key_password` is that of the key inside; if it is empty, the store's
+    password is used.
 
-    ConfigError, which names `setting`: the file is no key store, or a password is wrong.
+    ConfigError: the file is no key store, or a password is wrong; the error names `setting`.
     """
     try:
         data = path.read_bytes()

@@ -36,8 +36,8 @@ ToJson = Callable[[Any], Any]
 class JsonForms:
     """Chooses among the JSON forms.
 
-    `numeric_decimals`: a Decimal is a number. `compact_maps`: maps with text keys are objects. `named_pairs`: maps that
-    are no objects are arrays of `{"key": …, "value": …}`.
+    With `numeric_decimals` a Decimal is a number. With `compact_maps` maps with text keys are objects. With
+    `named_pairs` maps that are no objects are arrays of `{"key": …, "value": …}`.
     """
 
     numeric_decimals: bool = False

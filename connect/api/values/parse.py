@@ -34,7 +34,7 @@ _DOUBLE_LIMIT = Decimal(2) ** 1024 - Decimal(2) ** 970
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """Holds a value and its schema. `schema` None: the value is null, or its elements have no common type."""
+    """Holds a value and its schema. `schema` is None if the value is null, or if its elements have no common type."""
 
     value: Any
     schema: Schema | None
@@ -257,7 +257,7 @@ def _to_float32(decimal: Decimal) -> float:
 def _temporal(token: str) -> Typed | None:
     """Return the date, time or timestamp that Java's lenient `SimpleDateFormat` reads; the text's length decides which.
 
-    None: the text is none of them, or has no Python form, as the time 25:00:00.000Z. It stays a text then.
+    Return None if the text is none of them, or has no Python form, as the time 25:00:00.000Z. It stays a text then.
     """
     text = token.replace("\\:", ":")
     try:

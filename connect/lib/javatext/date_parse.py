@@ -34,7 +34,7 @@ _ERAS = ("BC", "AD")
 
 
 class ParsePlan:
-    """Holds a pattern's pieces in the order in which they are read. Immutable; threads may share it."""
+    """Holds a pattern's pieces in the order in which they are read. It is immutable; threads may share it."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ _OUTCOMES: Final = {Weight.TOLD: Outcome.PASS, Weight.WARNS: Outcome.WARN, Weigh
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Holds what a connector found. `broken` says why the examination ended early; None: it did not."""
+    """Holds what a connector found. `broken` says why the examination ended early; it is None if it did not."""
 
     findings: Sequence[Finding] = ()
     broken: str | None = None

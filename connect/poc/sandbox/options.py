@@ -25,7 +25,7 @@ class Options:
     budget_rows: int = 500_000
     show_values: bool = False
     seed: int | None = None
-    """The moments of the kills are drawn with this seed; None: each evaluation has other moments."""
+    """The moments of the kills are drawn with this seed; with None each evaluation has other moments."""
     prices: Prices = field(default_factory=Prices)
 
     @property

@@ -83,7 +83,9 @@ class Check:
     defects: frozenset[str] = frozenset()
     took_s: float = 0.0
     done_with: int | None = None
-    """This is the number of the check whose time includes this one's; None: `took_s` is this check's own time."""
+    """This is the number of the check whose time includes this one's; it is None if `took_s` is this check's own
+    time.
+    """
     connector: str = ""
     charts: Sequence[Chart] = ()
     figures: Mapping[str, float] = field(default_factory=dict)

@@ -111,7 +111,7 @@ def rate_range(readings: Sequence[Reading]) -> tuple[float, float]:
 
 
 def percentiles(values: Sequence[float]) -> tuple[float, float, float] | None:
-    """Return the 50th, 95th and 99th percentile, each one of the values; None: there are no values."""
+    """Return the 50th, 95th and 99th percentile, each one of the values; None if there are no values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -144,8 +144,8 @@ def growing_lag_s(readings: Sequence[Reading]) -> tuple[float, float] | None:
     """Return a source's mean lags in the first and in the last third of the time since it first caught up, if the lag
     grew.
 
-    None: the lag did not grow, or the source tells none. A source that still reads old rows, or has no new ones, does
-    not fall behind.
+    Return None if the lag did not grow, or if the source tells none. A source that still reads old rows, or has no new
+    ones, does not fall behind.
     """
     lags = [
         r.figures["caught_up_age_seconds"]

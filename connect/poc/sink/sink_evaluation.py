@@ -54,8 +54,8 @@ def check_sink(
 ) -> None:
     """Run the checks.
 
-    With `is_fed` the records are those that a source's run, `after`, has written; None: the source did not get that
-    far. Otherwise they are copied from the Kafka of `worker`, or made if there is no worker.
+    With `is_fed` the records are those that a source's run, `after`, has written; it is None if the source did not get
+    that far. Otherwise they are copied from the Kafka of `worker`, or made if there is no worker.
     """
     settings = ConnectorSettings(dict(sandbox.worker_properties), {**manifest.config, "name": manifest.name})
     _remove_left(settings, progress)

@@ -42,7 +42,7 @@ class PageComparison:
 def compare_pages(parts: ConnectorParts, rows: int, deadline: Deadline) -> PageComparison | None:
     """Read the first `rows` with pages of two sizes, and a third time if the two readings differ.
 
-    None: the connector has no such key, or the deadline passed.
+    Return None if the connector has no such key, or if the deadline passed.
     """
     plugin = connector_plugin(parts.clients.catalog, parts.resolved)
     definition = next((d for d in plugin.config.definitions() if d.role is KeyRole.PAGE_ROWS), None)

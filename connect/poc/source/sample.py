@@ -55,8 +55,8 @@ class Sample:
     `differences` describes the first values that came back changed, `refused` the first rows that could not be
     converted. `warnings` are the connector's own. `pages` is None if the size of a page cannot be set. `kept` names
     what the connector would take away from its owner in the source; then nothing was read. `origins` has the database's
-    type of each field, and what is kept of it; None: the connector cannot tell. `unknown_why` says why it could not, if
-    it tried.
+    type of each field, and what is kept of it; it is None if the connector cannot tell. `unknown_why` says why it could
+    not, if it tried.
     """
 
     rows: int = 0
@@ -226,7 +226,9 @@ def types_of(array: Any) -> dict[str, str]:
 
 
 def field_schema(schema: Schema | None, name: str) -> Schema | None:
-    """Return the schema of a field; values without fields have the empty name. None: there is no such field."""
+    """Return the schema of a field; values without fields have the empty name. Return None if there is no such
+    field.
+    """
     return schema.field(name) if schema is not None and name else schema
 
 

@@ -35,7 +35,7 @@ class ChangeSeen:
     """Tells what became of the rows after a change.
 
     `breaks` is the member of `Change`. `is_shown` says that a reader of Kafka sees the change. `refused` says why rows
-    or their schema were refused; None: none were.
+    or their schema were refused; it is None if none were.
     """
 
     topic: str
@@ -74,7 +74,7 @@ def _fate(seen: ChangeSeen) -> str:
 
 
 def try_changes(parts: ConnectorParts, registry_url: str | None, deadline: Deadline) -> list[ChangeSeen]:
-    """Try every change on rows of every topic. `registry_url` is the sandbox's registry; None: it has none.
+    """Try every change on rows of every topic. `registry_url` is the sandbox's registry, or None if it has none.
 
     ConnectError: the source gives no rows, or the rows have no columns.
     """

@@ -65,7 +65,7 @@ def changes_of(table: Schema, keys: Collection[str]) -> Iterator[Change]:
 
 
 def table_of(schema: Schema) -> Schema | None:
-    """Return the schema of the table's rows, which may be inside of the values' schema; None: the values have no
+    """Return the schema of the table's rows, which may be inside of the values' schema; None if the values have no
     columns.
     """
     inner = next((schema.field(name) for name in reversed(_ENVELOPE) if schema.field(name) is not None), None)

@@ -238,7 +238,8 @@ def _is_still(job: Mapping[str, Any]) -> bool:
 def _connectors_of(spec: Mapping[str, Any]) -> list[str] | None:
     """Return the connectors that a spec names.
 
-    None: the job may concern any connector, as the spec has connectors' configurations in it, or names no connector.
+    Return None if the job may concern any connector, as the spec has connectors' configurations in it, or names no
+    connector.
     """
     parts = [part for key in ("source", "target") if isinstance(part := spec.get(key), Mapping)]
     names = [str(part["connector"]) for part in parts if part.get("connector")]

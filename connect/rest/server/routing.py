@@ -47,7 +47,7 @@ class Route:
     produces: str = JSON
     consumes: str = JSON
     early: bool = False
-    """True if the route is answered even while the worker is still reading its internal topics."""
+    """This is True if the route is answered even while the worker is still reading its internal topics."""
     flags: Collection[str] = ()
     """The flags of OWN_FLAGS that the route understands."""
     role: Role | None = None
@@ -56,7 +56,7 @@ class Route:
     """
 
     names_connector: bool = True
-    """False if a name in the path is not that of a connector; then the handler itself judges the sender."""
+    """This is False if a name in the path is not that of a connector; then the handler itself judges the sender."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if the route changes something and names no role."""

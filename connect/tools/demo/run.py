@@ -46,7 +46,7 @@ class DemoPlan:
     """Tells what the demo does.
 
     `kill_at` has the shares of all work (rows into Kafka, rows into S3) at which the worker is killed. `flights` is how
-    many flights are loaded; None: all. `targets` are the databases that the flights go into besides S3.
+    many flights are loaded; with None all are. `targets` are the databases that the flights go into besides S3.
     """
 
     kill_at: tuple[float, ...]

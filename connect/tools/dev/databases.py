@@ -52,7 +52,7 @@ class Database(ABC, Generic[EndpointT]):
         """Return a connector's configuration. It refers to secrets in files of the environment's folder."""
 
     def fill(self, endpoint: EndpointT, folder: Path) -> None:
-        """Make the things that the connector's configuration names. Called at each start."""
+        """Make the things that the connector's configuration names. It is called at each start."""
 
 
 class BigQuery(Database[BigQueryEndpoint]):

@@ -80,7 +80,7 @@ class TimezoneConverter:
         return [replace(batch, values=Column.from_arrow(events, schema))]
 
     def _choice(self, topic: str, table: str | None) -> _Choice | None:
-        """Return which fields of a table's events are converted; None: no field is."""
+        """Return which fields of a table's events are converted; None if no field is."""
         if not self._rules:
             return _Choice(None)
         for prefix, name in (("topic", topic), ("source", table), ("", topic), ("", table)):

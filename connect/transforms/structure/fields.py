@@ -44,7 +44,8 @@ class MapsKernel(FieldsKernel, Protocol):
     def map_columns(self, array: pa.StructArray, batch: Batch, /) -> Mapping[str, pa.Array] | None:
         """Return the columns by key.
 
-        None: columns cannot say what `map_row` makes of each row. `map_row` of such a kernel must never refuse a row.
+        Return None if columns cannot say what `map_row` makes of each row. `map_row` of such a kernel must never refuse
+        a row.
         """
 
 

@@ -55,7 +55,7 @@ def form_of(schema: Schema) -> Form:
 class Moments:
     """Converts moments from any form to one. A schemaless date is a moment, as Java has one class for all of them.
 
-    Immutable.
+    It is immutable.
     """
 
     def __init__(self, target: Form, pattern: str, precision: str, *, this_year: int) -> None:

@@ -29,7 +29,7 @@ class Event(NamedTuple):
     """Holds a record; events are in the order of their partition.
 
     `kind` is r for a row that was read as it is, or else the kind of the change. `before` is the version that a change
-    of the log replaced; None: the record does not tell it.
+    of the log replaced; it is None if the record does not tell it.
     """
 
     row: int

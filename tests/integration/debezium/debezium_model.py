@@ -19,7 +19,7 @@ Image = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Event:
-    """Holds one change of one row. `after` None: the row was deleted."""
+    """Holds one change of one row. `after` is None if the row was deleted."""
 
     op: str
     after: Image | None

@@ -97,8 +97,8 @@ def _ddl(record: Mapping[str, Any]) -> str:
 
 
 def comparable(records: Sequence[Mapping[str, Any]], *, of_one_log: bool) -> list[Any]:
-    """Return what must be the same in the events of two connectors. `of_one_log`: both read the log of the same
-    server.
+    """Return what must be the same in the events of two connectors. `of_one_log` says that both read the log of the
+    same server.
     """
     made = []
     for record in records:

@@ -20,7 +20,7 @@ _CHUNK_BYTES = 65536
 
 
 class Network:
-    """Knows the parties, and which of them are cut off. Used by the test's thread and by those of the relays."""
+    """Knows the parties, and which of them are cut off. The test's thread and those of the relays use it."""
 
     def __init__(self) -> None:
         self.parties: dict[str, Callable[[], int | None]] = {}

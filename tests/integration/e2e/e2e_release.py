@@ -34,7 +34,7 @@ def _run(command: list[str], **environ: str) -> None:
 
 
 class ReleasedWorker(WorkerProcess):
-    """Keeps a worker of the release in `packages`; None: of the present code."""
+    """Keeps a worker of the release in `packages`, or of the present code if that is None."""
 
     packages: Path | None = None
 

@@ -19,7 +19,9 @@ _EVENT = "data: "
 
 
 class Told(NamedTuple):
-    """Holds a connector as one surface shows it: the worst of its states, and the rows that wait; None: not told."""
+    """Holds a connector as one surface shows it: the worst of its states, and the rows that wait. None says that the
+    surface does not tell.
+    """
 
     state: str
     lag_rows: float | None = None

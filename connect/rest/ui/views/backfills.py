@@ -87,7 +87,7 @@ def mark(job: Mapping[str, Any]) -> str:
 
 
 def change_of(job: Mapping[str, Any], seen: str) -> str:
-    """Return what has happened to a job since a page showed it as `seen`; empty: nothing."""
+    """Return what has happened to a job since a page showed it as `seen`; the answer is empty if nothing has."""
     created_ms, _, state = seen.partition(" ")
     if created_ms != str(job["created_ms"]):
         return f"Backfill {job['name']} is another one than that of the page, under the same name."

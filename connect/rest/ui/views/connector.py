@@ -21,8 +21,8 @@ TASKS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Holds the trace of a failure, which may be cut. `chars` is its full length; `task` None: it is the connector's
-    own.
+    """Holds the trace of a failure, which may be cut. `chars` is its full length; `task` is None if it is the trace of
+    the connector itself.
     """
 
     task: int | None
@@ -37,7 +37,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """Holds a task and what it does now. None: a value is not known."""
+    """Holds a task and what it does now. A value that is not known is None."""
 
     number: int
     state: str

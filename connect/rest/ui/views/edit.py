@@ -15,8 +15,8 @@ _ROWS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Holds what a page shows of a dry run. `tasks` is how many tasks would run; None: the connector has not planned
-    them.
+    """Holds what a page shows of a dry run. `tasks` is how many tasks would run; it is None if the connector has not
+    planned them.
     """
 
     errors: Sequence[tuple[str, str]]

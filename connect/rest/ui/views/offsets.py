@@ -16,8 +16,8 @@ ROWS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
-    """Holds a partition whose offset would change. `before` None: nothing is stored; `after` None: it would be
-    forgotten.
+    """Holds a partition whose offset would change. `before` is None if nothing is stored; `after` is None if the offset
+    would be forgotten.
     """
 
     partition: str

@@ -35,8 +35,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Holds a worker of the group and how many tasks it runs. `silent` says why its figures are unknown; empty: they
-    are known.
+    """Holds a worker of the group and how many tasks it runs. `silent` says why its figures are unknown; it is empty if
+    they are known.
     """
 
     id: str

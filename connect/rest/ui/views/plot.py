@@ -21,7 +21,7 @@ class Plot:
 
 
 def plot(values: Sequence[float | None]) -> Plot | None:
-    """Return the line of the known values. None: fewer than two are known."""
+    """Return the line of the known values, or None if fewer than two are known."""
     known = [(at, value) for at, value in enumerate(values) if value is not None]
     if len(known) < 2:
         return None

@@ -8,7 +8,7 @@ from connect.tools.services.process.ports import accepts_connections
 
 
 def answer_of(method: str, url: str, timeout_s: float, body: bytes | None = None) -> Answer | None:
-    """Return the answer of a service on loopback; None: the service is still starting."""
+    """Return the answer of a service on loopback; None if the service is still starting."""
     if not accepts_connections(urlsplit(url).port or 0):
         return None
     with HttpClient(timeout_s=timeout_s) as client:

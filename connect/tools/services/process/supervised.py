@@ -114,8 +114,8 @@ class SupervisedService(Service[EndpointT], ABC):
         return self.endpoint
 
     def stop(self, grace_s: float | None = None) -> None:
-        """End the service gracefully, or by force after `grace_s` seconds; None: after the time that this service may
-        need.
+        """End the service gracefully, or by force after `grace_s` seconds; with None after the time that this service
+        may need.
         """
         if self._process is not None:
             self._process.stop(self.stop_grace_s if grace_s is None else grace_s)

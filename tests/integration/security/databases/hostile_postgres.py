@@ -37,7 +37,7 @@ class PostgresClient(Client):
             self.send(b"N")
 
     def message(self, kind: bytes, body: bytes, size: int | None = None) -> None:
-        """Send a message. `size` is the length that it claims to have; None: the true one."""
+        """Send a message. `size` is the length that it claims to have; with None it is the true one."""
         self.send(message(kind, body, size))
 
     def let_in(self) -> None:
@@ -60,7 +60,7 @@ Script = Callable[[PostgresClient], None]
 
 
 def message(kind: bytes, body: bytes, size: int | None = None) -> bytes:
-    """Return a message. `size` is the length that it claims to have; None: the true one."""
+    """Return a message. `size` is the length that it claims to have; with None it is the true one."""
     return kind + struct.pack("!I", len(body) + 4 if size is None else size) + body
 
 
@@ -142,7 +142,7 @@ def columns(name: bytes, kind: int, form: int = 0) -> bytes:
 
 
 def row(value: bytes, size: int | None = None) -> bytes:
-    """Return a row of one value. `size` is the length that the value claims to have; None: the true one."""
+    """Return a row of one value. `size` is the length that the value claims to have; with None it is the true one."""
     return message(b"D", b"\0\1" + struct.pack("!i", len(value) if size is None else size) + value)
 
 
