@@ -82,7 +82,7 @@ class _Relay:
         await asyncio.gather(_pass_on(client, to_server), self._answer(server, to_client))
 
     def obey(self, command: bytes) -> None:
-        """Do what the parent process says; called in the event loop."""
+        """Do what the parent process says. It is called in the event loop."""
         if command == _DROP:
             self._clients[-1].close()
             return

@@ -46,7 +46,7 @@ class WarmProcess:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Send the command a signal; no error if it has ended."""
+        """Send the command a signal. It is no error if the command has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 

@@ -159,7 +159,7 @@ class Config(BaseModel):
         hide_input_in_errors=True,
         validate_default=False,
         arbitrary_types_allowed=True,
-        defer_build=True,  # most declarations are never asked in a process, and a worker starts with dozens of them
+        defer_build=True,  # Most declarations are never used in a process, and a worker starts with dozens of them.
     )
     families: ClassVar[tuple[str, ...]] = ()
     """Keys that begin with one of these texts have an effect although they are not declared."""

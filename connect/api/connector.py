@@ -276,7 +276,7 @@ class ResumingConnector(Protocol):
     """A source that divides its work into tasks by its stored positions may offer this."""
 
     def resume(self, stored: Sequence[SourcePosition]) -> None:
-        """Take all positions that are stored, in any order; called before `task_configs`.
+        """Take all positions that are stored, in any order. It is called before `task_configs`.
 
         They may have been stored under older settings of the connector.
         """

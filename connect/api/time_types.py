@@ -152,7 +152,7 @@ def _texts(array: pa.Array, name: str, digits: int | None) -> pa.Array:
         return pc.binary_join_element_wise(array.cast(pa.date32()).cast(pa.string()), pa.scalar("Z"), pa.scalar(""))
     if name.endswith("Timestamp"):
         _check_years(array)
-        array = array.cast(pa.timestamp(array.type.unit))  # the same instant, written in UTC
+        array = array.cast(pa.timestamp(array.type.unit))  # This is the same instant, written in UTC.
     texts = pc.replace_substring(array.cast(pa.string()), " ", "T")
     if array.type.unit in {"ms", "us", "ns"}:
         texts = _shortened(texts, array, digits)

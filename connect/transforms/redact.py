@@ -60,7 +60,7 @@ class _Redact:
         if found is None:
             name = path.rpartition(".")[2]
             found = any(p.fullmatch(name) or p.fullmatch(path) for p in self._patterns)
-            if len(self._matches) < 10_000:  # the keys of maps may have names without end
+            if len(self._matches) < 10_000:  # Maps may have any number of keys.
                 self._matches[path] = found
         return found
 

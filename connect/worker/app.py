@@ -136,7 +136,7 @@ class Worker:
         from connect.rest.rest_server import RestServer
 
         try:
-            config_providers(self._config.originals, self._catalog)  # checked only: a host builds one when it needs it
+            config_providers(self._config.originals, self._catalog)  # This checks them; each host builds its own.
             self._rest = RestServer(self._config, self.herder, self._catalog)
         except ConfigError as error:
             raise StartError(str(error)) from error

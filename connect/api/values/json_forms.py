@@ -54,7 +54,7 @@ def own_texts(values: Column) -> pa.Array | None:
     if texts is None:
         return None
     array = values.arrow()
-    if array.null_count > texts.null_count:  # a null value whose text is the JSON `null`
+    if array.null_count > texts.null_count:  # The text of a null value is the JSON `null`.
         texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, texts.type))
     return texts.cast(pa.large_binary())
 

@@ -40,7 +40,7 @@ _STEPS: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class PatternPart:
-    """Holds a piece of a pattern: a letter and how often it stands there; without a letter a literal text."""
+    """Holds a piece of a pattern: a letter and how often it stands there, or a literal text."""
 
     letter: str
     count: int

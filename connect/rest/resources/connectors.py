@@ -53,7 +53,7 @@ async def list_connectors(request: web.Request) -> web.Response:
     found = {}
     began_s = time.monotonic()
     for name in names if "info" not in wanted else infos:
-        with suppress(NotFoundError):  # deleted meanwhile
+        with suppress(NotFoundError):  # It was deleted meanwhile.
             status = _status(request, name, notes.get(name, ())) if "status" in wanted else {}
             found[name] = status | ({"info": infos[name]} if "info" in wanted else {})
         if time.monotonic() - began_s > LONG_S:
@@ -155,7 +155,7 @@ async def _shown_infos(request: web.Request, names: Iterable[str]) -> Mapping[st
     """Return the connectors that are still there, as the API shows them."""
     infos = []
     for name in names:
-        with suppress(NotFoundError):  # deleted meanwhile
+        with suppress(NotFoundError):  # It was deleted meanwhile.
             infos.append(context_of(request).operations.connectors.info(name))
     return {info["name"]: info for info in await shown_infos(request, infos)}
 

@@ -65,7 +65,7 @@ async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[s
     operations, noted = context_of(request).operations, request.app[NOTED]
     configs = {}
     for name in names:
-        with suppress(NotFoundError):  # deleted meanwhile
+        with suppress(NotFoundError):  # It was deleted meanwhile.
             configs[name] = operations.connectors.info(name).config
     unknown = {name: c for name, c in configs.items() if name not in noted or noted[name].config != c}
     if unknown:

@@ -52,7 +52,7 @@ class Screen:
             )
 
     def end_watch(self) -> None:
-        """End the live display; called however the demo ends."""
+        """End the live display. It is called however the demo ends."""
         if self._live is not None:
             self._live.stop()
             self._live = None

@@ -142,11 +142,11 @@ def server_properties(ports: Mapping[str, int], *, data_folder: Path) -> dict[st
 
 
 def _cluster_has_brokers(bootstrap_servers: str, timeout_s: float) -> bool:
-    from confluent_kafka import KafkaException  # here, as importing this package must stay light
+    from confluent_kafka import KafkaException  # Importing this package must stay light.
     from confluent_kafka.admin import AdminClient
 
     client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     try:
         return bool(client.list_topics(timeout=timeout_s).brokers)
-    except KafkaException:  # still starting
+    except KafkaException:  # It is still starting.
         return False

@@ -71,7 +71,7 @@ class OpenSearchService(SupervisedService[OpenSearchEndpoint]):
         for made in (module, settings, folder / "plugins", folder / "lib"):
             made.mkdir(parents=True, exist_ok=True)
         for jar in of_module:
-            shutil.copy(jar, module)  # no link, as the node may read only files in its own folder
+            shutil.copy(jar, module)  # A link would not do, as the node may read only files in its own folder.
         (module / "plugin-descriptor.properties").write_text(_DESCRIPTOR)
         (module / "plugin-security.policy").write_text(_POLICY)
         (settings / "log4j2.properties").write_text(_LOG)

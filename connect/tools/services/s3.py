@@ -91,11 +91,11 @@ class SeaweedS3Service(SupervisedService[S3Endpoint]):
     def _answers(self, endpoint: S3Endpoint, timeout_s: float) -> bool:
         if not accepts_connections(int(endpoint.url.rpartition(":")[2])):
             return False
-        from pyarrow.fs import FileSelector  # here, as importing this package must stay light
+        from pyarrow.fs import FileSelector  # Importing this package must stay light.
 
         try:
             _client(endpoint, timeout_s=timeout_s).get_file_info(FileSelector(""))
-        except OSError:  # still starting
+        except OSError:  # It is still starting.
             return False
         return _stores(self._ports["filer.port"], timeout_s)
 
@@ -129,7 +129,7 @@ def _ensure_identity(path: Path) -> tuple[str, str]:
 
 
 def _client(endpoint: S3Endpoint, *, timeout_s: float) -> "S3FileSystem":
-    from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem  # here, as importing this package must stay light
+    from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem  # Importing this package must stay light.
 
     return S3FileSystem(
         access_key=endpoint.access_key_id,

@@ -210,8 +210,8 @@ def _checked(column: Column) -> Column:
 
 
 def _named(name: str, array: pa.Array, before: Schema | None) -> Column:
-    """Return a column with the schema that it had before, if its Arrow type still is that schema's; else with one
-    derived.
+    """Return a column with the schema that it had before, if its Arrow type still is that schema's, or else with a
+    schema that is derived from the type.
     """
     if before is not None and array.type == arrow_type(before):
         nullable = before.optional or not array.null_count

@@ -133,8 +133,8 @@ class _Sql:
 
 
 def _typed(name: str, column: pa.Array, before: Schema | None) -> tuple[Field, pa.Array]:
-    """Return a column with the schema that it had before, if its Arrow type still is that schema's; else with one
-    derived.
+    """Return a column with the schema that it had before, if its Arrow type still is that schema's, or else with a
+    schema that is derived from the type.
     """
     import pyarrow as pa
 

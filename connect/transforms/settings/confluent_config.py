@@ -28,7 +28,7 @@ class ConfluentFilterConfig(Config):
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Return the problems that ConfigDef cannot see."""
-        from connect.transforms.confluent.json_path import JsonPath, JsonPathError  # its library is for this alone
+        from connect.transforms.confluent.json_path import JsonPath, JsonPathError  # Nothing else needs its library.
 
         try:
             JsonPath(self.condition)

@@ -118,7 +118,7 @@ class Rest:
     def _call(self, method: str, path: str, body: object = None) -> requests.Response:
         def answered() -> list[requests.Response]:
             answer = requests.request(method, f"{self._url}/connectors{path}", json=body, timeout=SLOW_S)
-            return [] if answer.status_code == requests.codes.conflict else [answer]  # a rebalance: ask again
+            return [] if answer.status_code == requests.codes.conflict else [answer]  # A rebalance goes on.
 
         [answer] = wait_for(answered, SLOW_S, f"{method} {path}")
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"

@@ -161,7 +161,7 @@ class Reader(threading.Thread):
 
 
 def lost(committed: Committed, reader: Reader, *, updates: bool) -> list[Row]:
-    """Return the rows whose last version did not come; without `updates`, those of which no version came."""
+    """Return the rows whose last version did not come, or without `updates` the rows of which no version came."""
     with committed.lock:
         wanted = dict(committed.versions)
     if updates:

@@ -54,8 +54,8 @@ def page(request: web.Request, template: str, values: Mapping[str, Any], status:
 
 
 def may_change(request: web.Request, role: Role, connector: str = "") -> bool:
-    """Return True if pages may change things, and the reader has the role at the connector; without one, at any
-    connector.
+    """Return True if pages may change things, and the reader has the role at the connector, or without a connector at
+    any.
     """
     if context_of(request).worker.rest_ui != "on":
         return False

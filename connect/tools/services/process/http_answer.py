@@ -14,7 +14,7 @@ def answer_of(method: str, url: str, timeout_s: float, body: bytes | None = None
     with HttpClient(timeout_s=timeout_s) as client:
         try:
             return client.ask(method, url, body=body)
-        except NoAnswerError:  # still starting
+        except NoAnswerError:  # It is still starting.
             return None
 
 

@@ -17,7 +17,7 @@ LOOPBACK: Final = "127.0.0.1"
 # in that range. The client would then talk to itself, and the service could not have its port back.
 _CANDIDATES: Final = range(15_000, 32_000)
 _LOOK_S: Final = 0.02
-_LISTENING: Final = "0A"  # the state column of /proc/net/tcp
+_LISTENING: Final = "0A"  # This value is in the state column of /proc/net/tcp.
 
 
 def free_ports(count: int) -> tuple[int, ...]:

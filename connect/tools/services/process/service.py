@@ -43,10 +43,10 @@ class Service(Protocol[EndpointT_co]):
         """
 
     def stop(self) -> None:
-        """End the service gracefully, or by force if that takes too long; no error if it does not run."""
+        """End the service gracefully, or by force if that takes too long. It is no error if it does not run."""
 
     def kill(self) -> None:
-        """Kill the service with SIGKILL, as a crash would; no error if it does not run."""
+        """Kill the service with SIGKILL, as a crash would. It is no error if it does not run."""
 
     def close(self) -> None:
         """End the service for good, and remove a temporary data folder."""
