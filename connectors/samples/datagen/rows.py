@@ -10,7 +10,7 @@ from connect.api.errors import ConfigError
 from connect.api.records import Column, Header
 from connectors.samples.datagen.avro_schema import values_of
 from connectors.samples.datagen.quick_starts import QuickStart, quick_starts
-from connectors.samples.datagen.values import BLOCK_ROWS, Choice, Place
+from connectors.samples.datagen.values import BLOCK_ROWS, Place, TextPool
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,16 +43,20 @@ def _read(config: DatagenConfig) -> str:
 class MadeRows:
     """Gives the rows from an iteration on. A row depends on the seed and its iteration alone."""
 
-    def __init__(self, rows: QuickStart, seed: int) -> None:
-        self._rows, self._seed = rows, seed
+    def __init__(self, rows: QuickStart, seed: int, end: int | None = None) -> None:
+        """Make no row from the iteration `end` on; None: there is no end."""
+        self._rows, self._seed, self._end = rows, seed, end
         self._block: tuple[int, pa.StructArray] | None = None
-        self._pools: dict[str, Choice] = {}
+        self._pools: dict[str, TextPool] = {}
 
     def columns(self, first: int, most: int) -> tuple[Column | None, Column]:
         """Return keys, if rows have any, and values of `most` rows from `first` on; of fewer where the block ends."""
         number, start = divmod(first, BLOCK_ROWS)
         if self._block is None or self._block[0] != number:
-            place = Place(str(self._seed), number * BLOCK_ROWS, BLOCK_ROWS, self._pools)
+            block_first = number * BLOCK_ROWS
+            # A block that ends sooner has the same rows as far as it goes.
+            count = BLOCK_ROWS if self._end is None else min(BLOCK_ROWS, self._end - block_first)
+            place = Place(str(self._seed), block_first, count, self._pools)
             self._block = (number, self._rows.rows.column(place))
         values = self._block[1].slice(start, most)
         schema = self._rows.rows.schema

@@ -67,7 +67,8 @@ class DatagenTask:
         self._generation = 0 if stored is None else generation + 1
         fresh = random.randrange(2**31) if self._config.seed is None else self._config.seed
         self._seed = fresh + self._number if seed is None else seed
-        self._rows = MadeRows(_rows(self._config), self._seed)
+        end = self._config.iterations if self._config.iterations > 0 else None
+        self._rows = MadeRows(_rows(self._config), self._seed, end)
         self._begun_s, self._made = time.monotonic(), 0
 
     def poll(self, deadline: Deadline) -> Batch | None:

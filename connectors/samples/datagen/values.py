@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,7 +22,9 @@ from connect.api.arrow import arrow_type
 BLOCK_ROWS: Final = 1024
 """So many rows are made at once."""
 _POOL_TEXTS: Final = 1000
-"""So many texts are made once for a field of random texts; its values are drawn from them."""
+"""So many texts there are for a field of random texts; its values are drawn from them."""
+_PART_TEXTS: Final = 20
+"""So many of these texts are made at once, when the first of them is drawn: a few rows need few texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Place:
     seed: str
     first: int
     count: int
-    pools: dict[str, Choice] = field(default_factory=dict, compare=False)
+    pools: dict[str, TextPool] = field(default_factory=dict, compare=False)
     """It holds the texts that are made once, by seed and path. The owner of the seed passes it to all its places."""
 
     def of(self, member: str) -> Place:
@@ -82,21 +84,44 @@ class Choice(Values):
         return self._options.take(place.below(len(self._options)))
 
 
-class MadeTexts(Values):
-    """Draws from texts that are made once, of a length or a pattern."""
+class TextPool:
+    """Holds the texts of one field and seed. A text depends on the seed and its number alone."""
 
-    def __init__(self, schema: s.Schema, make: Any) -> None:
+    def __init__(self, make: Callable[[random.Random], str], seed: str, *, is_text: bool) -> None:
+        self._make, self._seed, self._is_text = make, seed, is_text
+        self._texts: list[str | bytes | None] = [None] * _POOL_TEXTS
+        self._column: pa.Array | None = None
+
+    def take(self, numbers: pa.Array, type_: pa.DataType) -> pa.Array:
+        """Return the texts of these numbers."""
+        for part in np.unique(numbers.to_numpy() // _PART_TEXTS).tolist():
+            if self._texts[part * _PART_TEXTS] is None:
+                self._make_part(part)
+                self._column = None
+        if self._column is None:
+            self._column = pa.array(self._texts, type_)
+        return self._column.take(numbers)
+
+    def _make_part(self, part: int) -> None:
+        dice = random.Random(f"{self._seed}#{part}")
+        texts = [self._make(dice) for _ in range(_PART_TEXTS)]
+        first = part * _PART_TEXTS
+        self._texts[first : first + _PART_TEXTS] = texts if self._is_text else [text.encode() for text in texts]
+
+
+class MadeTexts(Values):
+    """Draws from texts of a length or a pattern."""
+
+    def __init__(self, schema: s.Schema, make: Callable[[random.Random], str]) -> None:
         super().__init__(schema)
         self._make = make
 
     def column(self, place: Place) -> pa.Array:
         """Return drawn values; those of one seed are the same in all blocks."""
-        if place.seed not in place.pools:
-            dice = random.Random(place.seed)
-            texts = [self._make(dice) for _ in range(_POOL_TEXTS)]
-            is_text = self.schema.type is s.Type.STRING
-            place.pools[place.seed] = Choice(self.schema, texts if is_text else [text.encode() for text in texts])
-        return place.pools[place.seed].column(place)
+        pool = place.pools.get(place.seed)
+        if pool is None:
+            pool = place.pools[place.seed] = TextPool(self._make, place.seed, is_text=self.schema.type is s.Type.STRING)
+        return pool.take(place.below(_POOL_TEXTS), self.type)
 
 
 class Numbers(Values):

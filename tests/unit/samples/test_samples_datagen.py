@@ -17,6 +17,7 @@ import pytest
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Batch, SourcePosition
+from connect.api.schema import Schema, Type
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
 from connect.testing.fakes import FakeSourceContext, OffsetStore
@@ -24,7 +25,7 @@ from connectors.samples.datagen.config import DatagenConfig
 from connectors.samples.datagen.patterns import Pattern
 from connectors.samples.datagen.quick_starts import quick_starts
 from connectors.samples.datagen.source import DatagenConnector, DatagenTask
-from connectors.samples.datagen.values import BLOCK_ROWS, Choice
+from connectors.samples.datagen.values import BLOCK_ROWS, MadeTexts, Place, TextPool
 
 SCHEMA = {
     "type": "record", "name": "visit", "namespace": "shop",
@@ -96,6 +97,30 @@ def test_rows_go_on_where_they_stood_and_depend_on_seed_and_iteration_alone() ->
         assert one.poll(Deadline.after(0)) is None
     assert found == expected[:2000]
     assert poll(task(quickstart="orders", random_seed="8")).values.rows() != expected[:BLOCK_ROWS]
+
+
+def test_a_row_is_the_same_however_few_rows_there_are() -> None:
+    given = {"schema_string": json.dumps(SCHEMA), "random_seed": "7"}
+    expected = poll(task(**given)).values.rows()
+    for rows in (1, 3, 400):
+        assert poll(task(iterations=str(rows), **given)).values.rows() == expected[:rows]
+
+
+def test_a_row_makes_few_texts_of_those_that_it_could_have() -> None:
+    made: list[int] = []
+
+    def make(dice: random.Random) -> str:
+        made.append(1)
+        return str(dice.random())
+
+    values = MadeTexts(Schema(Type.STRING), make)
+    for rows, most in ((1, 50), (BLOCK_ROWS, 1000)):
+        pools: dict[str, TextPool] = {}
+        made.clear()
+        first = values.column(Place("7.name", 0, rows, pools))
+        assert 0 < len(made) <= most
+        assert first == values.column(Place("7.name", 0, rows, pools))
+        assert len(made) <= most
 
 
 def test_a_process_that_hashes_texts_otherwise_makes_the_same_rows() -> None:
@@ -245,7 +270,7 @@ def test_no_key_comes_twice_in_a_map() -> None:
 def kept() -> int:
     """Return how many pools of texts there are."""
     gc.collect()
-    return sum(isinstance(one, Choice) for one in gc.get_objects())
+    return sum(isinstance(one, TextPool) for one in gc.get_objects())
 
 
 def test_tasks_that_have_ended_leave_no_texts_behind() -> None:
