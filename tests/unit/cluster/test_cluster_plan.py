@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -55,6 +55,20 @@ def test_no_plan_starts_a_task_whose_old_run_may_still_work(desired, assigned, r
     for action in plan(desired, assigned, running):
         if isinstance(action, Start):
             assert action.task not in running or running[action.task].phase is Phase.FAILED
+
+
+OTHER = {
+    "kind": "sink",
+    "connector_config": {"a": "2"},
+    "task_config": {"b": "2"},
+    "attempt": 1,
+    "paused": True,
+}
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(TaskSpec)])
+def test_a_run_is_replaced_for_all_that_differs_but_a_pause(name):
+    assert replace(SPEC, **{name: OTHER[name]}).is_run_of(SPEC) is (name == "paused")
 
 
 def test_a_wanted_task_starts():
