@@ -26,7 +26,14 @@ from tests.bench.bigquery_requests import measure_requests, requests_table
 from tests.bench.bigquery_worker import measure_worker
 from tests.bench.cassandra.cassandra_report import cassandra_entries
 from tests.bench.checking_cost import costs, costs_table
-from tests.bench.cluster.cluster_many import CONNECTORS, WORKERS, many_entries
+from tests.bench.cluster.cluster_many import (
+    CONNECTORS,
+    WORKERS,
+    beside_entries,
+    file_lines,
+    made_rows,
+    many_entries,
+)
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.page_cost import page_costs, page_table
@@ -68,6 +75,9 @@ def main() -> int:
     parser.add_argument(
         "--connectors", type=int, default=CONNECTORS, help=f"connectors of cluster-many: else {CONNECTORS:,}"
     )
+    parser.add_argument(
+        "--java-connectors", type=int, default=0, help="connectors of cluster-many that Java's workers run beside ours"
+    )
     parser.add_argument("--only", choices=sorted(PARTS), help="run one part")
     parser.add_argument("--java-s3-plugin", type=Path, help="folder of plug-ins with Aiven's S3 sink, for the S3 rows")
     parser.add_argument(
@@ -86,7 +96,15 @@ def main() -> int:
         KafkaService(heap_mib=1024, jvm_options=ORDINARY_BROKER, properties=DROPS_AT_ONCE) as kafka,
     ):
         java = {"java_s3_plugin": options.java_s3_plugin, "java_jdbc_plugin": options.java_jdbc_plugin}
-        bench = Bench(kafka, Path(name), options.rows or 0, CONSOLE.print, connectors=options.connectors, **java)
+        bench = Bench(
+            kafka,
+            Path(name),
+            options.rows or 0,
+            CONSOLE.print,
+            connectors=options.connectors,
+            java_connectors=options.java_connectors,
+            **java,
+        )
         for part, measure in PARTS.items():
             if options.only in {None, part}:
                 ending = "" if part == "throughput" else f"-{part}"
@@ -159,10 +177,17 @@ def cluster(bench: Bench, out: Path) -> None:
 
 
 def cluster_many(bench: Bench, out: Path) -> None:
-    servers = bench.kafka.endpoint.bootstrap_servers
-    found = many_entries(servers, bench.connectors, lambda topic: new_topic(bench.kafka, topic), CONSOLE.print)
+    servers, found = bench.kafka.endpoint.bootstrap_servers, []
+    if bench.connectors:
+        load = made_rows(bench.connectors, new_topic(bench.kafka, "many"))
+        found = many_entries(servers, load, CONSOLE.print)
+        CONSOLE.print(cluster_table(found, f"{bench.connectors:,} connectors, {WORKERS} workers, one broker"))
+    if bench.java_connectors:
+        load = file_lines(bench.java_connectors, new_topic(bench.kafka, "beside"), bench.folder)
+        beside = beside_entries(servers, load, CONSOLE.print)
+        CONSOLE.print(cluster_table(beside, f"{bench.java_connectors:,} file sources, {WORKERS} workers, one broker"))
+        found += beside
     out.write_text(json.dumps(found, indent=1) + "\n")
-    CONSOLE.print(cluster_table(found, f"{bench.connectors:,} connectors, {WORKERS} workers, one broker"))
 
 
 def bigquery(bench: Bench, out: Path) -> None:

@@ -61,6 +61,7 @@ class Bench:
     java_s3_plugin: Path | None = None
     java_jdbc_plugin: Path | None = None
     connectors: int = 0
+    java_connectors: int = 0
 
     @property
     def base(self) -> dict[str, str]:

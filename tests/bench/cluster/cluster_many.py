@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from confluent_kafka import Consumer
 
@@ -15,29 +17,82 @@ from tests.bench.cluster.cluster_figures import (
     memory,
     percentile,
     settled,
+    source,
 )
 from tests.bench.cluster.cluster_workers import TEXT, Worker, Workers, wait_for
+from tests.bench.throughput import JAVA
 
 WORKERS, TASKS = 3, 2
 CONNECTORS = 1000
-RUNNING_LIMIT_S = 240.0
+RUNNING_LIMIT_S = 600.0
+"""Java takes half a second for each connector."""
 LOOK_S = 1.0
 """A question for all statuses is large, and no part of the load."""
 MUST = {"all tasks RUNNING, s": 40.0, "GET meanwhile, p99 ms": 100.0, "all workers, USS MiB": 600.0,
         "kill -9 of a worker, all tasks RUNNING, s": 10.0}  # fmt: skip
 
 
-def many_entries(
-    bootstrap_servers: str, connectors: int, new_topic: Callable[[str], str], say: Callable[[str], None]
-) -> list[dict]:
-    """Return one entry per figure, with what it must not exceed."""
+@dataclass(frozen=True)
+class Load:
+    """Describes what is created: so many connectors with these settings, each of so many tasks."""
+
+    connectors: int
+    tasks: int
+    config: Mapping[str, str]
+
+    @property
+    def all_tasks(self) -> int:
+        """Return how many tasks all connectors have."""
+        return self.connectors * self.tasks
+
+
+def made_rows(connectors: int, topic: str) -> Load:
+    """Return sources of two tasks that make a row each, and are idle then."""
+    config = {
+        "connector.class": "io.confluent.kafka.connect.datagen.DatagenConnector", "tasks.max": str(TASKS),
+        "kafka.topic": topic, "quickstart": "users", "iterations": "1", "max.interval": "100",
+        "key.converter": TEXT, "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "false",
+    }  # fmt: skip
+    return Load(connectors, TASKS, config)
+
+
+def file_lines(connectors: int, topic: str, folder: Path) -> Load:
+    """Return sources of one task that read a line each, and are idle then: both kinds of worker have them."""
+    file = folder / f"{topic}.txt"
+    file.write_text("a line\n")
+    return Load(connectors, 1, source(file, topic))
+
+
+def many_entries(bootstrap_servers: str, load: Load, say: Callable[[str], None]) -> list[dict]:
+    """Return one entry per figure of ours, with what it must not exceed."""
+    return [
+        {"name": name, "ours": value, "must": MUST.get(name), "peer": None, "ratio": None}
+        for name, value in measure_many("ours", bootstrap_servers, load, say).items()
+    ]
+
+
+def beside_entries(bootstrap_servers: str, load: Load, say: Callable[[str], None]) -> list[dict]:
+    """Return one entry per figure of ours, with Java's of the same load."""
+    ours, java = (measure_many(kind, bootstrap_servers, load, say) for kind in ("ours", "java"))
+    return [
+        {
+            "name": name, "ours": value, "must": None, "peer": {"name": JAVA, "value": java[name]},
+            "ratio": java[name] / value if value else None,
+        }
+        for name, value in ours.items()
+    ]  # fmt: skip
+
+
+def measure_many(kind: str, bootstrap_servers: str, load: Load, say: Callable[[str], None]) -> Figures:
+    """Return the figures of three workers of one kind, `ours` or `java`."""
     figures: Figures = {}
-    with Workers("ours", bootstrap_servers, WORKERS) as workers:
+    with Workers(kind, bootstrap_servers, WORKERS) as workers:
         for worker in workers.all:
             worker.start()
         settled(*workers.all)
-        figures |= _created(workers, connectors, new_topic("many"))
-        say(f"{connectors} connectors run: {figures}")
+        figures |= _created(workers, load)
+        say(f"{load.connectors} connectors run on workers of {kind}: {figures}")
         settled(*workers.all)
         began_s = workers.all[0].cpu_s()
         figures["idle CPU of all workers, % of a core"] = cpu_use(IDLE_WINDOW_S, *workers.all) * 100
@@ -45,24 +100,21 @@ def many_entries(
         figures |= memory("all workers", *workers.all)
         figures["config topic, KiB"] = _bytes_in(bootstrap_servers, workers.topics.configs) / 1024
         figures["status topic, KiB"] = _bytes_in(bootstrap_servers, workers.topics.status) / 1024
-        figures |= _lost(workers, connectors)
-    return [
-        {"name": name, "ours": value, "must": MUST.get(name), "peer": None, "ratio": None}
-        for name, value in figures.items()
-    ]
+        figures |= _lost(workers, load)
+    return figures
 
 
-def _created(workers: Workers, connectors: int, topic: str) -> Figures:
+def _created(workers: Workers, load: Load) -> Figures:
     cpu_s, began_s = sum(worker.cpu_s() for worker in workers.all), time.monotonic()
     posts = []
     with Latencies(workers) as latencies:
-        for number in range(connectors):
+        for number in range(load.connectors):
             asked_s = time.monotonic()
-            body = {"name": f"many-{number}", "config": _config(topic)}
+            body = {"name": f"many-{number}", "config": load.config}
             workers.all[number % WORKERS].call("POST", "/connectors", body)
             posts.append(time.monotonic() - asked_s)
         created_s = time.monotonic() - began_s
-        _await_tasks(workers.all[0], connectors * TASKS, "after they were created")
+        _await_tasks(workers.all[0], load.all_tasks, "after they were created")
         running_s = time.monotonic() - began_s
     return {
         "created, s": created_s,
@@ -74,13 +126,13 @@ def _created(workers: Workers, connectors: int, topic: str) -> Figures:
     }
 
 
-def _lost(workers: Workers, connectors: int) -> Figures:
+def _lost(workers: Workers, load: Load) -> Figures:
     """Kill the last worker; its tasks have to run on the others."""
     *others, last = workers.all
     moved = sum(place == last.id for place in _running(others[0]))
     killed_s = last.kill()
     with Latencies(workers, others) as latencies:
-        _await_tasks(others[0], connectors * TASKS, "after a worker was killed", but=last.id)
+        _await_tasks(others[0], load.all_tasks, "after a worker was killed", but=last.id)
         running_s = time.monotonic() - killed_s
     last.clean_up()
     return {
@@ -105,16 +157,6 @@ def _running(worker: Worker) -> list[str]:
     found = worker.call("GET", "/connectors?expand=status").values()
     tasks = (task for connector in found for task in connector["status"]["tasks"])
     return [task["worker_id"] for task in tasks if task["state"] == "RUNNING"]
-
-
-def _config(topic: str) -> dict[str, str]:
-    """Return a source of two tasks that make a row each, and are idle then."""
-    return {
-        "connector.class": "io.confluent.kafka.connect.datagen.DatagenConnector", "tasks.max": str(TASKS),
-        "kafka.topic": topic, "quickstart": "users", "iterations": "1", "max.interval": "100",
-        "key.converter": TEXT, "value.converter": "org.apache.kafka.connect.json.JsonConverter",
-        "value.converter.schemas.enable": "false",
-    }  # fmt: skip
 
 
 def _bytes_in(bootstrap_servers: str, topic: str) -> int:

@@ -7,6 +7,7 @@ import http
 import os
 import signal
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -45,6 +46,8 @@ class OurConnectService(SupervisedService[JavaConnectEndpoint]):
             "offset.storage.topic": topics.offsets, "status.storage.topic": topics.status,
             "config.storage.replication.factor": "1", "offset.storage.replication.factor": "1",
             "status.storage.replication.factor": "1", "key.converter": JSON, "value.converter": JSON,
+            # The files that sources read.
+            "allowed.paths": tempfile.gettempdir(),
         }  # fmt: skip
 
     def prepare(self) -> None:
