@@ -83,7 +83,7 @@ def first_record(workers: Workers, bootstrap_servers: str, folder: Path, new_top
 
 
 def losses(workers: Workers, bootstrap_servers: str, folder: Path, topic: str) -> Figures:
-    """How long lines stay away after a restart of their task, SIGTERM and kill -9 of its worker."""
+    """How long lines stay away after a restart of their task, and SIGTERM, kill -9 and a freeze of its worker."""
     file = folder / f"{topic}.txt"
     figures: Figures = {}
     with Lines(file), Arrivals(bootstrap_servers, topic) as arrivals:
@@ -108,6 +108,16 @@ def losses(workers: Workers, bootstrap_servers: str, folder: Path, topic: str) -
         owner, other = workers.owner(topic)
         moment_s = owner.kill()
         figures["kill -9 of the owner, records again, s"] = arrivals.first_written_after(moment_s)
+        owner.clean_up()
+        wait_for(lambda: _runs_on(other, topic), "a status of the other worker")
+        owner.start()
+        settled(*workers.all)
+
+        owner, other = workers.owner(topic)
+        moment_s = owner.freeze()
+        figures["freeze of the owner, records again, s"] = arrivals.first_written_after(moment_s)
+        owner.thaw()
+        owner.kill()
         owner.clean_up()
         wait_for(lambda: _runs_on(other, topic), "a status of the other worker")
         owner.start()
