@@ -53,7 +53,7 @@ def read_sections(root: Path) -> list[Section]:
     guides = [page(f"docs/guides/{name}.md", f"guides/{name}.md") for name in _GUIDES]
     guides.insert(1, page("connect/FROM_JAVA.md", "guides/from-java.md"))
     guides.insert(2, page("docs/public-configurations.md", "guides/public-configurations.md"))
-    connectors = ("jdbc", "jdbc/sink", "cassandra", "bigquery", "s3", "http", "redis", "file", "samples")
+    connectors = ("jdbc", "jdbc/sink", "cassandra", "bigquery", "s3", "http", "redis", "file", "mirror", "samples")
     return [
         Section("Overview", (page("README.md", "index.md"),)),
         Section("Guides", tuple(guides)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from connect.api.allowed_paths import EVERYWHERE
@@ -11,6 +12,7 @@ from connect.api.codec import Converter, HeaderConverter
 from connect.api.config import ConnectorConfig
 from connect.api.connector import Connector
 from connect.api.errors import ConfigError
+from connect.api.optional.other_clusters import ClustersConnector
 from connect.api.plugin import Plugin, PluginKind
 from connect.api.transform import Predicate, Transform
 from connect.plugins.catalog import Catalog
@@ -18,6 +20,7 @@ from connect.plugins.java_parts import not_found
 from connect.runtime.records.chain import Link
 from connect.runtime.records.pipeline import Converters
 from connect.runtime.settings.connector_config import CommonConnectorConfig
+from connect.runtime.topics.other_cluster import open_cluster
 
 
 def connector_plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
@@ -30,7 +33,10 @@ def build_connector(catalog: Catalog, config: Mapping[str, str], worker: Mapping
     plugin = connector_plugin(catalog, config)
     parsed = plugin.config.parse(plugin.config.with_leave(config, worker))
     assert isinstance(parsed, ConnectorConfig)
-    return cast("Connector", catalog.load(plugin)(parsed))
+    connector = cast("Connector", catalog.load(plugin)(parsed))
+    if isinstance(connector, ClustersConnector):
+        connector.take_clusters(partial(open_cluster, worker, config.get("name", "")))
+    return connector
 
 
 def build_converters(catalog: Catalog, connector: Mapping[str, str], worker: Mapping[str, str]) -> Converters:

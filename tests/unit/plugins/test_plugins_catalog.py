@@ -170,7 +170,7 @@ def test_listing_the_installed_plugins_imports_no_driver() -> None:
     ("name", "told"),
     [
         ("io.debezium.connector.sqlserver.SqlServerConnector", "mode=timestamp+incrementing"),
-        ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "bin/connect-mirror-maker.sh"),
+        ("org.apache.kafka.connect.mirror.MirrorCheckpointConnector", "bin/connect-mirror-maker.sh"),
         ("com.mongodb.kafka.connect.MongoSinkConnector", "a Java Connect cluster with a group.id"),
         ("com.acme.OrdersConnector", "Java Connect cluster with a group.id and internal topics of its own"),
         ("Oders", None),

@@ -44,7 +44,7 @@ VALID = {
         "topics": "t", "iceberg.tables": "a.b", "iceberg.catalog.type": "rest", "iceberg.catalog.uri": "http://h/c",
         "iceberg.catalog.warehouse": "s3://b/f",
     },
-    "DatagenConnector": {"kafka.topic": "t"},
+    "DatagenConnector": {"kafka.topic": "t"}, "MirrorSourceConnector": {"source.cluster.bootstrap.servers": "h:1"},
     "GcsSinkConnector": {"topics": "t", "gcs.bucket.name": "b", **_FILES},
     "AzureBlobStorageSinkConnector": {"topics": "t", "azblob.account.name": "abc", **_FILES},
     **{f"Hdfs{kind}SinkConnector": {"topics": "t", "store.url": "hdfs://h", **_FILES} for kind in ("", "3")},

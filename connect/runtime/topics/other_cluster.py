@@ -1,0 +1,133 @@
+"""Opens clusters for a connector that copies records between them: implements the contract's `OtherCluster`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+from connect.api import schema as s
+from connect.api.allowed_hosts import ALLOWED_HOSTS, PROFILE
+from connect.api.allowed_paths import ALLOWED_PATHS
+from connect.api.errors import ConfigError
+from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
+from connect.kafka.admin.topic_changes import TopicChanges
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import ClientSettings, admin_part, consumer_settings
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.raw import RawBatch
+from connect.lib.deadline import Deadline
+
+log = logging.getLogger(__name__)
+
+_POLL_RECORDS: Final = 10_000
+_CLOSE_S: Final = 5.0
+_BROKERS: Final = "bootstrap.servers"
+_OWN: Final = "consumer.override."
+_LEAVE: Final = (ALLOWED_PATHS, ALLOWED_HOSTS, PROFILE)
+
+
+def open_cluster(worker: Mapping[str, str], connector: str, client: Mapping[str, str], prefix: str) -> KafkaCluster:
+    """Return the cluster that client settings name; see `OpensCluster`."""
+    # A client of other brokers inherits nothing of the worker's but what the worker allows it to reach.
+    inherited = {name: worker[name] for name in _LEAVE if name in worker} if client.get(_BROKERS) else worker
+    own = {name: value for name, value in client.items() if name != "group.id"}  # no group is joined
+    try:
+        settings = consumer_settings(
+            inherited, own, client_id=f"connector-cluster-{connector}", isolation="read_uncommitted",
+            keeps_duration=True,
+        )  # fmt: skip
+    except ConfigError as error:
+        raise ConfigError(
+            replace(found, key=found.key.replace(_OWN, prefix), message=found.message.replace(_OWN, prefix))
+            for found in error.problems
+        ) from error
+    if settings.unknown:
+        log.info("%s: these keys of %s have no meaning here: %s", connector, prefix, ", ".join(settings.unknown))
+    return KafkaCluster(settings)
+
+
+class KafkaCluster:
+    """Asks one cluster, see `OtherCluster`."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._settings = settings.properties
+
+    def topics(self, deadline: Deadline) -> Mapping[str, int]:
+        """Return the number of partitions of every topic."""
+        return self._admin.topics(deadline)
+
+    def own_configs(self, topic: str, deadline: Deadline) -> Mapping[str, str]:
+        """Return the configs of a topic that are no defaults."""
+        return self._changes.own_configs(topic, deadline)
+
+    def make_topic(
+        self, topic: str, partitions: int, replication_factor: int, configs: Mapping[str, str], deadline: Deadline
+    ) -> bool:
+        """Make a topic unless it is there."""
+        return self._admin.create(
+            topic, partitions=partitions, replication_factor=replication_factor, configs=configs, deadline=deadline
+        )
+
+    def widen_topic(self, topic: str, partitions: int, deadline: Deadline) -> None:
+        """Give a topic more partitions."""
+        self._changes.widen(topic, partitions, deadline)
+
+    def change_configs(self, topic: str, wanted: Mapping[str, str], removed: Sequence[str], deadline: Deadline) -> None:
+        """Change configs of a topic."""
+        self._changes.change(topic, wanted, removed, deadline)
+
+    def reader(self, starts: Mapping[TopicPartition, int | None]) -> KafkaClusterReader:
+        """Return a reader of these partitions."""
+        return KafkaClusterReader(BatchConsumer(self._settings), starts)
+
+    @cached_property
+    def _admin(self) -> TopicAdmin:
+        return TopicAdmin(admin_part(self._settings))
+
+    @cached_property
+    def _changes(self) -> TopicChanges:
+        return TopicChanges(admin_part(self._settings))
+
+
+class KafkaClusterReader:
+    """Reads partitions of a cluster, see `ClusterReader`."""
+
+    def __init__(self, consumer: BatchConsumer, starts: Mapping[TopicPartition, int | None]) -> None:
+        self._consumer = consumer
+        consumer.assign(starts)
+
+    def poll(self, deadline: Deadline) -> Sequence[Batch]:
+        """Return the next records of each partition that has some."""
+        return [_batch(raw) for raw in self._consumer.poll(_POLL_RECORDS, deadline)]
+
+    def take_losses(self) -> Sequence[str]:
+        """Return the gaps between where reading was to go on and where it did."""
+        return [str(gap) for gap in self._consumer.take_gaps()]
+
+    def close(self) -> None:
+        """Close the consumer."""
+        try:
+            self._consumer.assign({})
+        finally:
+            self._consumer.close(Deadline.after(_CLOSE_S))
+
+
+def _batch(raw: RawBatch) -> Batch:
+    assert raw.partition is not None  # records that were read have a place
+    assert raw.offsets is not None
+    assert raw.next_offset is not None
+    headers = None
+    if raw.headers is not None:
+        headers = [[Header(key, value, s.BYTES) for key, value in given] for given in raw.headers]
+    return Batch(
+        raw.topic,
+        Column.from_arrow(raw.values, s.BYTES.as_optional()),
+        keys=None if raw.keys is None else Column.from_arrow(raw.keys, s.BYTES.as_optional()),
+        headers=headers,
+        timestamps_ms=raw.timestamps_ms,
+        partition=raw.partition,
+        consumed=Consumed(TopicPartition(raw.topic, raw.partition), raw.offsets, raw.next_offset),
+    )

@@ -1,0 +1,1 @@
+"""Copies topics of another Kafka cluster, as MirrorMaker does."""
