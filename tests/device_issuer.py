@@ -18,6 +18,8 @@ from connect.tools.services.process.supervised import SupervisedService
 CLIENT_ID: Final = "commands"
 AUDIENCE: Final = "connect"
 RESOURCE: Final = "urn:connect"
+MACHINES_SECRET: Final = "secret+of/machines"
+"""The clients machines-basic and machines-post have it."""
 _VERSION: Final = "9.13.3"
 
 

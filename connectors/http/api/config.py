@@ -8,11 +8,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AfterValidator
 
-from connect.api.config import Boolean, ConnectorConfig, Int, Password, String, at_least, between, key, one_of
+from connect.api.config import Boolean, Int, Password, String, at_least, between, key, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.api.tls.client_tls import checks_host, client_tls
 from connect.api.url import Url
+from connectors.http.api.oauth_keys import AivenOAuthKeys, ConfluentOAuthKeys
 from connectors.http.api.plan import Plan, statuses
 from connectors.http.calls.peer import Peer, basic_authorization, proxy_url
 from connectors.http.calls.tls_keys import client_key_password, store_file, store_password, store_type
@@ -32,7 +33,7 @@ def _check_statuses(text: str) -> str:
     return text
 
 
-class HttpSinkConfig(ConnectorConfig):
+class HttpSinkConfig(ConfluentOAuthKeys):
     """Says what is sent where, and what happens when it is refused."""
 
     url: Url = key(
@@ -52,9 +53,9 @@ class HttpSinkConfig(ConnectorConfig):
         "headers", None, group=CONNECTION, doc="Headers of each request, as name:value, with header.separator between."
     )
     header_separator: String = key("header.separator", "|", group=CONNECTION, doc="What is between two headers.")
-    auth_type: Annotated[String, one_of("NONE", "BASIC", ignore_case=True)] = key(
+    auth_type: Annotated[String, one_of("NONE", "BASIC", "OAUTH2", ignore_case=True)] = key(
         "auth.type", "NONE", group=CONNECTION,
-        doc="NONE, or BASIC with connection.user and connection.password. OAuth is not spoken here.",
+        doc="NONE, BASIC with connection.user and connection.password, or OAUTH2 with oauth2.*.",
     )  # fmt: skip
     user: String = key("connection.user", "", group=CONNECTION, doc="The user, for auth.type=BASIC.")
     password: Password | None = key("connection.password", None, group=CONNECTION, doc="The user's password.")
@@ -122,6 +123,8 @@ class HttpSinkConfig(ConnectorConfig):
         yield from header_problems("headers", self._given_headers())
         if self.auth_type.upper() == "BASIC" and not self.user:
             yield ConfigProblem("connection.user", "auth.type=BASIC needs connection.user.")
+        if self.auth_type.upper() == "OAUTH2":
+            yield from self.oauth_problems()
 
     def notes(self) -> Iterable[ConfigProblem]:
         """Yield a note for each key that does something else than in Java."""
@@ -149,6 +152,7 @@ class HttpSinkConfig(ConnectorConfig):
             tls=client_tls(given, self.allowed, _SSL, "the server") if given else None,
             checks_host=checks_host(given),
             proxy=proxy_url(self.proxy_host, self.proxy_port, self.proxy_user, self.proxy_password),
+            credentials=self.credentials() if self.auth_type.upper() == "OAUTH2" else None,
         )
         in_array = is_json and self.as_array
         return Plan(
@@ -198,13 +202,13 @@ def _pair(header: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-class AivenHttpSinkConfig(ConnectorConfig):
+class AivenHttpSinkConfig(AivenOAuthKeys):
     """Says what is sent where by the keys of Aiven's connector: values with a schema, and maps, are sent as JSON."""
 
     url: Url = key("http.url", importance="high", group=CONNECTION, doc="The URL that records are sent to by POST.")
-    auth_type: Annotated[String, one_of("none", "static")] = key(
+    auth_type: Annotated[String, one_of("none", "static", "oauth2")] = key(
         "http.authorization.type", importance="high", group=CONNECTION,
-        doc="none, or static with http.headers.authorization. OAuth is not spoken here.",
+        doc="none, static with http.headers.authorization, or oauth2 with oauth2.*.",
     )  # fmt: skip
     authorization: Password | None = key(
         "http.headers.authorization", None, group=CONNECTION, doc="The header Authorization, for static."
@@ -239,6 +243,8 @@ class AivenHttpSinkConfig(ConnectorConfig):
         yield from header_problems("http.headers.additional", self._given_headers())
         if self.auth_type == "static" and self.authorization is None:
             yield ConfigProblem("http.headers.authorization", "http.authorization.type=static needs it.")
+        if self.auth_type == "oauth2":
+            yield from self.oauth_problems()
 
     def plan(self) -> Plan:
         """Return the plan by which records are sent with these settings."""
@@ -248,8 +254,9 @@ class AivenHttpSinkConfig(ConnectorConfig):
             own["Authorization"] = self.authorization.get_secret_value()
         headers = {**dict(_pair(one) for one in self._given_headers()), **own}
         batched = self.batching
+        credentials = self.credentials() if self.auth_type == "oauth2" else None
         return Plan(
-            Peer([base], float(self.timeout_s), float(self.timeout_s), headers),
+            Peer([base], float(self.timeout_s), float(self.timeout_s), headers, credentials=credentials),
             path.replace("${", "%24{"),
             as_json=True,
             plain_texts=True,

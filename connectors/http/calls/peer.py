@@ -14,11 +14,13 @@ from pydantic import SecretStr
 from connect.api.errors import RetriableError
 from connect.lib.deadline import Deadline
 from connect.lib.http_client import Answer, HttpClient, NoAnswerError
+from connect.lib.oauth.client_credentials import ClientCredentials, NoTokenError, TokenCache
 from connect.lib.secrets import masked_setting
 
 ANSWER_BYTES: Final = 64 << 20
 TOO_BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """With these HTTP statuses a server may accept the same request later."""
+_UNAUTHORIZED: Final = 401
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Peer:
     tls: ssl.SSLContext | None = None
     checks_host: bool = True
     proxy: str | None = field(default=None, repr=False)
+    credentials: ClientCredentials | None = None
+    """Each request carries a token that is got by these; None: it carries none."""
 
 
 def basic_authorization(user: str, password: SecretStr | None) -> str:
@@ -63,6 +67,7 @@ class Caller:
             proxy=peer.proxy,
             limit_bytes=ANSWER_BYTES,
         )
+        self._tokens = TokenCache(peer.credentials, self._client) if peer.credentials is not None else None
 
     def ask(
         self,
@@ -80,13 +85,30 @@ class Caller:
                 raise RetriableError("There was no time left to send the records.")
             url = self._peer.urls[self._first]
             try:
-                return self._client.ask(
-                    method, url + path, headers={**self._peer.headers, **(headers or {})}, body=body
-                )
+                return self._answer(method, url + path, {**self._peer.headers, **(headers or {})}, body)
             except NoAnswerError as error:
                 reasons.append(f"{masked_setting(url)}: {error.kind}: {error}")
                 self._first = (self._first + 1) % len(self._peer.urls)
         raise RetriableError(f"Nobody answers: {'; '.join(reasons)}.")
+
+    def _answer(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+        if self._tokens is None:
+            return self._client.ask(method, url, headers=headers, body=body)
+        answer = self._client.ask(method, url, headers={**headers, **self._authorization()}, body=body)
+        if answer.status == _UNAUTHORIZED:
+            # The token may have been withdrawn before its end.
+            self._tokens.forget()
+            answer = self._client.ask(method, url, headers={**headers, **self._authorization()}, body=body)
+        return answer
+
+    def _authorization(self) -> Mapping[str, str]:
+        assert self._tokens is not None
+        try:
+            return {"Authorization": f"Bearer {self._tokens.token()}"}
+        except NoTokenError as error:
+            raise RetriableError(
+                f"The OAuth issuer {error}", fix="Check oauth2.* and that the issuer runs; the records wait."
+            ) from None
 
     def close(self) -> None:
         """Close the connections. May be called twice."""

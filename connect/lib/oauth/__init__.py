@@ -1,0 +1,1 @@
+"""Speaks OAuth to issuers of tokens."""
