@@ -94,6 +94,8 @@ class AuditFile:
     def __init__(self, path: Path) -> None:
         """Create the file if it does not exist. ConfigError: it cannot be written."""
         self._path = path
+        self._is_torn = self._ends_in_a_line()
+        """True if the disk was full in the midst of the last line, which must not take the next one with it."""
         try:
             self._append(b"")
         except OSError as error:
@@ -113,9 +115,21 @@ class AuditFile:
     def _append(self, line: bytes) -> None:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(descriptor, line)
+            if line and self._is_torn:
+                line = b"\n" + line
+            while line:
+                line = line[os.write(descriptor, line) :]
+                self._is_torn = bool(line)
         finally:
             os.close(descriptor)
+
+    def _ends_in_a_line(self) -> bool:
+        """Return True if the file ends in the midst of a line; False if it does not, or cannot be read."""
+        try:
+            with self._path.open("rb") as file:
+                return file.seek(0, os.SEEK_END) > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read() != b"\n"
+        except OSError:
+            return False
 
 
 def _outcome(status: int | None) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +95,35 @@ def test_a_change_that_was_broken_off_is_written_down(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"rest\.audit\.log\.file cannot be written: No such file"):
         Audit(worker_config(rest_audit_log_file=str(tmp_path / "none" / "audit.log")))
+
+
+_ON_A_FULL_DISK = """
+import logging, resource, sys
+from pathlib import Path
+from connect.rest.access.audit_log import AuditFile
+file = AuditFile(Path(sys.argv[1]))
+logging.basicConfig(stream=sys.stdout, format="logged: %(message)s")
+file.append(b'{"n":1}')
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (12, hard))
+file.append(b'{"n":2}')
+if sys.argv[2] == "new worker":
+    file = AuditFile(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+file.append(b'{"n":3}')
+"""
+
+
+@pytest.mark.parametrize("worker", ["same worker", "new worker"])
+def test_a_line_that_a_full_disk_cuts_is_logged_and_takes_no_other_with_it(tmp_path: Path, worker: str) -> None:
+    file = tmp_path / "audit.log"
+    ran = subprocess.run(
+        [sys.executable, "-c", _ON_A_FULL_DISK, str(file), worker],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert file.read_text() == '{"n":1}\n{"n"\n{"n":3}\n'
+    assert f'A line is not in the audit log {file}: {{"n":2}}' in ran.stdout
 
 
 @pytest.mark.parametrize("shown", ["true", "false"])
