@@ -151,7 +151,7 @@ def _watch(client: ConnectClient, files: Sequence[Path], prune: bool, every_s: f
 
     stopping = threading.Event()
     StopSignals(stopping.set).listen()
-    sync = FolderSync(client, files, prune=prune)
+    sync = FolderSync(client, files, prune=prune, wait=stopping.wait)
     is_written = False
     while not stopping.is_set():
         news = sync.run_once()

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.client.carry_out import carry_out
 from connect.client.changes import Change, changes
-from connect.client.manifests import Manifest, read_usable
+from connect.client.manifests import Manifest, newest_change_s, read_usable
 from connect.client.rest import ConnectClient, RefusedError
 from connect.lib.printable import counted
 
@@ -29,6 +29,10 @@ _EMPTY: Final = (
     "`connect connectors delete`."
 )
 _NOT_WANTED: Final = "No file wants it: it is deleted if the next look finds so, too."
+_SETTLED_S: Final = 1.0
+"""A file that was changed less than so many seconds ago may be half written, and YAML's first half is YAML, too."""
+_SETTLING_S: Final = 10.0
+"""Files that are changed all the time are read after so many seconds."""
 _DONE: Final = {"create": "Created", "update": "Updated", "delete": "Deleted"}
 
 
@@ -58,15 +62,18 @@ class FolderSync:
         *,
         prune: bool = False,
         clock_s: Callable[[], float] = time.time,
+        wait: Callable[[float], object] | None = None,
     ) -> None:
         """With `prune`, delete connectors that no file describes, when two passes in a row find so.
 
-        No connector is deleted while a file cannot be used, or while no file describes any connector.
+        No connector is deleted while a file cannot be used, or while no file describes any connector. `wait` waits for
+        so many seconds, so that a file is not read while it is written; without it files are read at once.
         """
         self._client = client
         self._paths = paths
         self._prune = prune
         self._clock_s = clock_s
+        self._wait = wait
         self._conditions: dict[str, Condition] = {}
         self._sent: dict[str, Manifest] = {}
         """Holds what was sent last. The cluster masks secrets, so it cannot tell if it has the new ones."""
@@ -87,6 +94,7 @@ class FolderSync:
 
     def _pass(self) -> Iterator[Condition]:
         unwanted_before, self._unwanted = self._unwanted, frozenset()
+        self._settle()
         try:
             wanted, problems = read_usable(self._paths)
         except ConfigError as error:  # the folder is not there, for instance while a checkout is replaced
@@ -110,6 +118,17 @@ class FolderSync:
                 yield Condition(change.name, "Unknown", "NotWanted", _NOT_WANTED)
             else:
                 yield from self._made(change, present)
+
+    def _settle(self) -> None:
+        """Wait until no file was changed just now."""
+        if self._wait is None:
+            return
+        until_s = self._clock_s() + _SETTLING_S
+        while (now_s := self._clock_s()) < until_s:
+            left_s = newest_change_s(self._paths) + _SETTLED_S - now_s
+            # Where the clocks of a file server and of this machine differ, no wait would tell anything.
+            if not 0 < left_s <= _SETTLED_S or self._wait(left_s) is True:
+                return
 
     def _made(self, change: Change, present: Mapping[str, Any]) -> Iterator[Condition]:
         if not self._is_due(change):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,11 @@ from typing import Any, Final
 import yaml
 
 from connect.api.errors import ConfigError, ConfigProblem
+from connect.client.yaml_documents import yaml_documents
 
 SUFFIXES: Final = (".json", ".yaml", ".yml", ".properties")
+MOST_BYTES: Final = 4 * 2**20
+"""A file has so many bytes at most. To read this much YAML takes a minute."""
 _STATES: Final = {"running": "RUNNING", "paused": "PAUSED", "stopped": "STOPPED"}
 
 
@@ -44,11 +48,13 @@ def read_usable(paths: Iterable[Path]) -> tuple[list[Manifest], list[ConfigProbl
     """
     found: list[Manifest] = []
     problems: list[ConfigProblem] = []
-    for file in [file for path in paths for file in _files(path)]:
+    for file in [file for path in paths for file in _files(path, problems)]:
         try:
             found.extend(_manifests(file))
         except OSError as error:
             problems.append(ConfigProblem(str(file), f"it cannot be read: {error.strerror}"))
+        except RecursionError:
+            problems.append(ConfigProblem(str(file), "it is nested too deep"))
         except (ValueError, TypeError, AttributeError, yaml.YAMLError) as error:
             problems.append(ConfigProblem(str(file), " ".join(str(error).split())))
     by_name: dict[str, Manifest] = {}
@@ -60,15 +66,45 @@ def read_usable(paths: Iterable[Path]) -> tuple[list[Manifest], list[ConfigProbl
     return [by_name[name] for name in sorted(by_name)], problems
 
 
-def _files(path: Path) -> Iterator[Path]:
+def newest_change_s(paths: Iterable[Path]) -> float:
+    """Return when a file was changed last, in seconds since 1970; 0.0 where there is none."""
+    newest_s = 0.0
+    for file in [file for path in paths if path.exists() for file in _files(path, [])]:
+        try:
+            newest_s = max(newest_s, file.stat().st_mtime)
+        except FileNotFoundError:
+            continue  # It is being replaced.
+    return newest_s
+
+
+def _files(path: Path, problems: list[ConfigProblem]) -> Iterator[Path]:
+    """Yield the files of a path; add a problem for each folder that cannot be listed, and each link that leads out."""
     if not path.exists():
         raise ConfigError(f"There is no {path}.", fix="Name a file, or a folder with files of connectors.")
-    if path.is_dir():
-        # A mounted ConfigMap has its files once more in folders that begin with a dot, and a checkout its history.
-        shown = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
-        yield from sorted(file for file in shown if file.suffix in SUFFIXES and _is_to_be_read(file))
-    else:
+    if not path.is_dir():
         yield path
+        return
+
+    def not_listed(error: OSError) -> None:
+        # Its files are not gone: else `--prune` would delete their connectors.
+        problems.append(ConfigProblem(str(error.filename), f"the folder cannot be listed: {error.strerror}"))
+
+    found: list[Path] = []
+    for folder, below, names in os.walk(path, onerror=not_listed):
+        # A mounted ConfigMap has its files once more in folders that begin with a dot, and a checkout its history.
+        below[:] = [name for name in below if not name.startswith(".")]
+        found += [Path(folder, name) for name in names if not name.startswith(".") and Path(name).suffix in SUFFIXES]
+    within = os.path.realpath(path)
+    for file in sorted(found):
+        if not _is_to_be_read(file):
+            continue
+        target = os.path.realpath(file)
+        if Path(target).is_relative_to(within):
+            yield file
+        else:
+            # Whoever may write to a checkout would have this machine's files read, and sent to the cluster.
+            told = f"it is a link to {target}, out of the folder. Name that file by -f if it is meant."
+            problems.append(ConfigProblem(str(file), told))
 
 
 def _is_to_be_read(file: Path) -> bool:
@@ -77,14 +113,18 @@ def _is_to_be_read(file: Path) -> bool:
 
 
 def _manifests(file: Path) -> Iterator[Manifest]:
-    text = file.read_text(encoding="utf-8")
+    with file.open("rb") as data:
+        whole = data.read(MOST_BYTES + 1)
+    if len(whole) > MOST_BYTES:
+        raise ValueError(f"it has more than {MOST_BYTES >> 20} MiB. Give each connector a file of its own.")
+    text = whole.decode("utf-8")
     if file.suffix == ".properties":
         from connect.runtime.settings.java_properties import parse_properties
 
         yield _manifest(dict(parse_properties(text)), file)
         return
     try:
-        documents = [json.loads(text)] if file.suffix == ".json" else list(yaml.safe_load_all(text))
+        documents = [json.loads(text)] if file.suffix == ".json" else yaml_documents(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"This is no JSON: {error}. See what stands before that place.") from error
     for document in documents:
@@ -93,7 +133,9 @@ def _manifests(file: Path) -> Iterator[Manifest]:
         for one in document if isinstance(document, list) else [document]:
             if not isinstance(one, Mapping):
                 raise TypeError(f"a connector is an object, not a {type(one).__name__}")
-            yield _strimzi(one, file) if "kind" in one and "spec" in one else _manifest(one, file)
+            found = _strimzi(one, file) if "kind" in one and "spec" in one else _manifest(one, file)
+            _check_characters([found.name, *found.config, *found.config.values()])
+            yield found
 
 
 def _manifest(document: Mapping[str, Any], file: Path) -> Manifest:
@@ -103,9 +145,11 @@ def _manifest(document: Mapping[str, Any], file: Path) -> Manifest:
     them.
     """
     config = document.get("config") if isinstance(document.get("config"), Mapping) else None
-    name = document.get("name") or (config or {}).get("name") or file.stem
-    state = document.get("initial_state") if config is not None else None
-    return Manifest(str(name), _texts(document if config is None else config), str(file), state)
+    name = _text(document, "name") or _text(config or {}, "name") or file.stem
+    state = _text(document, "initial_state") if config is not None else ""
+    if state and state not in _STATES.values():
+        raise ValueError(f"initial_state {state[:50]!r} is none of {', '.join(_STATES.values())}")
+    return Manifest(name, _texts(document if config is None else config), str(file), state or None)
 
 
 def _strimzi(document: Mapping[str, Any], file: Path) -> Manifest:
@@ -113,8 +157,8 @@ def _strimzi(document: Mapping[str, Any], file: Path) -> Manifest:
 
     Its class, tasksMax, config, autoRestart, and state or the older pause are read.
     """
-    if document["kind"] != "KafkaConnector":
-        raise ValueError(f"kind {document['kind']!r} is no KafkaConnector")
+    if _text(document, "kind") != "KafkaConnector":
+        raise ValueError(f"kind {_text(document, 'kind')[:100]!r} is no KafkaConnector")
     spec = document["spec"]
     config = dict(spec.get("config") or {})
     if "class" in spec:
@@ -124,8 +168,11 @@ def _strimzi(document: Mapping[str, Any], file: Path) -> Manifest:
     restart = spec.get("autoRestart") or {}
     if "enabled" in restart:
         config.setdefault("auto.restart.enabled", restart["enabled"])
-    state = _STATES.get(str(spec.get("state", "paused" if spec.get("pause") else "")).lower())
-    return Manifest(str((document.get("metadata") or {}).get("name") or file.stem), _texts(config), str(file), state)
+    state = _text(spec, "state") or ("paused" if spec.get("pause") else "")
+    if state and state.lower() not in _STATES:
+        raise ValueError(f"state {state[:50]!r} is none of {', '.join(_STATES)}")
+    name = _text(document.get("metadata") or {}, "name") or file.stem
+    return Manifest(name, _texts(config), str(file), _STATES.get(state.lower()))
 
 
 def _texts(config: Mapping[str, Any]) -> dict[str, str]:
@@ -134,6 +181,9 @@ def _texts(config: Mapping[str, Any]) -> dict[str, str]:
     for key, value in config.items():
         if isinstance(value, Mapping):
             raise TypeError(f"{key} is an object; the values of a configuration are texts")
+        if isinstance(value, list) and any(isinstance(one, list | Mapping) for one in value):
+            # A text of it could have any length: YAML's aliases make a few lines a list of a thousand millions.
+            raise TypeError(f"{key} is a list of lists or objects; the values of a configuration are texts")
         if isinstance(value, bool):
             texts[str(key)] = str(value).lower()
         elif isinstance(value, list):
@@ -141,3 +191,18 @@ def _texts(config: Mapping[str, Any]) -> dict[str, str]:
         elif value is not None:
             texts[str(key)] = str(value)
     return texts
+
+
+def _text(members: Mapping[str, Any], name: str) -> str:
+    """Return a member that is a text or a number; an empty text where it is missing. TypeError: it is another thing."""
+    value = members.get(name)
+    if isinstance(value, list | Mapping):
+        raise TypeError(f"{name} is {'a list' if isinstance(value, list) else 'an object'}, not a text")
+    return "" if value is None else str(value)
+
+
+def _check_characters(texts: Iterable[str]) -> None:
+    """Raise ValueError if a text has half of a character, which JSON can write and no request can carry."""
+    for text in texts:
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise ValueError(f"{text[:50]!r} has half of a character (U+D800 to U+DFFF)")

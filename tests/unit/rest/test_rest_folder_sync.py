@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,27 @@ def test_a_folder_without_any_connector_deletes_none(sync: FolderSync, rest: Res
     assert condition.status == "False"
     assert "connect connectors delete" in condition.message
     assert rest.get("/connectors") == ["orders"]
+
+
+def test_a_file_is_not_read_while_it_is_written(rest: Rest, folder: Path) -> None:
+    """The first half of a YAML is YAML, too: a connector with half of its keys, or one connector less."""
+    whole = f"name: orders\nconnector.class: {FILE_SOURCE}\nfile: /tmp/f\ntopic: t\n"
+    file = folder / "orders.yaml"
+    file.write_text(whole.partition("topic")[0])
+    waited_s: list[float] = []
+
+    def wait(timeout_s: float) -> bool:
+        waited_s.append(timeout_s)
+        file.write_text(whole)
+        if len(waited_s) > 1:
+            os.utime(file, (1, 1))  # its writer has ended long ago
+        return False
+
+    sync = FolderSync(ConnectClient(Access(rest.url)), [folder], prune=True, wait=wait)
+    assert reasons(sync) == {"orders": "Created"}
+    assert rest.get("/connectors/orders/config")["topic"] == "t"
+    assert len(waited_s) == 2
+    assert all(0 < one <= 1 for one in waited_s)
+    os.utime(file, (time.time() + 3600, time.time() + 3600))
+    assert "orders" in reasons(sync), "a file server's clock is of another time: nothing is waited for"
+    assert len(waited_s) == 2

@@ -1,0 +1,57 @@
+"""Reads YAML that somebody else wrote: what a text of a few bytes may expand to has an end, and no key counts twice."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import yaml
+
+_MERGED_MAX: Final = 10_000
+"""A mapping has so many keys at most, those that `<<` merges into it included."""
+_MERGES_MAX: Final = 100
+"""So many mappings at most are merged by one `<<`."""
+_MERGE: Final = "tag:yaml.org,2002:merge"
+
+
+def yaml_documents(text: str) -> list[Any]:
+    """Return the documents of a text. yaml.YAMLError: it is no YAML, has a key twice, or merges too much.
+
+    Aliases of a node are the same Python object, so whoever writes out what is nested has to bound it.
+    """
+    try:
+        return list(yaml.load_all(text, _StrictLoader))
+    except RecursionError:
+        raise yaml.YAMLError("It is nested too deep.") from None
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Refuses keys that are there twice, of which PyYAML keeps the last, and merges that grow without an end."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._checked: set[int] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        if id(node) not in self._checked:
+            # Only once: what was merged into it later may have a key that is there already.
+            self._checked.add(id(node))
+            _check_keys(node)
+        super().flatten_mapping(node)
+        if len(node.value) > _MERGED_MAX:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"a mapping has more than {_MERGED_MAX} keys", node.start_mark
+            )
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    seen: set[tuple[str, str]] = set()
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            continue
+        if (key.tag, key.value) in seen:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} is there twice", key.start_mark)
+        seen.add((key.tag, key.value))
+        if key.tag == _MERGE and isinstance(value, yaml.SequenceNode) and len(value.value) > _MERGES_MAX:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"more than {_MERGES_MAX} mappings are merged at once", value.start_mark
+            )
