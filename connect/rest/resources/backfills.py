@@ -63,7 +63,8 @@ async def create_backfill(request: web.Request) -> web.Response:
     if not isinstance(body, dict):
         raise HttpError(400, "The body is no backfill spec: write an object, as in configs/backfill/.")
     _require(request, body)
-    return json_answer(await asked(request, lambda s: s.start(body, remaining_s(request)), body.get("name")), 201)
+    name = str(body.get("name", ""))
+    return json_answer(await asked(request, lambda s: s.start(body, remaining_s(request)), name), 201)
 
 
 async def get_backfill(request: web.Request) -> web.Response:
@@ -268,7 +269,7 @@ async def jobs_shown(request: web.Request) -> list[dict[str, Any]]:
     return [job for job in found if "spec" in job and has_role(request, Role.VIEWER, job["spec"])]
 
 
-async def asked(request: web.Request, ask: Callable[[BackfillService], T], name: object = None) -> T:
+async def asked(request: web.Request, ask: Callable[[BackfillService], T], name: str | None = None) -> T:
     """Ask about the job that `name` or else the request's path names, if the sender has the route's role at its
     connectors.
     """
