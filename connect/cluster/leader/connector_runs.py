@@ -119,7 +119,9 @@ class ConnectorRuns:
         self._ask(name, run).add_done_callback(lambda done: self._answered(name, run, done.result()))
 
     def _ask(self, name: str, run: _ConnectorRun) -> Future[CallResult]:
-        run.asked = self._parts.calls.ask("task_configs", run.config, self._parts.limits.plan_tasks_s)
+        # A PATCH may store another name in the configuration, which is no right to another connector's offsets.
+        named = {**run.config, "name": name}
+        run.asked = self._parts.calls.ask("task_configs", named, self._parts.limits.plan_tasks_s)
         self._tell_wait_later(name, run, run.asked, time.monotonic())
         return run.asked
 

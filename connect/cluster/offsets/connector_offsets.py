@@ -151,7 +151,7 @@ class ConnectorOffsets:
         self, name: str, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline
     ) -> AlteredOffsets:
         self._sources.shut_out(name, config, deadline)
-        said = self._approved(config, wanted, deadline, refused=FailedRequestError)
+        said = self._approved({**config, "name": name}, wanted, deadline, refused=FailedRequestError)
         self._sources.write(name, config, wanted, deadline)
         return said
 

@@ -32,7 +32,7 @@ def kafka_facts(
 ) -> tuple[ClusterState, list[ConnectorFacts]]:
     """Return the state of the cluster, and the connectors with their sizes and groups."""
     settings = admin_settings(worker.originals, {}, f"{worker.client_prefix}-doctor").properties
-    groups = {name: group_of({"name": name, **configs[name]}) for name in (c.name for c in connectors if c.is_sink)
+    groups = {name: group_of({**configs[name], "name": name}) for name in (c.name for c in connectors if c.is_sink)
               if not needs_host(configs[name])}  # fmt: skip
     topics = {topic.spec.name for topic in internal_topics(worker)} | {t for c in connectors for t in c.topics}
     topics |= {c.config[DLQ_TOPIC] for c in connectors if c.config.get(DLQ_TOPIC)}

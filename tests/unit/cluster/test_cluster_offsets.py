@@ -232,3 +232,23 @@ def test_no_text_of_an_offset_is_shown_while_a_provider_cannot_be_asked(world, h
     world.offsets.append(b'["c",{"file":"s3cr3t"}]', b'{"position":42}')
     world.hide = lambda call: CallResult(call.id, error="The file is locked.")
     assert herder.offsets.read("c").result(60) == [PartitionOffset({"file": "[hidden]"}, {"position": 42})]
+
+
+@pytest.mark.parametrize("kind", ["Source", "Sink"])
+def test_another_name_in_a_configuration_leads_to_no_other_connector(world, herder, kind):
+    """A PATCH may store one, as in Java: who may change this connector has no right to the other one's offsets."""
+    create(herder, kind)
+    herder.connectors.save("c", {"connector.class": kind, "name": "d", "topics": "t"}).result(60)
+    assert herder.connectors.info("c").config["name"] == "d"
+    world.groups.committed = {"connect-c": {T0: 5}, "connect-d": {T0: 9}}
+    world.offsets.append(b'["d",{"file":"a"}]', b'{"position":1}')
+    herder.connectors.set_target("c", TargetState.STARTED).result(60)
+    eventually(lambda: any(call.method == "task_configs" for call in world.calls))
+    herder.connectors.set_target("c", TargetState.STOPPED).result(60)
+    given = [sink(0, 3)] if kind == "Sink" else [PartitionOffset({"file": "a"}, {"position": 7})]
+    herder.offsets.alter("c", given).result(60)
+    assert {call.config.get("name") for call in world.calls} == {"c"}
+    if kind == "Sink":
+        assert world.groups.committed["connect-d"] == {T0: 9}
+    else:
+        assert [key for key, _ in world.offsets.records] == [b'["d",{"file":"a"}]', b'["c",{"file":"a"}]']
