@@ -1,4 +1,4 @@
-"""The end of a backfill, as a receiver of alerts hears of it that is away, slow and broken at first."""
+"""Sends the alert about the end of a backfill to a receiver that at first is away, slow and broken."""
 
 from __future__ import annotations
 

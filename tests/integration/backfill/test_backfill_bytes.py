@@ -1,4 +1,4 @@
-"""A record that was backfilled equals the one that was streamed: key, value, headers but two, partition, schema id."""
+"""Checks that a backfilled record equals a streamed one: key, value, all headers but two, partition, schema id."""
 
 from __future__ import annotations
 

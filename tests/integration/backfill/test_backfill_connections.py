@@ -1,4 +1,6 @@
-"""A job has no more connections to its source than its owner lets it, and other ones as soon as he changes that."""
+"""Checks that a job opens no more connections to its source than its owner allows, and follows each new limit at
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A table copied into a bucket past Kafka, on real PostgreSQL and S3: killed at each step, each row once."""
+"""Copies a table into a bucket without Kafka, on real PostgreSQL and S3; killed at each step, it copies each row
+once.
+"""
 
 from __future__ import annotations
 

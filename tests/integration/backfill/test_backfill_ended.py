@@ -1,4 +1,4 @@
-"""A job that has ended, or whose driver was killed, is acted on by commands, and each says what is so."""
+"""Gives commands to jobs that have ended or whose driver was killed; each command says what state the job is in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of configs/backfill, run as they are but for names: every row they read is in their target once."""
+"""Runs the examples of configs/backfill with only names changed; each row that they read is in their target once."""
 
 from __future__ import annotations
 

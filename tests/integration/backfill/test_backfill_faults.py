@@ -1,4 +1,4 @@
-"""What a job does when what it rests on is gone or another: it stops, says what to do, and loses no row."""
+"""Checks that a job stops, says what to do and loses no row if its tables, markers or topics are gone or changed."""
 
 from __future__ import annotations
 

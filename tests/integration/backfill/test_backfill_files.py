@@ -1,4 +1,6 @@
-"""Parquet, CSV and JSON files into Kafka, from a folder and from S3: killed at each step, each row once."""
+"""Reads Parquet, CSV and JSON files from a folder and from S3 into Kafka; killed at each step, a job writes each row
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A backfill leaves a busy source alone, and goes on when it is not, or when its owner lets it."""
+"""Checks that a backfill pauses while its source is busy, and goes on when it is not busy, or when its owner lets
+it.
+"""
 
 from __future__ import annotations
 

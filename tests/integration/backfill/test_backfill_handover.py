@@ -1,4 +1,6 @@
-"""The connector goes on behind its backfill, on a real worker: nothing missing, nothing twice, nothing overwritten."""
+"""Checks on a real worker that the connector goes on after its backfill, with no row missing, doubled or
+overwritten.
+"""
 
 from __future__ import annotations
 

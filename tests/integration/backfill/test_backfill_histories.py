@@ -1,4 +1,6 @@
-"""Random histories of a backfill against a plain model: each row once, whatever is killed, its connector behind it."""
+"""Runs random histories of a backfill and its connector against a plain model: each row comes once, whatever is
+killed.
+"""
 
 import shutil
 from contextlib import contextmanager

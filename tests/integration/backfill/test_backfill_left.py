@@ -1,4 +1,4 @@
-"""A backfill whose run died before it could pause or end, as it was asked to: the next worker does it."""
+"""Checks that the next worker pauses or ends a backfill whose run died before it could do so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Engine local on real Kafka and PostgreSQL: processes killed at each step, drivers replaced, every row once."""
+"""Runs the engine `local` on real Kafka and PostgreSQL; killed processes and replaced drivers leave every row there
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A backfill under mode=log while six writers commit, on a real worker: behind the handover each change comes once."""
+"""Runs a backfill under mode=log on a real worker while six writers commit; after the handover each change comes
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brokers and a database that are killed while a chunk is written, and come back: every row is there once."""
+"""Kills brokers and a database while a chunk is written; after they have come back, every row is there once."""
 
 from __future__ import annotations
 

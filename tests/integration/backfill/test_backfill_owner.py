@@ -1,4 +1,4 @@
-"""A job belongs to one cluster, and its record in Kafka chooses no code for whoever runs it by its name."""
+"""Checks that a job belongs to one cluster, and that its record in Kafka cannot choose the code that is run for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment archive: executors of their own processes that have it and nothing else run a backfill by it."""
+"""Checks that executors which have nothing but the archive of the environment can run a backfill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backfill on the pages of its worker: how far it is, paused, resumed and cancelled without JavaScript."""
+"""Watches, pauses, resumes and cancels a backfill on the pages of its worker, without JavaScript."""
 
 from __future__ import annotations
 

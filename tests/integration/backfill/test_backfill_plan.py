@@ -1,4 +1,4 @@
-"""`connect backfill plan` says how long a job takes by the one before it, and from what it knows that."""
+"""Checks that `connect backfill plan` estimates a job's time from the job before it, and says so."""
 
 from __future__ import annotations
 

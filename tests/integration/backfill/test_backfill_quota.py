@@ -1,4 +1,4 @@
-"""A quota of the brokers on the client id of a job slows its lanes, and may be lifted while they run."""
+"""Checks that a quota of the brokers on a job's client id slows its lanes, and can be lifted while they run."""
 
 from __future__ import annotations
 

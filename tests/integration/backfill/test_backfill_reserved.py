@@ -1,4 +1,4 @@
-"""A backfill writes neither rows nor its own state into the topics by which a cluster of workers goes."""
+"""Checks that a backfill writes neither rows nor its state into the internal topics of a cluster of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backfill over REST alone: planned, run, watched, verified and handed over by a worker's own process."""
+"""Plans, runs, watches, verifies and hands over a backfill in a worker's own process by REST alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A topic replayed into a sink on real Kafka and S3: killed at each step, each record once; then the sink goes on."""
+"""Replays a topic into a sink on real Kafka and S3; killed at each step, it writes each record once, and the sink goes
+on.
+"""
 
 from __future__ import annotations
 

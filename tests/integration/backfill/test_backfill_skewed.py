@@ -1,4 +1,4 @@
-"""A table nearly all of whose keys lie close together: its one large chunk is cut again while lanes are killed."""
+"""Checks that the one large chunk of a table whose keys lie close together is cut again while lanes are killed."""
 
 from __future__ import annotations
 

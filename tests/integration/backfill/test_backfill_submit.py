@@ -1,4 +1,4 @@
-"""What is submitted to Kubernetes and to YARN, as Spark's own code prints it; nothing leaves this machine."""
+"""Checks what Spark's own code would submit to Kubernetes and to YARN; nothing leaves this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two workers: the process of one that runs a backfill is killed, then the worker; every row comes once."""
+"""Kills the process of a worker that runs a backfill, then the worker; a second one goes on, and every row comes
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verify on real Kafka: a topic in which a record is missing, one is changed and one is there twice, chunk by chunk."""
+"""Lets verify find records that are missing, changed or doubled in a topic of real Kafka, chunk by chunk."""
 
 from __future__ import annotations
 

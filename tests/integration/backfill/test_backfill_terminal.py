@@ -1,4 +1,6 @@
-"""How far a job is, on a real terminal of 80 columns; its driver is killed, and another process tells the same."""
+"""Checks that a real terminal of 80 columns shows a job's progress, also from another process after its driver was
+killed.
+"""
 
 from __future__ import annotations
 

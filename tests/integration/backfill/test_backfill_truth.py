@@ -1,4 +1,4 @@
-"""The model of random histories finds what it is there for, before its silence counts."""
+"""Checks that the model of the random histories finds the errors that it exists for."""
 
 import pytest
 from backfill_truth import Change, Event, Promise, PromiseError

@@ -1,4 +1,4 @@
-"""What a person sees of a backfill that waits, lacks a table or Java, or is broken off: whom, what, and what to do."""
+"""Checks what a person reads of a backfill that waits, lacks a table or Java, or is broken off, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A windowed aggregate and a join of two streams into Kafka: tasks killed, batches replayed, each result once."""
+"""Writes an aggregate and a join of two streams into Kafka; tasks are killed, batches replayed, and each result comes
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements that errors name to be pasted run as they are printed, and the sink goes on behind them."""
+"""Runs the statements that error messages tell people to paste; after them the sink goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are added without dedup: each way of writing, all types, and what a replay does."""
+"""Adds rows without dedup: each way of writing them, all types, and the effect of a replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong outside: each case has a clear error, harms nothing else, and loses nothing."""
+"""Checks that each fault outside of the sink gets a clear error, harms nothing else, and loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A budget that is nearly used up, as a receiver of alerts hears of it: real Kafka, a worker, the embedded service."""
+"""Checks on real Kafka that a worker alerts a receiver when a budget for BigQuery is nearly used up."""
 
 from __future__ import annotations
 

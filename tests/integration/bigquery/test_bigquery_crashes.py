@@ -1,4 +1,4 @@
-"""Crashes at every step of a merge, of the task and of BigQuery itself: no duplicate, no row missing."""
+"""Crashes the task and BigQuery at every step of a merge: no row is doubled or missing."""
 
 from __future__ import annotations
 

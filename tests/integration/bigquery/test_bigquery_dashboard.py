@@ -1,4 +1,4 @@
-"""The dashboard of sinks of BigQuery asks for what a worker with such sinks really tells."""
+"""Checks that the dashboard for BigQuery sinks asks for metrics that a worker with such sinks really gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""exactly.once: every record is a row once, whatever is lost, killed or read again."""
+"""Checks that with exactly.once every record is a row once, whatever is lost, killed or read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topic full of duplicates through a worker that is killed, into a table that equals a model in plain Python."""
+"""Sends a topic full of duplicates through a worker that is killed, into a table that must equal a plain model."""
 
 from __future__ import annotations
 

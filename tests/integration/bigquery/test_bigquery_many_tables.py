@@ -1,4 +1,4 @@
-"""Many topics that begin at once: their tables are made side by side, and the task goes on reading meanwhile."""
+"""Checks that tables of many new topics are made side by side while the task goes on reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody does to the table or view of a running sink: no record is lost and none is twice."""
+"""Changes the table or view of a running sink from outside: no record is lost and none is there twice."""
 
 from __future__ import annotations
 

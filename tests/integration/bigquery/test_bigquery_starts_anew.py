@@ -1,4 +1,6 @@
-"""Tombstones that lack the field of dedup.order.by delete what came before them, read again by a second life, too."""
+"""Checks that tombstones without the field of dedup.order.by delete what came before them, also when all is read
+again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tables: what new ones are like, which types their columns have, and what somebody else does to them meanwhile."""
+"""Checks the options and column types of new tables, and what the sink does if somebody else changes tables
+meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A cluster that asks for TLS, a user and rights: who may not read is told what to change, and the others are read."""
+"""Reads a cluster with TLS, users and rights; a user who may not read a table is told what to change, others are
+read.
+"""
 
 from __future__ import annotations
 

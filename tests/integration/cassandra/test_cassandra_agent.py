@@ -1,4 +1,4 @@
-"""The agent beside a real node: what the topic's events say a table holds is what it holds."""
+"""Checks beside a real node that the agent's events in a topic say what the table holds."""
 
 from __future__ import annotations
 

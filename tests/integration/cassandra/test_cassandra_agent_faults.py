@@ -1,4 +1,4 @@
-"""The agent when things go wrong around it: nothing that a table keeps is missing in its topic."""
+"""Checks that a topic lacks nothing that its table keeps, whatever goes wrong around the agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent where schemas changed before it read the log: no change of a living table is passed over."""
+"""Checks that the agent passes over no change of a living table if schemas changed before it read the log."""
 
 from __future__ import annotations
 

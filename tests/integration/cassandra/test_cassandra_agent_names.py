@@ -1,4 +1,4 @@
-"""Two agents where there should be one: it is said, and they do not hinder each other for ever."""
+"""Runs two agents where there should be one: they say so, and do not hinder each other for ever."""
 
 from __future__ import annotations
 

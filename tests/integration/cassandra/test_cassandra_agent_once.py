@@ -1,4 +1,6 @@
-"""The agent in transactions, killed again and again while several tables change: each change once, none lost."""
+"""Kills the agent, which writes in transactions, again and again while tables change: each change comes once, none is
+lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka takes nothing for so long that the node refuses writes: the agent says so before, and nothing is lost."""
+"""Lets Kafka take nothing until the node refuses writes: the agent has said so before, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table that is read while it changes, beside its changes: the two merge into the table, whichever comes first."""
+"""Reads a table and its changes at the same time; both merge into the table, whichever comes first."""
 
 from __future__ import annotations
 

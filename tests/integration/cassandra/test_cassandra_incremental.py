@@ -1,4 +1,4 @@
-"""Rows found by a time of theirs, once each, and tables that are read again."""
+"""Checks that rows which are found by a time column come once each, and that tables can be read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands as a person types them, against our worker and against Java's."""
+"""Types the commands as a person does, against our worker and against Java's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect dev` as a person uses it: started, used, ended, killed, and started again with all that was there."""
+"""Starts, uses, ends and kills `connect dev`; when it is started again, all data are there."""
 
 from __future__ import annotations
 

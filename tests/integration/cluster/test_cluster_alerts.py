@@ -1,4 +1,6 @@
-"""Alerts of real workers at a receiver that is away at first, then slow, answers 500, redirects, and takes them."""
+"""Sends alerts of real workers to a receiver that is away at first, then slow, answers 500, redirects, and takes
+them.
+"""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""One worker of two loses its network to Kafka, and nothing tells it so."""
+"""Cuts one worker of two off from Kafka, without any sign to it."""
 
 from cluster_worker import eventually
 from kafka_relay import relayed_kafka

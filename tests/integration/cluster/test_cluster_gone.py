@@ -1,4 +1,4 @@
-"""A worker's process that is gone: its tasks run elsewhere at once, not after its session in the group.
+"""Checks that the tasks of a worker whose process is gone run elsewhere at once, before its session in the group ends.
 
 The session is so long here that nothing that happens in these tests can have waited for its end.
 """

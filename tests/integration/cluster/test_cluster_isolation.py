@@ -1,4 +1,4 @@
-"""What a connector can do to its process, and what the others notice of it."""
+"""Checks what a connector can do to its own process, and what other connectors notice of it."""
 
 import json
 import time

@@ -1,4 +1,6 @@
-"""What people and machines do to a cluster that runs: it is named, healed, and no record is lost or there twice."""
+"""Disturbs a running cluster as people and machines do: each fault is named and healed, and each record is there
+once.
+"""
 
 from __future__ import annotations
 

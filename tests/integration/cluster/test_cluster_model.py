@@ -1,4 +1,4 @@
-"""The model of the random histories says no to what a cluster may not do, and yes to what it may."""
+"""Checks that the model of the random histories rejects what a cluster may not do, and accepts what it may."""
 
 from __future__ import annotations
 

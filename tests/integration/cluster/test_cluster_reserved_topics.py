@@ -1,4 +1,4 @@
-"""Whoever may POST a connector plants nothing in the topics by which clusters go, on a real worker and real Kafka."""
+"""Checks that nobody who may POST a connector can write into the internal topics of clusters, on real Kafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Configurations at rest on real Kafka: no secret of them is in the topic's bytes, and none is lost with a key."""
+"""Checks on real Kafka that sealed configurations show no secret in the topic's bytes, and that a worker without their
+key writes nothing.
+"""
 
 import base64
 import os

@@ -1,4 +1,4 @@
-"""Values of config providers are looked up in task hosts alone, whatever is asked of the worker."""
+"""Checks that values of config providers are looked up in task hosts alone, whatever a worker is asked."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A client whose configurations are checked for ever, again and again: another one's are checked beside them."""
+"""Checks that a client whose configurations take for ever to check does not hold up another client's."""
 
 import http.client
 import json

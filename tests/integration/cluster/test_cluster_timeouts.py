@@ -1,4 +1,4 @@
-"""A request that waits for a connector which never answers ends in time, says what it waited for, harms nobody."""
+"""Checks that a request to a connector that never answers ends in time, says what it waited for, and harms nobody."""
 
 import re
 import threading

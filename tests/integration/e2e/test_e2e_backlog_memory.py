@@ -1,4 +1,4 @@
-"""A backlog in files of half a million rows: what a worker and its hosts hold for themselves, and give back."""
+"""Measures how much memory a worker and its hosts use for a backlog of half a million rows, and give back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gigabyte of records through a task host that may hold 256 MiB."""
+"""Sends a gigabyte of records through a task host that may hold 256 MiB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One of three brokers goes while rows flow: each row arrives once, and nobody has to help."""
+"""Stops one of three brokers while rows flow: each row arrives once, and nobody has to help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect dlq` on real Kafka, as a person uses it: see, mend, replay once, throw away."""
+"""Uses `connect dlq` on real Kafka as a person does: shows, mends, replays once and throws away letters."""
 
 from __future__ import annotations
 

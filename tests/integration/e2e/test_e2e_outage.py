@@ -1,4 +1,4 @@
-"""Kafka or S3 away in mid-work: both ends are equal afterwards, no task stays FAILED."""
+"""Takes Kafka or S3 away in mid-work: afterwards both ends are equal, and no task stays FAILED."""
 
 from __future__ import annotations
 

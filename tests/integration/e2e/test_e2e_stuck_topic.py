@@ -1,4 +1,4 @@
-"""A topic that takes no rows holds back the offsets of its own table alone, as long as that lasts."""
+"""Checks that a topic which takes no rows holds back the offsets of its own table alone, and only that long."""
 
 from __future__ import annotations
 

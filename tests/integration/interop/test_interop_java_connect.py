@@ -1,4 +1,4 @@
-"""Apache Kafka Connect's own worker and ours run one cluster by turns: each goes on where the other stopped."""
+"""Runs one cluster with Apache Kafka Connect's worker and ours by turns: each goes on where the other stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between two polls a task soon holds nothing of the server: tables can be altered, and old rows cleaned up."""
+"""Checks that a task that waits for its next poll lets tables be altered and old rows be cleaned up."""
 
 from __future__ import annotations
 

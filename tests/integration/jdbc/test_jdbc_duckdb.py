@@ -1,4 +1,4 @@
-"""Files of DuckDB into records."""
+"""Reads files of DuckDB into records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several servers of MariaDB in one URL: the first that is there is taken, by queries and for the log."""
+"""Names several MariaDB servers in one URL: queries and the log use the first one that is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever asks about a database that is away hears so within seconds."""
+"""Checks that everybody who asks about a database that is away hears so within seconds."""
 
 from __future__ import annotations
 

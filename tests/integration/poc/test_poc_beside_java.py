@@ -1,4 +1,4 @@
-"""A source here beside the same one in a real Java Connect cluster, which nothing is left in."""
+"""Compares a source here with the same source in a real Java cluster, in which nothing is left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits for a worker's process say what it logged while the test waited, and end with it."""
+"""Checks that a wait for a worker's process shows what the worker logged meanwhile, and ends with the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers side by side on one machine leave each other alone."""
+"""Checks that several servers on one machine leave each other alone."""
 
 import pymysql
 from sql_services import installed

@@ -1,4 +1,4 @@
-"""Workers that tests fork from a process with loaded modules are what the command of a person is."""
+"""Checks that workers which tests fork from a warm process are like those that a person starts by command."""
 
 import os
 import signal
