@@ -133,7 +133,7 @@ class Database:
             self.end_transaction()
 
     def told(self, ask: Callable[[], T]) -> T | None:
-        """Return what `ask` returns, in a separate transaction; None: the server refuses to answer.
+        """Return what `ask` returns, in a separate transaction, or None if the server refuses to answer.
 
         RetriableError: the server cannot answer now.
         """

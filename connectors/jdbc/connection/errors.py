@@ -35,8 +35,8 @@ class ErrorTranslator:
     """Translates errors of one database. Immutable after construction."""
 
     def __init__(self, database: str, driver_error: tuple[type[Exception], ...], secrets: tuple[str, ...] = ()) -> None:
-        """Take `database`, its name in messages; `driver_error`, the base classes of drivers' errors; `secrets`, texts
-        to hide.
+        """Take the database's name in messages, the base classes of its drivers' errors, and the texts that messages
+        must not show.
         """
         self.database = database
         self._errors: tuple[type[Exception], ...] = (sa.DBAPIError, *driver_error)

@@ -34,7 +34,7 @@ class PageRules:
 class Page:
     """Holds the rows of one page of a result, in order.
 
-    `last` is the last row and `following` the one after the page, as the driver gives them; `following` None: the
+    `last` is the last row and `following` the one after the page, as the driver gives them. `following` is None if the
     result ends here. `kept` has the driver's values of the columns in `PageRules.keep`. `bad` has the rows that no
     record can hold, by their numbers in the page; `values` lacks these rows, and `last`, `following` and `kept` do not.
     """

@@ -36,7 +36,7 @@ class CursorReader:
     ) -> Sequence[Sequence[Any]] | None:
         """Return a statement's columns as the session describes them that will read the rows.
 
-        None: rows are read on the connection of `link`, which can describe them itself.
+        Return None if the rows are read on the connection of `link`, which can describe them itself.
         """
         del link, statement, doing
         return None

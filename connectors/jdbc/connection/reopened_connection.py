@@ -33,7 +33,7 @@ class ReopenedConnection:
         self.driver_errors = (driver_error_of(engine), *readers_errors)
         self.errors = error_translator(dialect, engine.url, config, self.driver_errors)
         self.current: sa.Connection | None = None
-        """The connection, which may be broken; None: there is none."""
+        """This is the connection, which may be broken, or None if there is none."""
         self._secured = secured
         self._waits = waits
 

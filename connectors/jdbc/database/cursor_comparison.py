@@ -34,7 +34,7 @@ class TimestampForm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DateTimes:
-    """Compares with a column of date-times. `zone` is the zone of its wall clocks; None: it holds instants."""
+    """Compares with a column of date-times. `zone` is the zone of its wall clocks, or None if it holds instants."""
 
     zone: ZoneInfo | None
 
@@ -105,7 +105,9 @@ class IsoText:
 
 
 def form_of_sqlite(sample: Any, column: str, zone: ZoneInfo) -> TimestampForm:
-    """Return the form of a SQLite column from one of its values; None: the form that SQLite's own functions write."""
+    """Return the form of a SQLite column from one of its values, or None if it has the form that SQLite's own functions
+    write.
+    """
     if sample is None:
         return IsoText(" ", "", 19, zone)
     if isinstance(sample, int):

@@ -20,7 +20,7 @@ _TEXT: sa.ColumnElement[Any] = sa.literal_column("'1970-01-02'")
 def reads_all(
     database: Database, source: Source, order: Sequence[sa.ColumnElement[Any]], first: ColumnPlan
 ) -> bool | None:
-    """Return True if a poll in this order reads every row; None: the database cannot tell.
+    """Return True if a poll in this order reads every row, or None if the database cannot tell.
 
     `first` is the first column of the order. RetriableError: the database cannot tell now.
     """

@@ -99,7 +99,7 @@ def select(
     column.
 
     `after` has a value for all of `order`, or for its first columns only: then rows equal in those are left out, too.
-    `as_text`: kinds of columns that the reader wants as text.
+    Columns whose kinds are in `as_text` are read as text.
     """
     columns = [_projected(source, plan, as_text) for plan in source.columns]
     statement = sa.select(*columns, *extra).select_from(source.relation)

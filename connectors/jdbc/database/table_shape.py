@@ -11,10 +11,10 @@ from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
 class TableShape:
     """Describes one table as reading needs it.
 
-    `key` names the columns that name one row and are never null; empty: there are none. `row_id` is SQLite's hidden
-    key, by a name that no column hides. `indexes` has the columns of each index in order, the primary key's first. With
-    `has_xmin` it is a table of PostgreSQL, whose rows name the transaction that wrote them. `primary` is the primary
-    key, with columns of any kind; `unique` is the first index by name that can replace it.
+    `key` names the columns that name one row and are never null, or is empty if there are no such columns. `row_id` is
+    SQLite's hidden key, by a name that no column hides. `indexes` has the columns of each index in order, the primary
+    key's first. With `has_xmin` it is a table of PostgreSQL, whose rows name the transaction that wrote them. `primary`
+    is the primary key, with columns of any kind; `unique` is the first index by name that can replace it.
     """
 
     columns: tuple[ColumnPlan, ...]

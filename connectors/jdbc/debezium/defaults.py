@@ -39,7 +39,7 @@ _TEXTS: Final = frozenset({"text", "varchar", "bpchar"})
 
 
 def default_of(expression: str | None, kind: Kind, name: str, category: str) -> object:
-    """Return the default as a Python value; None: the schema has no default.
+    """Return the default as a Python value, or None if the schema has no default.
 
     `expression` is the SQL text; `name` and `category` are those of the column's type.
     """

@@ -25,7 +25,7 @@ class Kind:
 
     `read` makes Arrow values of the schema from PostgreSQL's texts; Misfit, ArrowException or ValueError: a text is no
     value. `absent` stands for a value that is not known and may not be null. `unavailable` makes, from the placeholder,
-    the value that stands for a large one that an update left as it was; None: the type can hold none. With
+    the value that stands for a large one that an update left as it was, or None if the type can hold none. With
     `always_optional` the schema is optional even if the column is NOT NULL.
     """
 

@@ -181,7 +181,7 @@ def _with_infinity(numbers: pa.Array, texts: pa.Array, far: pa.Array, least: int
 
 
 def _unit_of(schema: s.Schema) -> tuple[int, bool]:
-    """Return how many microseconds the schema's unit has (0: it is finer), and True if values are text."""
+    """Return how many microseconds the schema's unit has, or 0 if the unit is finer, and True if values are text."""
     if schema.type is s.Type.STRING:
         return 1, True
     name = (schema.name or "").rpartition(".")[2]

@@ -33,7 +33,10 @@ from connectors.jdbc.values.types import ColumnPlan, Raw
 
 @dataclass(frozen=True, slots=True)
 class EventColumn:
-    """Holds a column of the records. `change` is how events show it in another form; None: they show it as it is."""
+    """Holds a column of the records.
+
+    `change` is how events show it in another form, or None if they show it as it is.
+    """
 
     name: str
     kind: Kind

@@ -61,7 +61,8 @@ _BY_MODIFIER: Final[Mapping[str, _Make]] = MappingProxyType(
 _CUT: Final[Mapping[str, int | None]] = MappingProxyType(
     {"char": 1, "bpchar": None, "varchar": None, "text": None, "name": None}
 )
-"""Maps types that JDBC takes for texts to their lengths; None: the type's name alone does not tell the length."""
+"""Maps types that JDBC takes for texts to their lengths, or to None if the type's name alone does not tell the length.
+"""
 _HEADER_SIZE: Final = 4
 """A modifier of a text type is the length plus this number, which PostgreSQL adds for the header."""
 _NO_ITEMS: Final = frozenset({"interval", "money", "xml", *geometry.KINDS})
@@ -69,7 +70,7 @@ _NO_ITEMS: Final = frozenset({"interval", "money", "xml", *geometry.KINDS})
 
 
 def kind_of(found: CatalogType, handling: Handling) -> Kind | None:
-    """Return the kind of a type; None: records leave out columns of this type, see include.unknown.datatypes."""
+    """Return the kind of a type, or None if records leave out columns of this type (see include.unknown.datatypes)."""
     if found.item is not None:
         return _array_of(found, found.item, handling)
     if found.base is not None:

@@ -68,7 +68,10 @@ class Dialect:
     title: ClassVar[str]
     """The database has this name in messages, as `PostgreSQL`."""
     java_name: ClassVar[str] = ""
-    """The name of Confluent's dialect class begins with this, as `PostgreSql`; empty: Confluent has no such class."""
+    """The name of Confluent's dialect class begins with this, as `PostgreSql`.
+
+    It is empty if Confluent has no such class.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name

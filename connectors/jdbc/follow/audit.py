@@ -49,10 +49,10 @@ def blind_spots(
     """Yield the kinds of changes of a table or query that are not seen.
 
     `cursor` names the columns that order its rows; an empty name stands for an expression. `server_offset_s` is how far
-    the server's own wall clock is ahead of UTC now; None: it was not asked. `reads_all` is True if EXPLAIN says that a
-    poll reads the whole table; None: it says nothing. `out_of_order` says why ids are not given out in order.
-    `least_id` is the least id of the present rows, where reading begins now. `passed_ids` are the id behind which
-    reading goes on, and the largest id of the present rows.
+    the server's own wall clock is ahead of UTC now, or None if it was not asked. `reads_all` is True if EXPLAIN says
+    that a poll reads the whole table, or None if it says nothing. `out_of_order` says why ids are not given out in
+    order. `least_id` is the least id of the present rows, where reading begins now. `passed_ids` are the id behind
+    which reading goes on, and the largest id of the present rows.
     """
     yield from cut_off(label, shape.columns, config)
     if config.mode == "bulk":

@@ -8,14 +8,17 @@ from connectors.jdbc.settings.table_choice import TableName, mapped_columns
 
 
 def timestamp_names(table: TableName | None, config: JdbcSourceConfig) -> tuple[str, ...]:
-    """Return the timestamp columns of a table (None: of the query). ValueError: the mapping does not name them."""
+    """Return the timestamp columns of a table, or of the query if `table` is None.
+
+    ValueError: the mapping does not name them.
+    """
     if table is not None and config.timestamp_columns_mapping:
         return mapped_columns(table, config.timestamp_columns_mapping)
     return config.timestamp_columns
 
 
 def incrementing_name(table: TableName | None, shape: TableShape, config: JdbcSourceConfig) -> str | None:
-    """Return the incrementing column; None: the table has no column that the database counts up.
+    """Return the incrementing column, or None if the table has no column that the database counts up.
 
     ValueError: incrementing.column.mapping does not name the column.
     """

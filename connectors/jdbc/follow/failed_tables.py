@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def left_aside(why: Mapping[str, str], until: str) -> str | None:
-    """Return one line that names each table with its reason; None: no table is left aside.
+    """Return one line that names each table with its reason, or None if no table is left aside.
 
     `why` holds the reason and the fix by table. `until` says when the tables are tried again.
     """

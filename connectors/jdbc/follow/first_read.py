@@ -44,7 +44,7 @@ class FirstRead:
 
     @classmethod
     def of(cls, stored: Offset | None) -> FirstRead | None:
-        """Return the first read that the table's offset says is not ended; None: it says nothing of one."""
+        """Return the first read that the table's offset says is not ended, or None if it says nothing of one."""
         state = offsets.initial_read_of(stored)
         return None if state is None else cls(*state)
 
@@ -78,8 +78,8 @@ class SafeMark:
         self._mark = self._of_ids() if config.mode == "incrementing" else self._of_timestamps
 
     def look(self, database: Database) -> Offset | None:
-        """Return the mark, an offset as Confluent's connector has it; None: it is too early, look again later.
-        NotSplit: the table has no row.
+        """Return the mark, an offset as Confluent's connector has it, or None if it is too early, so that the caller
+        has to look again later. NotSplit: the table has no row.
 
         Every row before a mark can be seen from now on.
         """
@@ -130,7 +130,10 @@ class FirstReadSearch:
         self._mark = SafeMark(self._builder, config)
 
     def look(self, database: Database) -> FirstRead | None:
-        """Return the first read; None: it is too early, look again later. NotSplit: there is too little to read."""
+        """Return the first read, or None if it is too early, so that the caller has to look again later.
+
+        NotSplit: there is too little to read.
+        """
         mark = self._mark.look(database)
         if mark is None:
             return None
@@ -143,7 +146,7 @@ class FirstReadSearch:
 
 
 def key_span(database: Database, relation: sa.FromClause, key: sa.ColumnElement[Any]) -> range | None:
-    """Return the range from the least to the largest integer key of the present rows; None: the table is empty."""
+    """Return the range from the least to the largest integer key of the present rows, or None if the table is empty."""
     span = sa.select(sa.func.min(key), sa.func.max(key)).select_from(relation)
     least, most = database.rows(span, "looking at the keys of a table")[0]
     database.end_transaction()

@@ -33,7 +33,7 @@ class ScheduledRead(Protocol):
 
     @property
     def failure(self) -> ConnectError | None:
-        """Return the error for which it is left aside now; None: it is not left aside."""
+        """Return the error for which it is left aside now, or None if it is not left aside."""
 
     @property
     def due_at_s(self) -> float:
@@ -45,12 +45,15 @@ class ScheduledRead(Protocol):
 
     @property
     def complete_s(self) -> float | None:
-        """Return a time in epoch seconds: `read` has given all rows of before; None: no such time is known."""
+        """Return the time, in epoch seconds, up to which `read` has given all rows.
+
+        Return None if no such time is known.
+        """
 
     @property
     def unread_rows(self) -> int | None:
-        """Return the least number of rows that the source held at the last look and that were not given; None: not
-        known.
+        """Return the least number of rows that the source held at the last look and that were not given, or None if
+        that number is not known.
         """
 
     def prepare(self) -> None:
@@ -113,13 +116,16 @@ class FollowedTable:
 
     @property
     def complete_s(self) -> float | None:
-        """Return a time in epoch seconds: `read` has given all rows of before; None: no such time is known."""
+        """Return the time, in epoch seconds, up to which `read` has given all rows.
+
+        Return None if no such time is known.
+        """
         return None if self._reader is None else self._reader.complete_s
 
     @property
     def unread_rows(self) -> int | None:
-        """Return the least number of rows that the source held at the last look and that were not given; None: not
-        known.
+        """Return the least number of rows that the source held at the last look and that were not given, or None if
+        that number is not known.
         """
         return None if self._reader is None else self._reader.unread.rows
 

@@ -78,7 +78,10 @@ class PartReader:
         """Do nothing: before the task that owns the table has begun, its ranges are not known."""
 
     def read(self) -> Batch | None:
-        """Return the next page of a range; None: there is nothing to do now. It raises what `TableReader.read` does."""
+        """Return the next page of a range, or None if there is nothing to do now.
+
+        It raises what `TableReader.read` does.
+        """
         known = self._context.stored(offsets.table_partition(self._part.table))
         first = FirstRead.of(known)
         if first is None:
@@ -163,7 +166,7 @@ class Handover:
 
     @property
     def failure(self) -> ConnectError | None:
-        """Return the error for which the table is left aside; None: it is not left aside."""
+        """Return the error for which the table is left aside, or None if it is not left aside."""
         return self._followed.failure if self._is_over else self._own.failure
 
     @property
@@ -183,7 +186,7 @@ class Handover:
 
     @property
     def unread_rows(self) -> int | None:
-        """Return the least number of rows that were not read; None: it is not known, as during the first read."""
+        """Return the least number of rows that were not read, or None if it is not known, as during the first read."""
         return self._followed.unread_rows if self._is_over else None
 
     def prepare(self) -> None:

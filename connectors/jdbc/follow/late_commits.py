@@ -182,7 +182,7 @@ class SnapshotPasses:
 
     @property
     def is_waiting(self) -> bool:
-        """Return False: every row is read as soon as it can be seen."""
+        """Return False, as every row is read as soon as it can be seen."""
         return False
 
     def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:
@@ -250,7 +250,7 @@ class HeldIds:
 
     @property
     def free(self) -> int | None:
-        """Return the largest id up to which no further row can appear; None: it is not known yet."""
+        """Return the largest id up to which no further row can appear, or None if it is not known yet."""
         return self._free
 
     @property

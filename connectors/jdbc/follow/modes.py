@@ -119,7 +119,7 @@ class Incrementing:
         return offsets.incrementing(self._last)
 
     def finished(self) -> Offset | None:
-        """Return None: there is nothing new to store."""
+        """Return None, as there is nothing new to store."""
         return None
 
 
@@ -244,7 +244,7 @@ class TimestampIncrementing:
         return offsets.timestamp_incrementing(self._instant_us, self._last)
 
     def finished(self) -> Offset | None:
-        """Return None: there is nothing new to store."""
+        """Return None, as there is nothing new to store."""
         return None
 
 

@@ -86,7 +86,7 @@ def initial_read(mark: Offset, bounds: Sequence[int]) -> dict[str, object]:
 
 
 def initial_read_of(offset: Offset | None) -> tuple[Offset, tuple[int, ...]] | None:
-    """Return the mark and the bounds that `initial_read` was given; None: the offset is another one."""
+    """Return the mark and the bounds that `initial_read` was given, or None if the offset is another one."""
     text = (offset or {}).get(INITIAL_READ)
     if not isinstance(text, str):
         return None
@@ -100,8 +100,9 @@ def range_progress(mark: Offset, last_key: Sequence[object]) -> dict[str, object
 
 
 def range_progress_of(offset: Offset | None, mark: Offset) -> tuple[object, ...] | None:
-    """Return the last key that was delivered; None: the range was not begun. One of another first read counts as not
-    begun.
+    """Return the last key that was delivered, or None if the range was not begun.
+
+    A range of another first read counts as not begun.
     """
     return _key_of(offset, BULK_LAST_KEY) if (offset or {}).get(INITIAL_READ) == _text(mark) else None
 
@@ -142,13 +143,13 @@ def safe_pass_of(offset: Offset | None) -> tuple[str | None, str | None, Offset 
 
 
 def safe_server_of(offset: Offset | None) -> str | None:
-    """Return the server that numbered the transactions of `safe_pass_of`; None: an older version stored them."""
+    """Return the server that numbered the transactions of `safe_pass_of`, or None if an older version stored them."""
     text = (offset or {}).get(SAFE_PASS)
     return json.loads(text).get("server") if isinstance(text, str) else None
 
 
 def mark_of(offset: Offset | None) -> Offset | None:
-    """Return the offset without the members that `safe_pass` adds to Confluent's; None: nothing is left."""
+    """Return the offset without the members that `safe_pass` adds to Confluent's, or None if nothing is left."""
     mark = {name: value for name, value in (offset or {}).items() if name != SAFE_PASS}
     return mark or None
 
@@ -178,7 +179,7 @@ def bulk_key_of(offset: Offset | None) -> tuple[object, ...] | None:
 
 
 def bulk_finished_ms_of(offset: Offset | None) -> int | None:
-    """Return when the last pass ended, in epoch milliseconds; None: it has not ended."""
+    """Return when the last pass ended, in epoch milliseconds, or None if it has not ended."""
     return _whole(offset, BULK_FINISHED_MS)
 
 

@@ -57,7 +57,7 @@ def split_plan(base: TableBase, config: JdbcSourceConfig, split: TableSplit, sto
 
 
 def integer_key(builder: PlanBuilder, config: JdbcSourceConfig) -> Ordering | None:
-    """Return the one integer column whose values can be cut into ranges; None: there is none.
+    """Return the one integer column whose values can be cut into ranges, or None if there is none.
 
     The column names a row. If no column does so, it is the column of ids by which the table is followed.
     """
@@ -217,7 +217,7 @@ class UnnamedRows:
     def delivered(self, page: Page) -> Offset | None:
         """Return the offset that says how far the split was read, or that it is finished.
 
-        None: other rows with the last value follow.
+        Return None if other rows with the last value follow.
         """
         if page.following is None:
             return offsets.range_finished(self._mark)
@@ -245,5 +245,5 @@ class Always:
 
     @property
     def is_waiting(self) -> bool:
-        """Return False: nothing is held back."""
+        """Return False, as nothing is held back."""
         return False

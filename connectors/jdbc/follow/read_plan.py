@@ -157,7 +157,9 @@ class PlanBuilder:
         )
 
     def _scans(self, mode: Mode) -> bool | None:
-        """Return True if each pass reads the whole table; None: it is not known, or the mode is made to do so."""
+        """Return True if each pass reads the whole table, or None if that is not known, or if the mode is made to read
+        it all.
+        """
         if self._config.mode == "bulk":
             return None
         names = [c.name for c in self.timestamp_columns()] if "timestamp" in self._config.mode else self._order

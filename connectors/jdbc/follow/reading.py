@@ -82,8 +82,8 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class TimestampBound:
-    """Holds the instant up to which a pass reads (`until_us`; None: to the end), and how the column is compared
-    with it.
+    """Holds the instant up to which a pass reads (`until_us`, which is None for a pass to the end), and how the column
+    is compared with it.
     """
 
     form: Callable[[Database], TimestampForm]
@@ -127,9 +127,9 @@ class ReadingPlan:
     With `paged` each page is read by a separate statement, so that no lock is held between polls (SQLite); it needs an
     index on the order. `row_id` is SQLite's hidden key, read beside the row's columns. `key` names the columns of the
     record key, and `names_row` those that tell a person which row it is. `blind_spots` tell which changes are not seen.
-    `begins` is the offset of a beginning that depends on the present time ("now"); None: reading begins elsewhere.
-    `described` are the columns for which the plan was made; None: they are not watched. With `counts_unread` an index
-    allows rows behind a place to be counted without reading the table.
+    `begins` is the offset of a beginning that depends on the present time ("now"), or None if reading begins elsewhere.
+    `described` are the columns for which the plan was made, or None if they are not watched. With `counts_unread` an
+    index allows rows behind a place to be counted without reading the table.
     """
 
     label: str
@@ -169,8 +169,9 @@ class TableReader:
     def __init__(
         self, plan: ReadingPlan, connections: Connections, reject: Callable[[BadRows], None] | None = None
     ) -> None:
-        """Take the plan and connections. `reject` takes rows that no record can hold; None: the first one is a
-        SchemaError.
+        """Take the plan and connections.
+
+        `reject` takes rows that no record can hold. If it is None, the first such row raises SchemaError.
         """
         self._plan = plan
         self._connections = connections
@@ -179,8 +180,8 @@ class TableReader:
         self.due_at_s = time.monotonic() + plan.first_wait_s
         """The time, on the monotonic clock, at which `read` is to be called next."""
         self.complete_s: float | None = None
-        """The time, in epoch seconds, when the last pass began that ended with no row held back; None: there was no
-        such pass.
+        """The time, in epoch seconds, when the last pass began that ended with no row held back, or None if there was
+        no such pass.
         """
         self.unread = UnreadRows(plan.label, may_ask=plan.counts_unread)
 

@@ -32,8 +32,9 @@ _UNKNOWN = TableSize(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class TableSplit:
-    """Holds a split: the rows before the mark with keys from `begin` on and below `end`; None: no limit on that
-    side.
+    """Holds a split: the rows before the mark with keys from `begin` on and below `end`.
+
+    Either is None if there is no limit on that side.
     """
 
     table: TableName

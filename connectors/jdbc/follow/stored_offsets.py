@@ -32,7 +32,7 @@ class StoredOffsets:
         self._told: set[str] = set()
 
     def __call__(self, partition: Mapping[str, object]) -> Offset | None:
-        """Return the offset of a partition; None: there is none."""
+        """Return the offset of a partition, or None if there is none."""
         found = self._stored(partition)
         if found is None:
             return None

@@ -26,7 +26,7 @@ _SHARE: Final = 100
 class UnreadRows:
     """Tells how many rows a pass has not read yet.
 
-    At least `rows` rows were unread at the last look; None: the number is not known.
+    At least `rows` rows were unread at the last look, or None if the number is not known.
     """
 
     def __init__(self, label: str, *, may_ask: bool) -> None:

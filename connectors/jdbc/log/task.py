@@ -131,7 +131,9 @@ class JdbcLogTask:
 
 
 def _commit_s(position: SourcePosition | None) -> float | None:
-    """Return when the last transaction before the position was committed, in epoch seconds; None: that is not known."""
+    """Return when the last transaction before the position was committed, in epoch seconds, or None if that is not
+    known.
+    """
     offset = {} if position is None or position.offset is None else position.offset
     if offset.get("snapshot"):
         return None

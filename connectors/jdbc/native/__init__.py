@@ -20,7 +20,7 @@ from connect.lib.native_build import load
 
 @cache
 def module() -> ModuleType | None:
-    """Return the compiled module; None: it is switched off or was not built."""
+    """Return the compiled module, or None if it is switched off or was not built."""
     sources = Path(__file__).parent / "src"
     return load("connectors.jdbc.native._rows", sources, of="the JDBC source", otherwise="rows are read")
 

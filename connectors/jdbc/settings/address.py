@@ -10,7 +10,8 @@ from connectors.jdbc.dialects.known import dialect_at
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
-    """Return settings with mode=incrementing, which finds its column itself. None: the URL is not a database's.
+    """Return settings with mode=incrementing, which finds its column itself. Return None if the URL is not a
+    database's.
 
     ConfigError: no table is named.
     """

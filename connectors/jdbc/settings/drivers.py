@@ -49,7 +49,10 @@ def driver_problems(url: DatabaseUrl, allowed: Sequence[str], *, bounds_hosts: b
 
 
 def parameters_of(drivername: str) -> DriverParameters | None:
-    """Return the parameters that a connector may give a driver. None: the worker has to allow the driver first."""
+    """Return the parameters that a connector may give a driver.
+
+    Return None if the worker has to allow the driver first.
+    """
     return dialect_named(drivername.partition("+")[0]).url.drivers.get(drivername)
 
 
@@ -110,7 +113,7 @@ def is_file(url: DatabaseUrl) -> bool:
 
 
 def file_of(url: DatabaseUrl) -> str:
-    """Return the path of a database that is a file; empty: it is none, or in memory.
+    """Return the path of a database that is a file, or an empty text if it is none, or in memory.
 
     ValueError: it has an unknown form.
     """

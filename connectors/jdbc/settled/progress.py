@@ -49,7 +49,10 @@ class StoredProgress:
             self._in_pass.add(name)
 
     def read(self, name: str, up_to_s: float | None) -> None:
-        """Note that everything that was there at `up_to_s` (epoch seconds) was given; None: nothing is known."""
+        """Note that everything that was there at `up_to_s` (epoch seconds) was given.
+
+        `up_to_s` is None if nothing is known.
+        """
         if up_to_s is None:
             return
         if up_to_s > self._read_s.get(name, -math.inf):

@@ -21,8 +21,10 @@ _DOING: Final = "asking which server this is"
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Identifies a server. `process` is when it was started. `history` is the cluster and its timeline; empty: the
-    server does not tell, as most standbys.
+    """Identifies a server.
+
+    `process` is when it was started. `history` is the cluster and its timeline, or an empty text if the server does not
+    tell, as most standbys.
     """
 
     process: str

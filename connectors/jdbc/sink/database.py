@@ -101,7 +101,7 @@ class TargetDatabase:
             raise RefusedRowsError(self._errors.failed("writing rows", original)) from None
 
     def tried(self, connection: sa.Connection, write: Callable[[], None]) -> Exception | None:
-        """Return why the database refuses what `write` does; None: it accepts it.
+        """Return why the database refuses what `write` does, or None if it accepts it.
 
         Constraints that the database checks late are checked, too. In the end all changes are undone.
         """

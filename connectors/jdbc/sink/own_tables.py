@@ -139,7 +139,10 @@ class WrittenChunks:
         self._database.ensure(self._table)
 
     def begun(self, connection: sa.Connection, chunk: BulkChunk) -> NotedChunk | None:
-        """Note the chunk, so that another writer of it waits. Return what was noted of it before; None: nothing was."""
+        """Note the chunk, so that another writer of it waits.
+
+        Return what was noted of it before, or None if nothing was.
+        """
         nothing = {"written_rows": 0, "refused": "[]"}
         try:
             with self._database.part(connection):

@@ -55,6 +55,6 @@ def is_denied(error: BaseException) -> bool:
 
 
 def _code(error: BaseException) -> tuple[int, str]:
-    """Return MySQL's error number (0: there is none) and the SQLSTATE (empty: there is none)."""
+    """Return MySQL's error number, or 0 without one, and the SQLSTATE, or an empty text without one."""
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     return number, str(getattr(error, "sqlstate", None) or "")

@@ -29,7 +29,7 @@ class StatementRows:
 
     columns: pa.Table
     keys: Sequence[str]
-    """Rows are found by these columns; empty: they have no key."""
+    """Rows are found by these columns. There are none if the rows have no key."""
 
     @property
     def values(self) -> list[str]:

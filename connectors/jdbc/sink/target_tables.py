@@ -79,7 +79,10 @@ class Target:
         )  # fmt: skip
 
     def upsert_refusal(self, keys: frozenset[str]) -> str | None:
-        """Return why no upsert can find rows by these columns, with the statement that helps; None: an upsert can."""
+        """Return why no upsert can find rows by these columns, with the statement that helps.
+
+        Return None if an upsert can.
+        """
         if keys not in self.late_keys:
             return None
         return (
@@ -117,7 +120,7 @@ class TargetTables:
         self._known.clear()
 
     def find(self, topic: str) -> Target | None:
-        """Return the table of a topic as it is; None: there is no such table."""
+        """Return the table of a topic as it is, or None if there is no such table."""
         if topic not in self._known:
             found = self._look(table_name(self._config, topic, self._database.writing))
             if found is None:

@@ -43,7 +43,8 @@ class Zones:
 
 
 def moments_us(array: pa.Array, schema: s.Schema, raw: Raw) -> pa.Array | None:
-    """Return dates, times of day and timestamps as microseconds since the epoch; None: the column holds no moments.
+    """Return dates, times of day and timestamps as microseconds since the epoch, or None if the column holds no
+    moments.
 
     Values of Debezium's types are moments if the table's column holds moments; else they stay numbers and texts.
     """

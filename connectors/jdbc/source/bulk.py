@@ -133,7 +133,7 @@ def _unordered(database: Database, builder: PlanBuilder, config: JdbcSourceConfi
 
 
 def _span(builder: PlanBuilder, config: JdbcSourceConfig, database: Database) -> range | None:
-    """Return the range from the least to the largest key; None: the key is no integer, or the table is empty."""
+    """Return the range from the least to the largest key, or None if the key is no integer, or the table is empty."""
     key = integer_key(builder, config)
     return None if key is None else key_span(database, builder.source.relation, key.expressions[0])
 

@@ -162,7 +162,7 @@ class JdbcSourceConnector:
 
     @property
     def kept_at_source(self) -> str | None:
-        """Return a text about what the server keeps for the reader of its log; None: nothing."""
+        """Return a text about what the server keeps for the reader of its log, or None if it keeps nothing."""
         log = self._dialect.log
         return log.kept(self._config) if log is not None and self._config.mode == "log" else None
 

@@ -98,7 +98,7 @@ def _of_timestamps(
 
 
 def _count(database: Database, relation: sa.FromClause, condition: sa.ColumnElement[bool]) -> str:
-    """Return the number of rows that meet a condition, in words; empty: there are none."""
+    """Return the number of rows that meet a condition, in words, or an empty text if there are none."""
     some = sa.select(sa.literal(1).label("one")).select_from(relation).where(condition).limit(_ROWS_SEEN).subquery()
     count = int(database.scalar(sa.select(sa.func.count()).select_from(some), "counting rows") or 0)
     database.end_transaction()

@@ -78,7 +78,7 @@ class JdbcSourceTask:
         self._judge_failures()
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Return the next page of the next table in turn; None: none came before the deadline."""
+        """Return the next page of the next table in turn, or None if none came before the deadline."""
         self._polled.set()
         try:
             return self._next(deadline)

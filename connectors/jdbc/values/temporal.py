@@ -61,7 +61,7 @@ def _special(array: pa.Array, number: pa.DataType, least: int, handling: str) ->
 
 
 def without_special(text: Sequence[Any], handling: str) -> Sequence[Any] | None:
-    """Return dates and timestamps as text, with special ones handled as the setting says; None: there are no
+    """Return dates and timestamps as text, with special ones handled as the setting says, or None if there are no
     special ones.
     """
     special = [isinstance(value, str) and _NO_MOMENT.fullmatch(value) is not None for value in text]

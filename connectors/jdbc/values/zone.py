@@ -61,7 +61,10 @@ def _fixed_zone(sign: str, hours: int, minutes: int, seconds: int) -> ZoneInfo:
 
 
 def fixed_us(tz: ZoneInfo) -> int | None:
-    """Return how many microseconds a zone with a fixed offset is ahead of UTC; None: its rules have to be asked."""
+    """Return how many microseconds a zone with a fixed offset is ahead of UTC.
+
+    Return None if its rules have to be asked.
+    """
     if tz.key == "UTC":
         return 0
     offset = tz.utcoffset(EPOCH.replace(tzinfo=None)) if tz.key.startswith(("+", "-")) else None

@@ -73,7 +73,7 @@ def _each_once(values: pa.Array, convert: Callable[[int], int | None]) -> pa.Arr
 
 @lru_cache(_DAYS_KEPT)
 def _of_day(day: int, zone: ZoneInfo, shift: _Shift) -> int | None:
-    """Return how many microseconds are added to each time of the day; None: not all times get the same."""
+    """Return how many microseconds are added to each time of the day, or None if not all times get the same."""
     first, last = shift(day * DAY_US, zone), shift((day + 1) * DAY_US - 1, zone)
     return first if first == last else None
 

@@ -72,8 +72,8 @@ class CommonRotation:
     def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:
         """Return the next offset to commit: one at which all files ended and which no object goes beyond.
 
-        `least_open` is the offset of the first row that is in no object yet; None: there is none. `position` is the
-        next offset to read. `reach` is the offset behind the last row that any object has.
+        `least_open` is the offset of the first row that is in no object yet, or None if there is none. `position` is
+        the next offset to read. `reach` is the offset behind the last row that any object has.
         """
         while self._ends and (least_open is None or self._ends[0] <= least_open):
             end = self._ends.popleft()

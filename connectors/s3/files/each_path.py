@@ -60,8 +60,8 @@ class EachPath:
     def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:  # noqa: ARG002 - the interface has the argument, and other rules use it
         """Return the next offset to commit.
 
-        `least_open` is the offset of the first row that is in no object yet; None: there is none. `position` is the
-        next offset to read.
+        `least_open` is the offset of the first row that is in no object yet, or None if there is none. `position` is
+        the next offset to read.
         """
         return position if least_open is None else least_open
 

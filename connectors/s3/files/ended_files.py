@@ -20,7 +20,7 @@ class EndedFile:
     """Holds a file that is to become objects: encoded rows, their offsets in the log (ascending) and times.
 
     It has at least one row. If another writer has created a part of the file's objects, the file must end at
-    `agreed_end`; None: no other writer has.
+    `agreed_end`, or None if no other writer has.
     """
 
     partition: TopicPartition
@@ -49,7 +49,7 @@ class EndedFile:
         return bisect_left(self.offsets, offset)
 
     def behind(self, offset: int) -> EndedFile | None:
-        """Return a file with the rows from `offset` on; None: there are none."""
+        """Return a file with the rows from `offset` on, or None if there are none."""
         gone = self.rows_before(offset)
         if gone == 0:
             return self
@@ -108,7 +108,7 @@ class EndedFiles:
                 yield head
 
     def least_offset(self) -> int | None:
-        """Return the offset of the first row that is in no object yet; None: there is none."""
+        """Return the offset of the first row that is in no object yet, or None if there is none."""
         heads = (self._head(place) for place in list(self._files))
         return min((head.offsets[0] for head in heads if head is not None), default=None)
 
@@ -132,7 +132,7 @@ class EndedFiles:
         return self._agreed
 
     def _head(self, place: Place) -> EndedFile | None:
-        """Return the first file of a place that has rows which are in no object; None: there is none."""
+        """Return the first file of a place that has rows which are in no object, or None if there is none."""
         files = self._files[place]
         while files:
             rest = files[0].behind(self._reaches.of(place))

@@ -109,7 +109,7 @@ class _Found:
 class Intake:
     """Decides by its settings which rows of a batch are written, and where.
 
-    `rotation_times` tells the times of rows for rotation; None: no rule asks for times.
+    `rotation_times` tells the times of rows for rotation, or None if no rule asks for times.
     """
 
     format: Format

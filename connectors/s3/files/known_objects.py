@@ -43,7 +43,7 @@ class KnownObjects:
         self._paths.setdefault(place.topic, set()).add(place.path)
 
     def of(self, place: Place) -> int:
-        """Return how far the objects of a place reach; 0: no objects are known."""
+        """Return how far the objects of a place reach, or 0 if no objects are known."""
         return self._reach.get(place, 0)
 
     def farthest(self) -> int:
@@ -51,7 +51,10 @@ class KnownObjects:
         return max(self._reach.values(), default=0)
 
     def rows_beyond(self, part: Admitted) -> NDArray[np.int64] | None:
-        """Return the numbers of a part's rows that are in no object yet, ascending; None: no row is in an object."""
+        """Return the numbers of a part's rows that are in no object yet, ascending.
+
+        Return None if no row is in an object.
+        """
         offsets = part.consumed.offsets.to_numpy()
         if self._highest_ever <= offsets[0]:
             return None

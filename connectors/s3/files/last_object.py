@@ -59,7 +59,7 @@ class LastObjects:
     def _last_objects(
         self, chains: Sequence[Chain], first: int, deadline: Deadline
     ) -> Sequence[tuple[str, Mapping[str, str]] | ConnectError | None]:
-        """Return key and metadata of the last object of each chain, near an offset; None: there is none."""
+        """Return key and metadata of the last object of each chain, near an offset, or None if there is none."""
         keys = None
         if len(chains) >= _MANY and all(chain.has_clear_stem for chain in chains):
             folder = commonpath([chain.stem.rpartition("/")[0] for chain in chains])

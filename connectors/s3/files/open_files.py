@@ -15,7 +15,7 @@ class OpenFile:
     """Holds the counts of a file that takes rows. Times are in milliseconds.
 
     `began_rows` is the number of rows that its topic partition had before the file began. `base_ms` is the time of its
-    first row for the rules; None: no rule asks for times.
+    first row for the rules, or None if no rule asks for times.
     """
 
     number: int
@@ -40,8 +40,8 @@ class OpenFile:
 class OpenFiles:
     """Holds the open files of a topic partition, at most one per place. It is owned by the task thread.
 
-    `position` is the next offset to read; None: nothing was read. `ended` are files that have ended and whose rows are
-    not encoded yet.
+    `position` is the next offset to read, or None if nothing was read. `ended` are files that have ended and whose rows
+    are not encoded yet.
     """
 
     def __init__(self, partition: TopicPartition) -> None:
@@ -102,5 +102,5 @@ class OpenFiles:
         self.end(self.by_place.values())
 
     def least_offset(self) -> int | None:
-        """Return the least first offset of all open files and those in `ended`; None: there are no files."""
+        """Return the least first offset of all open files and those in `ended`, or None if there are no files."""
         return min((file.first_offset for file in (*self.by_place.values(), *self.ended)), default=None)

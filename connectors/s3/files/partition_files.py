@@ -150,7 +150,7 @@ class PartitionFiles:
         self._ended.agree(file, end_offset)
 
     def durable_offset(self) -> int | None:
-        """Return the next offset that may be committed; None: it has not moved since the task began to read."""
+        """Return the next offset that may be committed, or None if it has not moved since the task began to read."""
         waiting = (self._ended.least_offset(), self._open.least_offset())
         least = min((offset for offset in waiting if offset is not None), default=None)
         durable = self._rotation.durable(least, self._open.position, self.reaches.farthest())

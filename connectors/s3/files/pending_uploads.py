@@ -49,7 +49,10 @@ class Uploads:
     def __init__(
         self, bucket: Bucket, layout: Layout, file_format: Format, tags: Mapping[str, str] | None = None
     ) -> None:
-        """Take the parts. All objects get the tags in `tags`, and tags that tell their rows; None: they get no tags."""
+        """Take the parts.
+
+        All objects get the tags in `tags`, and tags that tell their rows. If `tags` is None, they get no tags.
+        """
         self.created = 0
         self._bucket = bucket
         self._layout = layout
@@ -115,7 +118,7 @@ class Uploads:
         return self._layout.key(file.place, file.partition, file.extent.start_offset, stored.extension)
 
     def _settle(self, files: Mapping[TopicPartition, PartitionFiles], upload: _Upload) -> _Upload | None:
-        """Return the file's next upload; None: all its objects exist, or the file has to end at another offset."""
+        """Return the file's next upload, or None if all its objects exist, or the file has to end at another offset."""
         result = upload.started.result()
         if isinstance(result, ConnectError):
             raise result
@@ -153,7 +156,7 @@ class Uploads:
     ) -> None:
         """Settle a file whose first object exists already and has more rows than the file.
 
-        `last` is the metadata of the last object; None: it does not exist.
+        `last` is the metadata of the last object, or None if it does not exist.
         """
         if last is None:
             owner.agree(upload.file, first.end_offset)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Holds the limits at which files end; None: there is no such limit.
+    """Holds the limits at which files end. Each is None if there is no such limit.
 
     With `ends_slow_files` a file also ends when the topic partition had as many rows as would fill all open files.
     """
@@ -39,8 +39,8 @@ class Rules:
 class Facts:
     """Holds the facts about the rows of a batch, of one topic, that the rules need.
 
-    `names` and `codes` are as in `Paths`. `epoch_ms` are the rows' times as int64 without nulls; None: no rule asks for
-    them. `sizes_end` is the running sum of the rows' sizes as int64; None: no rule asks for them.
+    `names` and `codes` are as in `Paths`. `epoch_ms` are the rows' times as int64 without nulls, or None if no rule
+    asks for them. `sizes_end` is the running sum of the rows' sizes as int64, or None if no rule asks for them.
     """
 
     length: int
@@ -124,7 +124,7 @@ class Group:
 
 
 def group_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int) -> int | None:
-    """Return the number of the row before which the files must end, which may be `start`; None: they go on."""
+    """Return the number of the row before which the files must end, which may be `start`, or None if they go on."""
     ends = [start + max(rules.rows - group.rows, 0)]
     ends.extend(_size_end(rules, group, facts, start))
     ends.extend(_interval_end(rules, group, facts, start))
@@ -219,8 +219,8 @@ class Rotation(Protocol):
         """End these files, at least one, for another reason than the rules. Others end, too, if all end together."""
 
     def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:
-        """Return the next offset to commit; None: it is not known yet.
+        """Return the next offset to commit, or None if it is not known yet.
 
-        `least_open` is the offset of the first row that is in no object yet; None: there is none. `position` is the
-        next offset to read. `reach` is the offset behind the last row that any object has.
+        `least_open` is the offset of the first row that is in no object yet, or None if there is none. `position` is
+        the next offset to read. `reach` is the offset behind the last row that any object has.
         """

@@ -23,7 +23,7 @@ class RowAssignment:
     """Puts rows into the spools of their files, topic by topic. The task thread owns it.
 
     `rows_already_there` is the number of rows that were left out because objects have them. `taken_end` is the offset
-    behind the last row that was taken; None: none was.
+    behind the last row that was taken, or None if none was.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class RowAssignment:
             at += part.facts.length
 
     def _not_in_objects(self, part: Admitted) -> Admitted | None:
-        """Return the rows of a part that are in no object; None: there are none."""
+        """Return the rows of a part that are in no object, or None if there are none."""
         end = part.consumed.offsets[-1].as_py() + 1
         self.taken_end = end if self.taken_end is None else max(self.taken_end, end)
         kept = self.reaches.rows_beyond(part)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Holds rotate.schedule.interval.ms and rotate.idle.ms; None: the setting is off.
+    """Holds rotate.schedule.interval.ms and rotate.idle.ms. Each is None if the setting is off.
 
     With `each_flush` files end at every flush.
     """

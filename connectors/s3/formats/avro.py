@@ -192,7 +192,7 @@ class AvroMerger:
         self._data = bytearray()
 
     def add(self, data: bytes) -> bool:
-        """Append the blocks of an object; False: it has another schema or codec."""
+        """Append the blocks of an object. Return False if it has another schema or codec."""
         end = header_size(memoryview(data))
         if self._head is None:
             self._head = data[:end]

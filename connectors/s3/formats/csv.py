@@ -134,7 +134,7 @@ class CsvMerger:
         self._data = bytearray()
 
     def add(self, data: bytes) -> bool:
-        """Append the lines of an object; False: it has other columns."""
+        """Append the lines of an object. Return False if it has other columns."""
         text = self._compression.unpacked(data)
         end = _first_line_end(text)
         if self._head is None:

@@ -30,8 +30,8 @@ class StoredObject:
 class Prepared:
     """Holds the rows of a batch as a format writes them: a record batch, or one array with the bytes of each line.
 
-    `valid` is False for rows whose value is null; None: no value is null. `schema` is None if files of the format have
-    none. With `is_inferred` the values have no schema, and `schema` was inferred from this batch alone. With
+    `valid` is False for rows whose value is null, or None if no value is null. `schema` is None if files of the format
+    have none. With `is_inferred` the values have no schema, and `schema` was inferred from this batch alone. With
     `is_sparse` a file leaves out fields to which none of its rows gives a type. With `widens` files may take a wider
     schema.
     """

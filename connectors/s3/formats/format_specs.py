@@ -58,7 +58,7 @@ class FormatSpec(ABC):
     class_name: ClassVar[str]
     """The format has this name in format.class."""
     aiven_type: ClassVar[str] = ""
-    """The format has this name in Aiven's format.output.type; empty: Aiven has no such format."""
+    """The format has this name in Aiven's format.output.type. It is empty if Aiven has no such format."""
     aiven_ending: ClassVar[str] = ""
     """Aiven puts this between a file's name and the extension of its compression."""
     codec_key: ClassVar[str] = "s3.compression.type"

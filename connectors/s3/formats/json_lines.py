@@ -102,7 +102,9 @@ def _vectorised(array: pa.Array) -> pa.Array:
 
 
 def _texts(column: pa.Array) -> tuple[str, pa.Array]:
-    """Return the JSON of each value as large_string, and the quote to put at both of its ends; empty: no quote."""
+    """Return the JSON of each value as large_string, and the quote to put at both of its ends, or an empty text for no
+    quote.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as t

@@ -90,7 +90,8 @@ class StoredSide:
 
 @dataclass(frozen=True, slots=True)
 class SideSchemas:
-    """Holds the schemas of all sides by name; None: the format has no schema, or no row has a value.
+    """Holds the schemas of all sides by name. A side's schema is None if the format has no schema, or no row has a
+    value.
 
     The schemas of the sides in `inferred` may be widened. `arrow` is the schema of rows with a column per side.
     """

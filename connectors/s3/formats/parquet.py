@@ -174,7 +174,7 @@ class ParquetMerger:
         self._schema: Any = None
 
     def add(self, data: bytes) -> bool:
-        """Append the rows of an object; False: it has another schema."""
+        """Append the rows of an object. Return False if it has another schema."""
         import pyarrow.parquet as pq
 
         file = pq.ParquetFile(_reader(data))
@@ -221,7 +221,7 @@ class ParquetBody:
 
 
 def _with_dictionaries(schema: pa.Schema) -> list[str] | bool:
-    """Return the columns that get dictionaries: those whose type is not primitive; True: all columns.
+    """Return the columns that get dictionaries: those whose type is not primitive, or True for all columns.
 
     If any column is nested, all columns get dictionaries, as this list cannot name the columns inside.
     """

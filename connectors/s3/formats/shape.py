@@ -23,7 +23,10 @@ class Shape:
     compatibility: Compatibility = COMPATIBILITIES["NONE"]
 
     def schema_behind(self, given: s.Schema | None, current: s.Schema | None) -> s.Schema | None:
-        """Return the schema for values with the schema `given` after rows in `current`; None: they have no schema."""
+        """Return the schema for values with the schema `given` after rows in `current`.
+
+        Return None if they have no schema.
+        """
         return self.compatibility.target(given, current)
 
     def shaped(self, batch: Batch, current: s.Schema | None) -> Batch:

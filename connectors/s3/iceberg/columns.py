@@ -90,7 +90,7 @@ def _wider(table: pa.DataType, rows: pa.DataType) -> pa.DataType | None:
 
 
 def _new(rows: pa.DataType, path: str) -> pa.DataType | None:
-    """Return the type of a new column; None: its type is not known yet, as all its values are null or empty."""
+    """Return the type of a new column, or None if its type is not known yet, as all its values are null or empty."""
     import pyarrow as pa
     import pyarrow.types as t
 

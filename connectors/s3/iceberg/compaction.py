@@ -41,7 +41,10 @@ def groups(table: Table, wish: Compaction) -> Iterator[FileGroup]:
 
 
 def rewritten(table: Table, group: FileGroup) -> CompactedFiles | None:
-    """Replace the files of a group by large ones in a commit; None: some of them are not in the table any more."""
+    """Replace the files of a group by large ones in a commit.
+
+    Return None if some of them are not in the table any more.
+    """
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan
 
@@ -65,6 +68,6 @@ def rewritten(table: Table, group: FileGroup) -> CompactedFiles | None:
 
 
 def _found(table: Table, group: FileGroup) -> Sequence[FileScanTask] | None:
-    """Return the files of the group as the table has them now; None: some of them are not in the table."""
+    """Return the files of the group as the table has them now, or None if some of them are not in the table."""
     there = {task.file.file_path: task for task in table.scan().plan_files() if not task.delete_files}
     return [there[path] for path in group.files] if there.keys() >= set(group.files) else None

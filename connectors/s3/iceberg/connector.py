@@ -45,7 +45,10 @@ class IcebergSinkConnector:
                 yield from groups(self._table(catalog, name), wish)
 
     def compact(self, group: FileGroup) -> CompactedFiles | None:
-        """Replace the group's files by large ones in a commit; None: some of them are not in the table any more."""
+        """Replace the group's files by large ones in a commit.
+
+        Return None if some of them are not in the table any more.
+        """
         with self._catalog() as catalog:
             return rewritten(self._table(catalog, tuple(group.where.split("."))), group)
 

@@ -27,7 +27,7 @@ class Piece:
     offsets: NDArray[np.int64]
 
     def behind(self, offset: int) -> Piece | None:
-        """Return the rows from this offset on; None: there are none."""
+        """Return the rows from this offset on, or None if there are none."""
         gone = int(np.searchsorted(self.offsets, offset))
         if gone == 0:
             return self
@@ -81,7 +81,7 @@ class Pending:
         return self if same else Pending(left)
 
     def first_offset(self, partition: TopicPartition) -> int | None:
-        """Return the least offset of the partition's rows; None: it has no rows here."""
+        """Return the least offset of the partition's rows, or None if it has no rows here."""
         own = self.pieces.get(partition)
         return None if own is None else min(int(piece.offsets[0]) for piece in own)
 

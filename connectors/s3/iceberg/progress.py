@@ -25,7 +25,7 @@ of the topic", "next": {"0": 1200, "1": 3400}}}`.
 class TopicProgress:
     """Tells up to which offsets a table has the rows of one topic.
 
-    `id` is Kafka's id of the topic; None: the brokers give none. `next_offsets` has for each partition the offset
+    `id` is Kafka's id of the topic, or None if the brokers give none. `next_offsets` has for each partition the offset
     behind its last row.
     """
 

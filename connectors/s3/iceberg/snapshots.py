@@ -38,9 +38,9 @@ def is_committed(
 ) -> bool:
     """Try once to commit a snapshot. Return False if the table has another snapshot than when it was refreshed.
 
-    The snapshot adds the new files and removes the old ones. The snapshot and the table tell `progress`; None: they
-    tell none, as after a snapshot of another program. RetriableError: the catalogue says that it has committed, and
-    answers with a table that lacks the snapshot.
+    The snapshot adds the new files and removes the old ones. The snapshot and the table tell `progress`, which is None
+    if they tell none, as after a snapshot of another program. RetriableError: the catalogue says that it has committed,
+    and answers with a table that lacks the snapshot.
     """
     from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table import Table, TableProperties

@@ -90,7 +90,7 @@ def _lineage(table: Table) -> Iterator[Snapshot]:
 
 
 def _rows_before(snapshot: Snapshot) -> int | None:
-    """Return how many rows the snapshot before this one had; None: the summary does not tell it."""
+    """Return how many rows the snapshot before this one had, or None if the summary does not tell it."""
     return _rows(snapshot, is_before=True)
 
 

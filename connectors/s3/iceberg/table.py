@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 TopicIds = Mapping[str, str | None]
-"""Holds Kafka's id of each topic; None: the brokers give none."""
+"""Holds Kafka's id of each topic, or None if the brokers give none."""
 _log = logging.getLogger(__name__)
 _FIRST_WAIT_S: Final = 0.05
 _WAIT_MAX_S: Final = 2.0

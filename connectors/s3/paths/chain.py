@@ -42,7 +42,7 @@ class Chain:
         return self._before(start_offset) + self.extension
 
     def start_offset(self, key: str) -> int | None:
-        """Return the start offset in a key; None: the key does not belong to this chain."""
+        """Return the start offset in a key, or None if the key does not belong to this chain."""
         if not (key.startswith(self.stem) and key.endswith(self.extension)):
             return None
         digits = key[len(self.stem) : len(key) - len(self.extension)]
@@ -53,7 +53,7 @@ class Chain:
         """Return where the last object starts, looked for around an offset: one request where there are few, else some
         more.
 
-        None: there is none, or none that begins before `offset` or within a thousand million behind it.
+        Return None if there is no object, or none that begins before `offset` or within a thousand million behind it.
         """
         starts = [self.start_offset(key) for key in await _first(list_keys(self.stem, self.stem))]
         if len(starts) < PAGE:

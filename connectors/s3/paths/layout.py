@@ -34,7 +34,7 @@ class Extent:
 
     `end_offset` is where the file ended, so that rows of other places may be between `last_offset` and it. A topic that
     was deleted and made again may have other records at the same offsets. `topic_id`, Kafka's id of the topic, and
-    `start_ms`, Kafka's timestamp of the record at start_offset, show that; None: it is not known.
+    `start_ms`, Kafka's timestamp of the record at start_offset, show that. Each is None if it is not known.
     """
 
     partition: TopicPartition
@@ -46,7 +46,7 @@ class Extent:
     topic_id: str | None = None
 
     def difference(self, other: Extent) -> str | None:
-        """Return why this extent and another one do not belong to the same log; None: nothing shows that.
+        """Return why this extent and another one do not belong to the same log, or None if nothing shows that.
 
         The ids of the topics decide. If one extent has none, the times of the first records do.
         """
@@ -82,7 +82,7 @@ class Extent:
 
     @classmethod
     def of(cls, metadata: Mapping[str, str]) -> Extent | None:
-        """Return the extent that an object's user metadata tell; None: they lack it, or a part of it."""
+        """Return the extent that an object's user metadata tell, or None if they lack it, or a part of it."""
         try:
             start, last, end, rows, partition = (
                 int(metadata[f"kconnect-{name}"])
@@ -104,10 +104,10 @@ class Extent:
 class Layout:
     """Makes object keys as Confluent's S3 sink does.
 
-    `tombstones` are the path of records without a value, and the extension of the last object of their files; None:
-    such records have no files. `longest_extension` is the longest one of objects that are created before a file's last
-    object; empty: there are none. In a store whose objects are files, a name may have `name_bytes_max` bytes; 0: there
-    is no limit.
+    `tombstones` are the path of records without a value, and the extension of the last object of their files, or None
+    if such records have no files. `longest_extension` is the longest one of objects that are created before a file's
+    last object, or an empty text if there are none. In a store whose objects are files, a name may have
+    `name_bytes_max` bytes. That is 0 if there is no limit.
     """
 
     topics_dir: str
@@ -134,7 +134,7 @@ class Layout:
     def key(self, place: Place, partition: TopicPartition, start_offset: int, extension: str | None = None) -> str:
         """Return the key of a place's object that starts at an offset.
 
-        If a file has several objects, `extension` tells which one is meant; None: the last one.
+        If a file has several objects, `extension` tells which one is meant, or is None for the last one.
         """
         chain = self.chain(place, partition)
         return (chain if extension is None else replace(chain, extension=extension)).key(start_offset)
@@ -147,7 +147,7 @@ class Layout:
         return size <= min(KEY_BYTES_MAX, self.name_bytes_max or KEY_BYTES_MAX) and not any(map(_has_nul, paths))
 
     def refusal(self, place: Place, partition: TopicPartition, offset: int) -> ConnectError | None:
-        """Return the error if a place cannot hold a row with an offset up to this one; None: it can.
+        """Return the error if a place cannot hold a row with an offset up to this one, or None if it can.
 
         S3 accepts keys of up to 1,024 bytes of UTF-8, and no store accepts the character NUL.
         """

@@ -11,7 +11,7 @@ from connectors.s3.formats.format_specs import PARQUET_FORMAT
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
-    """Return the settings for an s3:// URL, with Parquet files of 1,000 rows; None: the URL is of another kind.
+    """Return the settings for an s3:// URL, with Parquet files of 1,000 rows, or None if the URL is of another kind.
 
     ConfigError: the URL names no bucket.
     """

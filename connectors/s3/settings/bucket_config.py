@@ -308,7 +308,9 @@ class BucketConfig(ConnectorConfig):
 
     @property
     def proxy(self) -> str:
-        """Return the proxy's URL with user and password, as HTTP clients want it; empty: there is no proxy."""
+        """Return the proxy's URL with user and password, as HTTP clients want it, or an empty text if there is no
+        proxy.
+        """
         if not self.proxy_url or not self.proxy_user:
             return self.proxy_url
         user, password = (quote(text, safe="") for text in (self.proxy_user, self.proxy_password.get_secret_value()))
@@ -317,5 +319,5 @@ class BucketConfig(ConnectorConfig):
 
     @property
     def tags(self) -> dict[str, str] | None:
-        """Return the tags that all objects have; None: objects have no tags."""
+        """Return the tags that all objects have, or None if objects have no tags."""
         return dict(pair.split(":", 1) for pair in self.tag_pairs) if self.tagging else None

@@ -188,7 +188,7 @@ class S3SinkConfig(IcebergConfig):
 
     @property
     def open_bytes_max(self) -> int | None:
-        """Return buffer.max.bytes if it has an effect; None: there is no limit on the bytes of open files."""
+        """Return buffer.max.bytes if it has an effect, or None if there is no limit on the bytes of open files."""
         counts = self.conditional_writes or self.exactly_once is False
         return self.buffer_max_bytes if counts and self.buffer_max_bytes != -1 else None
 

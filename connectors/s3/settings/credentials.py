@@ -42,7 +42,7 @@ KNOWN: Final = frozenset({*_PROVIDERS, *_OTHER_NAMES, *STATIC, ROLE, ANONYMOUS})
 
 
 def provider_of(config: BucketConfig) -> Keys | None:
-    """Return the source of access keys; None: the configuration has the keys, or requests are not signed."""
+    """Return the source of access keys, or None if the configuration has the keys, or requests are not signed."""
     name = simple_name(config.credentials_provider)
     name = _OTHER_NAMES.get(name, name)
     if name == ROLE:
@@ -56,8 +56,8 @@ def provider_of(config: BucketConfig) -> Keys | None:
 class Keys:
     """Finds access keys by botocore, at the first request. It is called by one thread at a time.
 
-    `failure` is the error of the last call; None: it found keys. It is kept here, as the store's client only tells that
-    there was an exception.
+    `failure` is the error of the last call, or None if it found keys. It is kept here, as the store's client only tells
+    that there was an exception.
     """
 
     find: Callable[[], Any]

@@ -40,7 +40,7 @@ _HDFS_SCHEMES: Final = frozenset({"hdfs", "webhdfs"})
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of a URL; None: the text is no URL, which the check of its key reports."""
+    """Return the parts of a URL, or None if the text is no URL, which the check of its key reports."""
     try:
         found = urlsplit(url)
         _ = found.port  # A wrong port raises ValueError only when it is read.

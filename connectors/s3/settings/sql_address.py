@@ -19,7 +19,7 @@ PARAMETERS: Final = frozenset({"sslmode", "charset", "connect_timeout", "applica
 
 
 def sqlite_file(address: str) -> str:
-    """Return the path of the catalogue's file; empty: the database is no SQLite file.
+    """Return the path of the catalogue's file, or an empty text if the database is no SQLite file.
 
     ValueError: the driver or a parameter is not known here, or SQLAlchemy cannot read the address.
     """

@@ -68,7 +68,10 @@ class Plan(Protocol):
 
     @property
     def open_bytes_max(self) -> int | None:
-        """Return the limit on the bytes of open files, at which the largest of them end; None: there is no limit."""
+        """Return the limit on the bytes of open files, at which the largest of them end.
+
+        Return None if there is no limit.
+        """
 
     def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
         """Return the intake that decides how a batch is written, and where."""

@@ -42,7 +42,7 @@ class BulkObject:
 
     @classmethod
     def of(cls, metadata: Mapping[str, str]) -> BulkObject | None:
-        """Return the facts in the metadata of an object; None: it is not an object of a backfill."""
+        """Return the facts in the metadata of an object, or None if it is not an object of a backfill."""
         try:
             rows, start, last, files = (
                 int(metadata[f"kconnect-{name}"]) for name in ("rows", "start-offset", "last-offset", "files")
@@ -67,7 +67,7 @@ class BulkLayout:
         return self.directory_delim.join((*folders, place.path, f"{name}{self.extension}"))
 
     def chunk_of(self, key: str) -> tuple[str, str] | None:
-        """Return the job and the chunk of a key; None: it is not a key of a backfill's object."""
+        """Return the job and the chunk of a key, or None if it is not a key of a backfill's object."""
         if not key.endswith(self.extension):
             return None
         name = key.rpartition(self.directory_delim)[2].removesuffix(self.extension)

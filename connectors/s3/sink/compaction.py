@@ -42,7 +42,7 @@ _LIMIT_S: Final = 600.0
 class _Object:
     """Describes an object of a chain by its key.
 
-    `end` is the offset behind a joined object's rows; None: not joined.
+    `end` is the offset behind a joined object's rows, or None if the object is not joined.
     """
 
     key: str
@@ -88,7 +88,10 @@ class ObjectCompaction:
                     yield _group(stem, own)
 
     def compact(self, group: FileGroup) -> CompactedFiles | None:
-        """Join the objects of a group; None: some do not exist any more, as another compaction has joined them."""
+        """Join the objects of a group.
+
+        Return None if some do not exist any more, as another compaction has joined them.
+        """
         parts = self._parts(group.files)
         if parts is None:
             return None

@@ -29,7 +29,8 @@ _NO_ACCOUNT: Final = '{"client_email": "", "private_key": "", "private_key_id": 
 def open_store(config: BucketConfig, keys: Keys | None = None) -> Any:
     """Return the client of a bucket: one of `obstore.store`, or an object with the same calls.
 
-    `keys` is the provider of access keys from `provider_of`; None: one is made here if the configuration has no keys.
+    `keys` is the provider of access keys from `provider_of`, or None if one is made here if the configuration has no
+    keys.
     """
     opened: dict[str, Callable[[], Any]] = {
         S3_STORAGE: lambda: _s3(config, keys or provider_of(config)),

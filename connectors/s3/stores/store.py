@@ -99,7 +99,8 @@ class Bucket:
     ) -> list[tuple[str, Mapping[str, str]] | ConnectError | None]:
         """Return key and metadata of the last object of each chain, which is looked for around an offset.
 
-        None: the chain has no object there. An error is returned for a chain that could not be asked for.
+        An element is None if the chain has no object there. An error is returned for a chain that could not be asked
+        for.
         """
         return self._requests.all([self._last_of(chain, offset) for chain in chains], deadline)
 
@@ -115,7 +116,7 @@ class Bucket:
         return self._requests.one(call, deadline)
 
     def content(self, key: str, deadline: Deadline) -> bytes | None:
-        """Return the content of an object; None: it does not exist."""
+        """Return the content of an object, or None if it does not exist."""
 
         async def call() -> bytes | None:
             try:
@@ -132,7 +133,7 @@ class Bucket:
                 raise kept
 
     def few_keys(self, folder: str, most: int, deadline: Deadline) -> list[str] | None:
-        """Return all keys below a folder; None: there are more than `most`."""
+        """Return all keys below a folder, or None if there are more than `most`."""
 
         async def call() -> list[str] | None:
             found: list[str] = []

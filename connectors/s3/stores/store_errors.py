@@ -30,7 +30,7 @@ class StoreErrors:
     """Translates the errors of the client of one bucket.
 
     `where` is the name of the bucket and its store in messages. `credentials` names the keys of the configuration that
-    hold the credentials. `keys` is the provider that can give new access keys; None: the keys are fixed.
+    hold the credentials. `keys` is the provider that can give new access keys, or None if the keys are fixed.
     """
 
     where: str
@@ -78,6 +78,6 @@ class StoreErrors:
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
-    """Return the first group of the first match; empty: there is no match."""
+    """Return the first group of the first match, or an empty text if there is no match."""
     found = pattern.search(text)
     return "" if found is None else found[1].strip()

@@ -147,7 +147,7 @@ class WebHdfs:
         self._ask("PUT", "SETXATTR", path, flag="CREATE,REPLACE", **{"xattr.name": name, "xattr.value": text})
 
     def attribute(self, path: str, name: str) -> bytes | None:
-        """Return an extended attribute of a file; None: the file does not have it."""
+        """Return an extended attribute of a file, or None if the file does not have it."""
         answer = self._ask("GET", "GETXATTRS", path, encoding="base64")
         texts = (one.value for one in self._parsed(_ATTRIBUTES, answer).attributes if one.name == name)
         try:

@@ -24,7 +24,7 @@ _WITHOUT: Final = frozenset({"json", "text", "blob"})
 
 
 def default_of(column: CatalogColumn, kind: BinlogKind) -> object:
-    """Return the default as a Python value; None: the schema has no default."""
+    """Return the default as a Python value, or None if the schema has no default."""
     name = column.declared.name
     if column.default is None or name in _WITHOUT:
         return None

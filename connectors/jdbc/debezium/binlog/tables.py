@@ -31,7 +31,10 @@ from connectors.jdbc.values.temporal import Misfit
 
 @dataclass(frozen=True, slots=True)
 class EventColumn:
-    """Holds a column of the records. `change` is how events show it in another form; None: they show it as it is."""
+    """Holds a column of the records.
+
+    `change` is how events show it in another form, or None if they show it as it is.
+    """
 
     name: str
     kind: BinlogKind

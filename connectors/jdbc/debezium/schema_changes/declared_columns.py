@@ -133,7 +133,7 @@ def _with_attribute(column: DeclaredColumn, reader: Reader) -> DeclaredColumn:
 
 
 def _with_rule(column: DeclaredColumn, reader: Reader) -> DeclaredColumn | None:
-    """Return the column with the rule about its values that the next words name; None: they name no such rule."""
+    """Return the column with the rule about its values that the next words name, or None if they name no such rule."""
     if reader.skip("not", "null"):
         return replace(column, is_optional=False)
     if reader.skip("unique"):
@@ -150,7 +150,7 @@ def _with_rule(column: DeclaredColumn, reader: Reader) -> DeclaredColumn | None:
 
 
 def _with_charset(column: DeclaredColumn, reader: Reader) -> DeclaredColumn | None:
-    """Return the column with the character set that is named next; None: none is named."""
+    """Return the column with the character set that is named next, or None if none is named."""
     if reader.skip("character", "set") or reader.skip("charset") or reader.skip("char", "set"):
         return replace(column, charset=reader.next().text) if column.has_charset else column
     if reader.skip("collate"):
@@ -162,12 +162,12 @@ def _with_charset(column: DeclaredColumn, reader: Reader) -> DeclaredColumn | No
 
 
 def charset_of(collation: str) -> str | None:
-    """Return the character set that a collation is named after; None: the collation is for several."""
+    """Return the character set that a collation is named after, or None if the collation is for several."""
     return None if collation.lower().startswith("uca1400_") else collation.partition("_")[0]
 
 
 def _default(reader: Reader) -> str | None:
-    """Take the value behind DEFAULT and return its text, as Debezium tells it; None: there is none."""
+    """Take the value behind DEFAULT and return its text, as Debezium tells it, or None if there is none."""
     if reader.rest[:1] == [Token(Kind.MARK, "(")]:
         reader.enclosed()
         return None

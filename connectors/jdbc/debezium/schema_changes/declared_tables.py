@@ -67,8 +67,8 @@ class DeclaredTable:
         return self
 
     def _put(self, column: DeclaredColumn, old: str, after: str | None) -> DeclaredTable:
-        """Return the table with a column in the place of `old`, or behind the column `after`; empty: before all
-        others.
+        """Return the table with a column in the place of `old`, or behind the column `after`, or before all others if
+        `after` is empty.
         """
         column = column.in_charset(self.charset)
         key = tuple(column.name if name.lower() == old.lower() else name for name in self.key)
@@ -116,7 +116,7 @@ def created_table(reader: Reader, charset: str | None) -> DeclaredTable:
 
 
 def _unique(reader: Reader) -> tuple[str, ...]:
-    """Return the columns of [CONSTRAINT name] UNIQUE [KEY] name (...); empty: the tokens are something else."""
+    """Return the columns of [CONSTRAINT name] UNIQUE [KEY] name (...), or none if the tokens are something else."""
     if reader.skip("constraint") and not reader.word("unique"):
         reader.next()
     if not reader.skip("unique"):
@@ -145,7 +145,9 @@ def _with_key(table: DeclaredTable) -> DeclaredTable:
 
 
 def table_charset(options: Sequence[Token]) -> str | None:
-    """Return the character set in a table's options as it is written, or the one of its collation; None: neither."""
+    """Return the character set in a table's options as it is written, or the one of its collation, or None if they name
+    neither.
+    """
     reader = Reader(outside(options))
     charset, collation = None, None
     while not reader.is_done and not reader.word("partition"):

@@ -67,8 +67,9 @@ class SchemaChangeRecords:
         return _versioned(members, f"io.debezium.connector.{self.connector}.SchemaChangeValue")
 
     def batch(self, told: Sequence[ToldStatement], source: Mapping[str, object]) -> Batch | None:
-        """Return the records of statements; None: there are none. `source` holds the members that their source blocks
-        share.
+        """Return the records of statements, or None if there are none.
+
+        `source` holds the members that their source blocks share.
         """
         if not told:
             return None

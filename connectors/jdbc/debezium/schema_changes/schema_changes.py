@@ -56,7 +56,9 @@ class Scope:
     only_databases: bool = False
 
     def narrowed(self, told: ToldStatement) -> ToldStatement | None:
-        """Return a statement without the changes that do not become records; None: none of it does."""
+        """Return a statement without the changes that do not become records, or None if none of its changes become
+        records.
+        """
         is_own = not told.schema or self.databases(told.schema)
         is_plain = not told.changes and told.tables is not None
         if told.schema in _BUILT_IN or (not is_own and (self.only_databases or is_plain)):
@@ -96,7 +98,10 @@ class SchemaChanges:
         return self._records.batch(list(self._first_statements(self._memory_of_log)), source)
 
     def of_statement(self, event: Event, place: StatementPlace) -> Batch | None:
-        """Return records of a statement of the log; None: it changes no database or table that becomes a record."""
+        """Return records of a statement of the log.
+
+        Return None if it changes no database or table that becomes a record.
+        """
         narrowed = map(self._scope.narrowed, told_statements(self._logged.of(event), self._memory))
         told = [one for one in narrowed if one is not None]
         # Events of rows have a time in microseconds; Debezium's record of a statement has whole milliseconds.
@@ -158,7 +163,10 @@ class SchemaChanges:
                 yield ToldStatement(name.schema or "", text, (TableChange(CREATE, name, table),), name.name)
 
     def _definition(self, name: TableName) -> str | None:
-        """Return the CREATE TABLE that the server writes of a table; None: it is gone, or the user may not see it."""
+        """Return the CREATE TABLE that the server writes of a table.
+
+        Return None if it is gone, or the user may not see it.
+        """
         # Colons are escaped, as a colon would begin a parameter.
         asked = sa.text(f"SHOW CREATE TABLE {_quoted(name)}".replace(":", "\\:"))
         try:

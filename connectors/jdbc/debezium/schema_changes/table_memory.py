@@ -9,7 +9,7 @@ from connectors.jdbc.log.ddl.tokens import NotUnderstoodError, Token
 from connectors.jdbc.settings.table_choice import TableName
 
 Ask = Callable[[TableName], DeclaredTable | None]
-"""Returns a table as the server has it now; None: there is no such table."""
+"""Returns a table as the server has it now, or None if there is no such table."""
 
 
 class TableMemory:
@@ -29,7 +29,7 @@ class TableMemory:
         self._tables: dict[TableName, DeclaredTable | None] = {}
 
     def known(self, name: TableName) -> DeclaredTable | None:
-        """Return a table; None: there is none."""
+        """Return a table, or None if there is none."""
         if name not in self._tables:
             self._tables[name] = self._ask(name)
         return self._tables[name]
@@ -58,7 +58,7 @@ class TableMemory:
         self._tables[name] = None
 
     def renamed(self, old: TableName, new: TableName) -> DeclaredTable | None:
-        """Give a table another name, and return it; None: it is not known."""
+        """Give a table another name, and return it, or None if it is not known."""
         table = self.known(old) or self.known(new)
         self._tables[old], self._tables[new] = None, table
         return table

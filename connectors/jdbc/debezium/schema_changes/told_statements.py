@@ -28,7 +28,7 @@ _KINDS_OF_INDEX: Final = ("unique", "fulltext", "spatial", "online", "offline")
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """Holds the change of one table. `table` is the table after the statement; None: it is gone, or not known."""
+    """Holds the change of one table. `table` is the table after the statement, or None if it is gone, or not known."""
 
     type: str
     name: TableName
@@ -37,8 +37,9 @@ class TableChange:
 
 @dataclass(frozen=True, slots=True)
 class ToldStatement:
-    """Holds one statement as a record tells it. `tables` are the names in the source block; None: it is on a
-    database.
+    """Holds one statement as a record tells it.
+
+    `tables` are the names in the source block, or None if it is on a database.
     """
 
     schema: str

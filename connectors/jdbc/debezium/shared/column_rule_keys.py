@@ -32,7 +32,7 @@ def patterns(value: str) -> Sequence[str]:
 
 
 def hash_named(name: str) -> Callable[[bytes], hashlib._Hash] | None:
-    """Return the constructor of a digest by the digest's name in Java; None: it is not known."""
+    """Return the constructor of a digest by the digest's name in Java, or None if it is not known."""
     own = name.lower().replace("sha3-", "sha3_").replace("sha-", "sha").replace("/", "_")
     if own not in hashlib.algorithms_available or own.startswith("shake"):
         return None

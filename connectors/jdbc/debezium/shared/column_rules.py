@@ -26,8 +26,8 @@ _SHORT_BYTES = 0xFFFF
 class TextColumn:
     """Describes a column by the facts that the rules need.
 
-    With `is_text` JDBC takes it for text, so that it may be masked. `length` is the most characters that it holds;
-    None: there is no limit. With `comes_as_text` events hold texts, so that these may be cut off.
+    With `is_text` JDBC takes it for text, so that it may be masked. `length` is the most characters that it holds, or
+    None if there is no limit. With `comes_as_text` events hold texts, so that these may be cut off.
     """
 
     is_text: bool
@@ -56,12 +56,12 @@ class ColumnRules:
         self._keys = [*_keys(given.get("message.key.columns", ""))]
 
     def change(self, name: str, column: TextColumn) -> ColumnChange | None:
-        """Return the change of a column, by its full name; None: events show it as it is."""
+        """Return the change of a column, by its full name, or None if events show it as it is."""
         # The first rule that names the column counts. Rules that cut off come first, as in Debezium.
         return next((rule.change(column) for _, rule in self._rules if rule.matches(name)), None)
 
     def key_of(self, table: str, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns of a table's record key as message.key.columns lists them; empty: the table's own key
+        """Return the columns of a table's record key as message.key.columns lists them, or none if the table's own key
         counts.
         """
         wanted = [compile_pattern(f"(?i){tables}\\.{column}") for tables, column in self._keys]

@@ -112,7 +112,7 @@ class EventKeys(ConnectorConfig):
 
     @property
     def own_transaction_topic(self) -> str:
-        """Return the topic that tells of transactions; empty: there is none."""
+        """Return the topic that tells of transactions, or an empty text if there is none."""
         if not self.tells_transactions:
             return ""
         whole = self.transaction_topic.replace("${database.server.name}", self.prefix)

@@ -31,11 +31,12 @@ class TopicSignals:
         self._interval_s = interval_s
         self._records: TopicRecords | None = None
         self._at: int | None = None
-        """The offset that is read next; None: where to read is to be asked for."""
+        """The offset that is read next, or None if it has to be asked for."""
         self._next_s = 0.0
 
     def __call__(self, topic_offset: int | None) -> Found:
-        """Return the signals that have come, if it is time to look. Go on at `topic_offset`; None: at the topic's end.
+        """Return the signals that have come, if it is time to look. Go on at `topic_offset`, or at the topic's end if
+        that is None.
 
         ConfigError: a setting of the client is not allowed.
         """

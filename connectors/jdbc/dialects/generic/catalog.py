@@ -51,7 +51,10 @@ class Catalog:
     has_schemas: bool = True
     """True if tables are in schemas, by which statements can name them."""
     size: str = ""
-    """This statement estimates the number of rows and bytes of a table; empty: the database has no such statement."""
+    """This statement estimates the number of rows and bytes of a table.
+
+    It is empty if the database has no such statement.
+    """
 
     def schemas(self, inspector: sa.Inspector, own: str | None, config: JdbcSourceConfig) -> Sequence[str | None]:
         """Return the schemas whose tables are listed, as the configuration chooses them. `own` is the connection's."""
@@ -112,7 +115,9 @@ class Catalog:
         return shape.keyed_by(() if listed & set(shape.primary) else shape.primary)
 
     def query_columns(self, database: Database, query: str, doing: str) -> Mapping[str, ResultColumn]:
-        """Return the columns of a query by name, as the database describes them without rows; empty: it cannot."""
+        """Return the columns of a query by name, as the database describes them without rows, or none if it cannot
+        describe them.
+        """
         del database, query, doing
         return {}
 

@@ -54,11 +54,16 @@ class LogSupport(ABC):
         return {}
 
     def kept(self, config: JdbcSourceConfig) -> str | None:
-        """Return a name of what the server keeps for this connector, as a replication slot; None: it keeps nothing."""
+        """Return a name of what the server keeps for this connector, as a replication slot, or None if it keeps
+        nothing.
+        """
         del config
         return None
 
     def clean_up(self, config: JdbcSourceConfig, deadline: Deadline) -> str | None:
-        """Remove what the server keeps for a deleted connector. Return what is left there on purpose; None: nothing."""
+        """Remove what the server keeps for a deleted connector.
+
+        Return what is left there on purpose, or None if nothing is left.
+        """
         del config, deadline
         return None

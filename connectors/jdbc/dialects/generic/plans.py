@@ -23,7 +23,10 @@ class Plans:
     """The explained poll asks for the rows after this moment."""
 
     def reads_all(self, database: Database, poll: sa.Select[Any]) -> bool | None:
-        """Return True if a poll reads every row; None: the database cannot tell. RetriableError: it cannot tell now."""
+        """Return True if a poll reads every row, or None if the database cannot tell.
+
+        RetriableError: it cannot tell now.
+        """
         del database, poll
         return None
 

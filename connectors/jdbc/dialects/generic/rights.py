@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class MissingRight:
     """Holds a right that the user lacks.
 
-    `text` says what the user cannot do, and `statement` gives the right. `table` is the table that the right is on;
-    None: it is a right on the server.
+    `text` says what the user cannot do, and `statement` gives the right. `table` is the table that the right is on, or
+    None if it is a right on the server.
     """
 
     text: str

@@ -14,14 +14,14 @@ class Server:
     """Asks nothing, as these questions have another form in each database."""
 
     open_sessions: str = ""
-    """This statement lists sessions with open transactions, oldest first; empty: the server does not tell them.
+    """This is the statement that lists sessions with open transactions, oldest first.
 
-    Its columns: name, user, program, host, state, beginning.
+    It is empty if the server does not list them. The columns are name, user, program, host, state and beginning.
     """
     offset_s: str = ""
-    """This statement tells how many seconds ahead of UTC sessions are by default; empty: there is none.
+    """This statement tells how many seconds ahead of UTC sessions are by default.
 
-    The product's own sessions set their zone to UTC.
+    It is empty if the database has no such statement. The product's own sessions set their zone to UTC.
     """
 
     def load(self, database: Database) -> SourceLoad:

@@ -12,7 +12,10 @@ class Sessions:
     """True if the database has the isolation level SNAPSHOT, as SQL Server has."""
 
     def reading(self, timeout_ms: int) -> tuple[str, ...]:
-        """Return the statements for a reader, whose statements may take `timeout_ms` milliseconds; 0: no limit."""
+        """Return the statements for a reader, whose statements may take `timeout_ms` milliseconds.
+
+        If that is 0, they may take any time.
+        """
         del timeout_ms
         return ()
 

@@ -18,7 +18,7 @@ class Settled:
     """Rows are read once they are this many milliseconds old, unless the configuration has settle.time.ms."""
 
     def settled_time(self, wanted_ms: int | None, longest_ms: int) -> SettledTime:
-        """Return the observer of the settled time. `wanted_ms` is the settle time; None: the database's default.
+        """Return the observer of the settled time. `wanted_ms` is the settle time, or None for the database's default.
 
         A transaction that is open for more than `longest_ms` holds rows back no longer.
         """
@@ -32,7 +32,7 @@ class Settled:
     def out_of_order(self, database: Database, table: TableName, column: str) -> str | None:
         """Return why a row can get a smaller id than one that was committed before, and the remedy.
 
-        None: nothing shows that it can. RetriableError: the database cannot tell now.
+        Return None if nothing shows that it can. RetriableError: the database cannot tell now.
         """
         del database, table, column
         return None

@@ -57,7 +57,7 @@ class UrlForm:
     """Reads no JDBC URLs, as the database is not known; subclasses read those of known databases."""
 
     driver: str = ""
-    """JDBC URLs use the driver of this name in SQLAlchemy; empty: the database's JDBC URLs are not read."""
+    """JDBC URLs are read for the driver of this name in SQLAlchemy. It is empty if none are read for the database."""
     renamed: ClassVar[Mapping[str, Rename]] = {}
     """Maps Java's parameters to those of the Python driver. If two give the same one, the later in this map counts."""
     dropped: frozenset[str] = frozenset()

@@ -19,15 +19,18 @@ class Writing(ABC):
     """Describes a database that the sink writes to."""
 
     mark: str = ""
-    """Names are quoted by this character in a GRANT; empty: the database has no GRANT."""
+    """Names are quoted by this character in a GRANT. It is empty if the database has no GRANT."""
     copy: str = ""
-    """This statement makes a table `{made}` with the columns of table `{real}`; empty: there is no such statement."""
+    """This statement makes a table `{made}` with the columns of table `{real}`.
+
+    It is empty if there is no such statement.
+    """
     adds_column: str = "ADD COLUMN"
     """These words begin the clause of ALTER TABLE that adds a column."""
     upserts_by_any_key: bool = False
     """True if an upsert changes the row that has any of the same unique keys, and does not name one key."""
     may_create: str = ""
-    """This query tells if the user may create tables in schema `:schema`; empty: the database does not tell."""
+    """This query tells if the user may create tables in schema `:schema`. It is empty if the database does not tell."""
 
     @abstractmethod
     def sql(self, zones: Zones) -> SinkStatements:
@@ -47,11 +50,11 @@ class Writing(ABC):
         return name
 
     def name_problem(self, name: str) -> str | None:
-        """Return why a table cannot have this name, as the end of a sentence about the name; None: it can."""
+        """Return why a table cannot have this name, as the end of a sentence about the name, or None if it can."""
         return "is blank or has a NUL" if not name.strip() or "\0" in name else None
 
     def column_problem(self, name: str) -> str | None:
-        """Return why a new column cannot have this name, as the end of a sentence about the name; None: it can."""
+        """Return why a new column cannot have this name, as the end of a sentence about the name, or None if it can."""
         return self.name_problem(name)
 
     def user(self, name: str) -> str:

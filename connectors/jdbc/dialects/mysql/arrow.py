@@ -130,7 +130,7 @@ def _native_columns(
     *,
     bad: BadCells | None = None,
 ) -> Columns | None:
-    """Return the same as `driver_columns`, decoded by native code; None: the rows are left to `driver_columns`."""
+    """Return the same as `driver_columns`, decoded by native code, or None if the rows are left to `driver_columns`."""
     native = module()
     if native is None:
         return None
@@ -212,7 +212,8 @@ class _Packets:
         self._next = at
 
     def _joined(self, start: int) -> int | None:
-        """Join the packets of a row of 16 MB or more and return the row's length; None: some of them are still to come.
+        """Join the packets of a row of 16 MB or more and return the row's length, or None if some of them are still to
+        come.
 
         The row's last packet is the first one that is not full; it may be empty.
         """

@@ -43,7 +43,10 @@ class MySqlLogSupport(LogSupport):
         yield from reader.problems(database)
 
     def repeats(self, database: Database, table: TableName, shape: TableShape, page_rows: int) -> str | None:
-        """Return the text that rows which are alike come again if a first read is broken off; None: no row does."""
+        """Return the text that rows which are alike come again if a first read is broken off.
+
+        Return None if no row does.
+        """
         from connectors.jdbc.log.mysql.repeats import of_order
         from connectors.jdbc.log.mysql.tables import row_order
 

@@ -33,7 +33,7 @@ class Replication:
         self._warned = False
 
     def reached_us(self, database: Database, now_us: int, *, applies: bool) -> int | None:
-        """Return the time up to which the replica has the primary's commits; None: the server is no replica.
+        """Return the time up to which the replica has the primary's commits, or None if the server is no replica.
 
         `applies` is True if threads that apply a primary's log run. RetriableError: the server cannot tell now.
         """

@@ -23,7 +23,7 @@ class MySqlWriting(Writing):
     upserts_by_any_key = True
 
     def name_problem(self, name: str) -> str | None:
-        """Return why a table cannot have this name, as the end of a sentence about the name; None: it can."""
+        """Return why a table cannot have this name, as the end of a sentence about the name, or None if it can."""
         if len(name) > _NAME_CHARS:
             return f"has more than {_NAME_CHARS} characters"
         return "ends with a space" if name != name.rstrip() else super().name_problem(name)

@@ -30,7 +30,7 @@ JAVAX_TYPES: Final = frozenset({"javax.net.ssl.trustStoreType", "javax.net.ssl.k
 
 
 def store_of(url: sa.URL, parameter: str, password: str) -> KeyStore | None:
-    """Return the store that a parameter names; None: it is not there. ConfigError: it cannot be read."""
+    """Return the store that a parameter names, or None if it is not there. ConfigError: it cannot be read."""
     path = url.query.get(parameter)
     if path is None:
         return None
@@ -38,7 +38,7 @@ def store_of(url: sa.URL, parameter: str, password: str) -> KeyStore | None:
 
 
 def context_of(url: sa.URL, *, checks_host: bool) -> ssl.SSLContext | None:
-    """Return the context of TLS that a URL's stores make; None: it names none."""
+    """Return the context of TLS that a URL's stores make, or None if it names none."""
     trusted, own = store_of(url, TRUST, TRUST_PASSWORD), store_of(url, OWN, OWN_PASSWORD)
     if trusted is None and own is None:
         return None

@@ -66,7 +66,7 @@ class PostgresLogSupport(LogSupport):
         return f"replication slot {config.slot_name}"
 
     def clean_up(self, config: JdbcSourceConfig, deadline: Deadline) -> str | None:
-        """Drop the slot if slot.drop.on.delete says so. Return what stays on the server; None: nothing."""
+        """Drop the slot if slot.drop.on.delete says so. Return what stays on the server, or None if nothing stays."""
         from connectors.jdbc.log.postgres.cleanup import clean_up
 
         return clean_up(config, deadline)

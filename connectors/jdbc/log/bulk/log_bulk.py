@@ -46,7 +46,7 @@ _SNAPSHOT: Final = "snapshot"
 
 
 class Keyed(NamedTuple):
-    """Holds a table's columns, and the whole-number column that alone orders its rows; None: rows have another
+    """Holds a table's columns, and the whole-number column that alone orders its rows, or None if rows have another
     order.
     """
 
@@ -100,13 +100,15 @@ class LoggedServer(Protocol):
 
     @property
     def counted(self) -> int | None:
-        """Return how many rows the server counted in its snapshot for the last `read`; None: it has not counted yet."""
+        """Return how many rows the server counted in its snapshot for the last `read`, or None if it has not counted
+        yet.
+        """
 
     def position(self, offset: Offset) -> FencedPosition:
         """Return the position of an offset that `begin` or `read` made."""
 
     def last_key(self, offset: Offset) -> Key:
-        """Return the key of the last row that an offset names; empty: reading starts at the beginning."""
+        """Return the key of the last row that an offset names, which is empty if reading starts at the beginning."""
 
     @property
     def keeps(self) -> str:
@@ -302,7 +304,7 @@ class LogBulkReader:
         return self._server.counted
 
     def count(self, split: Split) -> None:
-        """Return None: the table may have other rows by now than were read, and the log tells of these."""
+        """Return None, as the table may have other rows by now than were read, and the log tells of these."""
 
     def close(self) -> None:
         """Close every connection."""

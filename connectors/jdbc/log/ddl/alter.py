@@ -47,7 +47,7 @@ def _without_partitions(found: Sequence[Token]) -> Sequence[Token]:
 
 
 def new_name(found: Sequence[Token]) -> Sequence[Token]:
-    """Return the tokens of the table's new name; empty: it keeps its name."""
+    """Return the tokens of the table's new name, or none if it keeps its name."""
     for part in parts(found):
         reader = Reader(part)
         if reader.skip("rename") and not reader.word("column", "index", "key"):
@@ -136,7 +136,10 @@ def is_no_column(reader: Reader) -> bool:
 
 
 def _place(found: Sequence[Token]) -> str | None:
-    """Return the column behind which a definition puts its column; empty: the first place; None: no place is named."""
+    """Return the column behind which a definition puts its column.
+
+    The text is empty for the first place, and None if the definition names no place.
+    """
     last = outside(found)[-2:]
     words = [token.text.lower() if token.kind is Kind.WORD else "" for token in last]
     if words[:1] == ["after"] and len(last) == 2:
@@ -145,7 +148,7 @@ def _place(found: Sequence[Token]) -> str | None:
 
 
 def primary_key(found: Sequence[Token]) -> tuple[str, ...]:
-    """Return the columns of [CONSTRAINT name] PRIMARY KEY (…); empty: the tokens are something else."""
+    """Return the columns of [CONSTRAINT name] PRIMARY KEY (…), or none if the tokens are something else."""
     reader = Reader(found)
     if reader.skip("constraint") and not reader.word("primary"):
         reader.next()
@@ -157,7 +160,7 @@ def primary_key(found: Sequence[Token]) -> tuple[str, ...]:
 
 
 def table_charset(found: Sequence[Token]) -> str | None:
-    """Return the last character set in a table's options, named or by its collation; None: they name none."""
+    """Return the last character set in a table's options, named or by its collation, or None if they name none."""
     reader = Reader(outside(found))
     charset, collation = None, None
     while not reader.is_done:

@@ -91,7 +91,7 @@ def charset_named(name: str) -> str:
 
 
 def charset_of_collation(name: str) -> str | None:
-    """Return the character set of a collation; None: the collation is for several."""
+    """Return the character set of a collation, or None if the collation is for several."""
     lowered = name.lower()
     return None if lowered.startswith("uca1400_") else charset_named(lowered.partition("_")[0])
 

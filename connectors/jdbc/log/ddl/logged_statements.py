@@ -57,12 +57,13 @@ class StatementTeller(Protocol):
     """Makes records of statements that change databases and tables."""
 
     def of_snapshot(self, here: BinlogPosition) -> Batch | None:
-        """Return records of the tables as a first read finds them; None: there are none. The read's transaction is
-        open.
+        """Return records of the tables as a first read finds them, or None if there are none.
+
+        The read's transaction is open.
         """
 
     def of_statement(self, event: Event, place: StatementPlace) -> Batch | None:
-        """Return records of a statement of the log; None: there are none."""
+        """Return records of a statement of the log, or None if there are none."""
 
 
 class Silent:

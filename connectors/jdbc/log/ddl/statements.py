@@ -32,12 +32,12 @@ class UnknownTable:
 
 
 Then: TypeAlias = PastTable | UnknownTable | None
-"""The knowledge about a table at a place of the log; None: the table does not exist."""
+"""This is what is known of a table at a place of the log, or None if the table does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaCharset:
-    """Holds the character set that new tables of a database have; None: it is not known."""
+    """Holds the character set that new tables of a database have, or None if it is not known."""
 
     schema: str
     charset: str | None

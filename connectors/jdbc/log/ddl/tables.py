@@ -30,7 +30,7 @@ _WIDE: Final = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """Adds a column behind the column `after`; empty: in the first place; None: at the end."""
+    """Adds a column behind the column `after`, or in the first place if that is empty, or at the end if it is None."""
 
     defined: Definition
     after: str | None = None
@@ -39,8 +39,9 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Gives a column another name or type, and puts it behind `after`; empty: in the first place; None: it stays in
-    place.
+    """Gives a column another name or type, and puts it behind the column `after`.
+
+    An empty `after` puts it in the first place, and None leaves it in its place.
     """
 
     old: str
@@ -88,7 +89,7 @@ Action: TypeAlias = Add | Change | Remove | RenameColumn | SetKey | SetCharset
 class PastTable:
     """Holds a table's columns in order, and its primary key.
 
-    `charset` is the one that new columns have by default; None: it is not known.
+    `charset` is the one that new columns have by default, or None if it is not known.
     """
 
     columns: tuple[PastColumn, ...]

@@ -154,8 +154,8 @@ class Reader:
         return self._tokens[self._at :]
 
     def word(self, *wanted: str, ahead: int = 0) -> str:
-        """Return the word `ahead` tokens ahead, in lower case; empty: it is no word, or none of `wanted` if these are
-        given.
+        """Return the word `ahead` tokens ahead, in lower case, or an empty text if it is no word, or none of `wanted`
+        if these are given.
         """
         place = self._at + ahead
         if place >= len(self._tokens) or self._tokens[place].kind is not Kind.WORD:

@@ -50,7 +50,7 @@ class ReadsChunks(Protocol[P]):
     """Reads one chunk of one table from one kind of server."""
 
     def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[P] | None:
-        """Return the next rows of a table; None: the table has no key, so that it cannot be read in chunks."""
+        """Return the next rows of a table, or None if the table has no key, so that it cannot be read in chunks."""
 
     def positioned(self, batch: Batch) -> Batch:
         """Return the batch with the present position behind it."""

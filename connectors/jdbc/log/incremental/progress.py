@@ -23,7 +23,7 @@ class TableProgress:
     """Tells how far a table was read. `after` is the last key that was read, and `upto` the last one that is to be
     read.
 
-    Both are empty until the first chunk. `condition` is SQL that rows must meet; empty: all rows are read.
+    Both are empty until the first chunk. `condition` is SQL that rows must meet, or an empty text if all rows are read.
     """
 
     table: str
@@ -36,7 +36,7 @@ class TableProgress:
 class Progress:
     """Holds the tables in the order in which they are read, and the places of signals that were obeyed.
 
-    `topic_offset` is where a topic of signals is to be read on; None: it was not read.
+    `topic_offset` is where a topic of signals is to be read on, or None if it was not read.
     """
 
     tables: tuple[TableProgress, ...] = ()

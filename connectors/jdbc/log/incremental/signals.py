@@ -18,8 +18,9 @@ _WATERMARKS: Final = frozenset({"snapshot-window-open", "snapshot-window-close"}
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """Holds one signal. `at` is the place where it was found, so that it counts once; empty: it comes only once
-    anyway.
+    """Holds one signal.
+
+    `at` is the place where it was found, so that it counts once, or is empty if the signal comes only once anyway.
     """
 
     id: str
@@ -33,7 +34,7 @@ class Signal:
         return [str(pattern) for pattern in self.data.get("data-collections") or ()]
 
     def condition(self, table: str) -> str:
-        """Return the SQL condition that rows of a table must meet; empty: there is none."""
+        """Return the SQL condition that rows of a table must meet, or an empty text if there is none."""
         for one in self.data.get("additional-conditions") or ():
             if str(one.get("data-collection")) == table:
                 return str(one.get("filter") or "")
@@ -41,8 +42,9 @@ class Signal:
 
 
 class Found(NamedTuple):
-    """Holds the signals that came since the last look. `topic_offset` is where their topic is to be read on; None: no
-    topic.
+    """Holds the signals that came since the last look.
+
+    `topic_offset` is where their topic is to be read on, or None if there is no such topic.
     """
 
     signals: Sequence[Signal] = ()

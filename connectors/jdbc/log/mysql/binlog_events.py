@@ -190,7 +190,7 @@ class BinlogEvents:
         self._mapped[number] = (event.body, rows)
 
     def _logged_rows(self, name: TableName, mapped: binlog.TableMap, event: Event) -> LoggedRows | None:
-        """Return the reader of a table's rows; None: the table is gone, and its columns are not known."""
+        """Return the reader of a table's rows, or None if the table is gone, and its columns are not known."""
         if mapped.told is None:
             told = self._history.told(name, mapped, Place(self._file, event.end))
             if told is None:

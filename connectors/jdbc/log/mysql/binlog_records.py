@@ -32,10 +32,10 @@ class BinlogRecords:
         self.rules = options.rules(config)
         self.transaction_topic = options.transaction_topic
         self.chunked: ChunkedReading[tuple[int, int]] | None = None
-        """It tells its progress to positions; None: no table is read again."""
+        """It tells its progress to positions. It is None if no table is read again."""
 
     def of_changes(self, table: BinlogTable, collected: Collected, changes: Changes) -> Batch | None:
-        """Return changed rows of the log as their events; None: all are skipped."""
+        """Return changed rows of the log as their events, or None if all are skipped."""
         old, new = (np.flatnonzero(places >= 0) for places in (changes.before, changes.after))
         before, after = (
             table.records(changes.rows.values(table, changes.images.take(places[at])), is_logged=True)

@@ -25,7 +25,7 @@ _CHARSETS = "SELECT schema_name, default_character_set_name FROM information_sch
 
 
 def catalog_table(database: Database, name: TableName) -> PastTable | None:
-    """Return a table as it is now; None: there is no such table."""
+    """Return a table as it is now, or None if there is no such table."""
     doing = f"reading the columns of table {name.full}"
 
     def rows(statement: str) -> list[tuple[object, ...]]:

@@ -38,7 +38,7 @@ class MySqlChunks:
     quote: bool
 
     def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[tuple[int, int]] | None:
-        """Return the next rows of a table; None: it has no key."""
+        """Return the next rows of a table, or None if it has no key."""
         table = self.plan(name)
         if not table.events.key:
             return None

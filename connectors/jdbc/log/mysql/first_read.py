@@ -48,8 +48,9 @@ class FirstRead:
         seen: SnapshotEnd | None,
         options: ReadingOptions = PLAIN,
     ) -> None:
-        """Take what the read needs. `seen` is the snapshot in which the tables are read; None: the log begins
-        behind it.
+        """Take what the read needs.
+
+        `seen` is the snapshot in which the tables are read, or None if the log begins behind it.
         """
         self._session = session
         self._tables = tables

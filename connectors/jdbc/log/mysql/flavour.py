@@ -67,7 +67,7 @@ class MySqlExecuted:
         return gtids
 
     def behind(self, gtids: Gtids) -> Gtids:
-        """Return the set of transactions by server; empty: it is not known to be whole."""
+        """Return the set of transactions by server, or an empty set if it is not known to be whole."""
         del gtids
         return {} if self._all is None else self._all.parts()
 

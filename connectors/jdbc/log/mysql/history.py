@@ -100,7 +100,7 @@ class MySqlHistory:
 
     @property
     def unsaved_offset(self) -> dict[str, object] | None:
-        """Return the offset to store before any position that holds the present number; None: nothing is new."""
+        """Return the offset to store before any position that holds the present number, or None if nothing is new."""
         return self._history.offset() if self._history.is_unsaved else None
 
     def begin(self, tables: Sequence[TableName]) -> Place:
@@ -130,7 +130,8 @@ class MySqlHistory:
             self._used -= changed.keys()
 
     def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata | None:
-        """Return the columns of a table at a place, as a log with column names tells them; None: the table is gone.
+        """Return the columns of a table at a place, as a log with column names tells them, or None if the table is
+        gone.
 
         ColumnsLostError: the columns are not known.
         """
@@ -245,7 +246,7 @@ def metadata_of(database: Database) -> str:
 
 
 def metadata_note(metadata: str) -> str | None:
-    """Return what a person should know of a server that logs no names and types of columns; None: it logs them."""
+    """Return what a person should know of a server that logs no names and types of columns, or None if it logs them."""
     if metadata == "FULL":
         return None
     return (

@@ -10,7 +10,7 @@ from connectors.jdbc.settings.table_choice import TableName
 
 
 def of_order(table: TableName, key: Sequence[str], order: RowOrder, page_rows: int) -> str | None:
-    """Return the warning that rows of a table of MariaDB or MySQL may come again; None: each row comes once.
+    """Return the warning that rows of a table of MariaDB or MySQL may come again, or None if each row comes once.
 
     `page_rows` is max.batch.size.
     """

@@ -58,14 +58,15 @@ class OrderColumn:
         return self.kind in _TEXT
 
     def number(self, text: str) -> int | Decimal | None:
-        """Return the number that a text of `texts` stands for; None: the column's type is not numeric."""
+        """Return the number that a text of `texts` stands for, or None if the column's type is not numeric."""
         if self.kind in _WHOLE:
             return int(text)
         return Decimal(text) if self.kind == "decimal" else None
 
     def compared(self, text: str, other: str) -> int:
-        """Compare two values by their texts; not for text columns. Return 1: `text` is behind `other`, 0: equal, -1:
-        before it.
+        """Compare two values by their texts, of a column whose values are no texts.
+
+        Return 1 if `text` is behind `other`, 0 if both are equal, and -1 if `text` is before `other`.
         """
         one, two = self.number(text), self.number(other)
         if one is None or two is None:
@@ -98,12 +99,12 @@ class RowOrder:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Return texts that identify this order among other orders of the table; empty: there is no order."""
+        """Return texts that identify this order among other orders of the table, or none if there is no order."""
         told = tuple(" ".join((column.name, column.kind, column.collation)).strip() for column in self.columns)
         return (_DIGEST, *told) if self.is_digest and told else told
 
     def statement(self, source: Source, after: Key, keys: KeyRange = EVERY_KEY) -> sa.Select[Any]:
-        """Return the statement that reads all rows behind a key (empty: all rows) in this order.
+        """Return the statement that reads all rows behind a key in this order, or all rows if the key is empty.
 
         If the order is a digest, the digest is one more column at the end. `keys` limits the one column of the order.
         """

@@ -54,7 +54,9 @@ class History(Protocol):
         """Take what a statement does."""
 
     def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata | None:
-        """Return the columns of a table at a place, as a log with column names tells them; None: the table is gone."""
+        """Return the columns of a table at a place, as a log with column names tells them, or None if the table is
+        gone.
+        """
 
 
 class NoHistory:
@@ -84,7 +86,7 @@ class SchemaHistory:
         self._chosen = chosen
         self._as_stored = as_stored
         self.number = 0
-        """The number of the latest change that is known; 0: no table was ever known."""
+        """The number of the latest change that is known, or 0 if no table was ever known."""
         self.is_unsaved = False
         """True if `offset` has changed since it was last asked for."""
         self._changes: list[_Change] = []

@@ -106,7 +106,7 @@ class SegmentFilter:
 
 
 def keys_of(changes: Changes, places: Indices) -> list[Key] | None:
-    """Return the keys of rows in the present order of their table; None: the order's columns have changed."""
+    """Return the keys of rows in the present order of their table, or None if the order's columns have changed."""
     rows = changes.rows
     order = rows.table.order
     found = {plan.name: (number, plan) for number, plan in enumerate(rows.table.format.columns)}

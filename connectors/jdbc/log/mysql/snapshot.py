@@ -31,8 +31,8 @@ _log = logging.getLogger(__name__)
 class SnapshotPage:
     """Holds some rows of a table.
 
-    The read can go on behind `last_key`; empty: it cannot, and all rows would come again. `bad` are the rows up to
-    there that no record can hold.
+    The read can go on behind `last_key`. That is empty if the read cannot go on, so that all rows would come again.
+    `bad` are the rows up to there that no record can hold.
     """
 
     values: pa.StructArray
@@ -92,7 +92,7 @@ def log_end(database: Database) -> tuple[str, int]:
 def log_bytes_after(database: Database, here: tuple[int, int]) -> int | None:
     """Return how many bytes of the binary log are behind a place (a file's number, and the place in it).
 
-    None: the bytes are in several files, and the user may not see how large these are.
+    Return None if the bytes are in several files, and the user may not see how large these are.
     """
     file, pos = log_end(database)
     if file_number(file) == here[0]:
@@ -132,7 +132,7 @@ def planned_pages(
 ) -> Iterator[SnapshotPage]:
     """Yield pages as `snapshot_pages` does. RetriableError: the table was altered or dropped since it was planned.
 
-    `select` is the query whose rows are taken for the table's; empty: the table itself.
+    `select` is the query whose rows are taken for the table's, or is empty if the table itself is read.
     """
     rows = config.paced(config.max_batch_size)
     columns = table.format.columns
@@ -167,7 +167,7 @@ def _is_as_planned(database: Database, config: JdbcSourceConfig, table: BinlogTa
 def snapshot_pages(
     database: Database, table: BinlogTable, source: Source, after: Key, page_rows: int, *, keys: KeyRange = EVERY_KEY
 ) -> Iterator[SnapshotPage]:
-    """Yield the rows of a source behind a key (empty: all rows), in the table's order.
+    """Yield the rows of a source behind a key, or all rows if the key is empty, in the table's order.
 
     `keys` limits the one column of the key.
     """

@@ -48,8 +48,8 @@ def binlog_source(connector: str) -> s.Schema:
 class BinlogTable:
     """Describes one table with the columns that it has now, or had at a place of the log.
 
-    `told_by` is the description in the log that told the columns; None: the catalog told them. `order` is the present
-    order of its rows. `described` are its columns as the catalog told them when it was planned.
+    `told_by` is the description in the log that told the columns, or None if the catalog told them. `order` is the
+    present order of its rows. `described` are its columns as the catalog told them when it was planned.
 
     The catalog tells the present columns, and the table may have had other columns of the same names. So rows of the
     log are read by the columns that the log, or the history of the table, tells.

@@ -67,7 +67,7 @@ class ToldTransactions:
         """Return the parts with their places in transactions, and behind them the records of where transactions begin
         and end.
 
-        `open_` is the number of the transaction that is open behind the parts; None: none is.
+        `open_` is the number of the transaction that is open behind the parts, or None if none is.
         """
         counted = [part for part in parts if part.made is not None]
         events = [CountedEvents(p.table, p.made, p.transactions or {}) for p in counted if p.made is not None]

@@ -90,7 +90,7 @@ class ChangeEvents:
         self._rules = options.rules(config)
         self._signal_table = options.signal_table
         self.chunked: ChunkedReading[int] | None = None
-        """It hears of changes and signals; None: no table is read again."""
+        """It hears of changes and signals. It is None if no table is read again."""
         self._constant = {
             "version": __version__, "connector": "postgresql", "name": config.topic_prefix, "db": database,
         }  # fmt: skip

@@ -31,7 +31,7 @@ class PostgresChunks:
     position: Callable[[], LogPosition]
 
     def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[int] | None:
-        """Return the next rows of a table; None: it has no key."""
+        """Return the next rows of a table, or None if it has no key."""
         # The condition is SQL from whoever may write signals, as in Debezium; it runs with the rights of the
         # connector's user.
         where = f" WHERE {progress.condition}"

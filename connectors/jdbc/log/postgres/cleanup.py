@@ -15,8 +15,10 @@ _CONNECT_S = 10
 
 
 def clean_up(config: JdbcSourceConfig, deadline: Deadline) -> str | None:
-    """Drop the slot. Return a text about what stays on purpose; None: nothing. RetriableError: the server is away, or
-    the slot is being read.
+    """Drop the slot.
+
+    Return a text about what stays on purpose, or None if nothing stays. RetriableError: the server is away, or the slot
+    is being read.
     """
     name = config.slot_name
     by_hand = f"SELECT pg_drop_replication_slot('{name}')"

@@ -206,8 +206,9 @@ class PostgresLog:
     def _pages(
         self, tables: LogTables, begun: SnapshotPlace, seen: SnapshotVisibility | None
     ) -> Iterator[Page | TableEnd]:
-        """Yield the rows that are not delivered yet. `seen` describes the present snapshot; None: the log begins behind
-        it.
+        """Yield the rows that are not delivered yet.
+
+        `seen` describes the present snapshot, or None if the log begins behind it.
         """
         assert self.position is not None
         for name in self._session.tables:

@@ -75,7 +75,9 @@ def only(item: Changes, kept: Mask) -> Changes:
 def _by_row(
     item: Changes, table: LogTable, fence: Fence[SnapshotVisibility], hidden_by: Sequence[Mask], database: Database
 ) -> tuple[Mask, Mask]:
-    """Return two masks by change. True: the first read has the change, judged by the row before it, and by the row
+    """Return two masks by change.
+
+    A mask is True where the first read has the change: the first judges by the row before it, the second by the row
     after it.
     """
     count = len(item.kind)

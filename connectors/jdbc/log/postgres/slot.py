@@ -32,7 +32,7 @@ class Slot:
 
 
 def look_at_slot(database: Database, name: str) -> Slot | None:
-    """Return the slot that has this name; None: there is none."""
+    """Return the slot that has this name, or None if there is none."""
     statement = sa.text(
         "SELECT s.confirmed_flush_lsn::text, s.active, coalesce(to_jsonb(s) ->> 'wal_status', ''), "
         "pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, "
@@ -104,7 +104,10 @@ def may_replicate(database: Database) -> bool:
 
 
 def why_no_standby_has_the_slot(database: Database, config: JdbcSourceConfig) -> str | None:
-    """Return why slot.failover has no effect, so that the slot is made as Debezium does; None: the key has effect."""
+    """Return why slot.failover has no effect, so that the slot is made as Debezium does.
+
+    Return None if the key has effect.
+    """
     if not config.slot_failover:
         return None
     if _version(database) < _SLOTS_OF_STANDBYS:

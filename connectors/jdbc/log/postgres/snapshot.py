@@ -52,7 +52,7 @@ _TEXTS = {
 class SnapshotRows:
     """Holds some rows of a table; the next rows are behind `last_key`, which is the key as text.
 
-    `marks` are the values of `snapshot` in the source block of each row; None: the block has none.
+    `marks` are the values of `snapshot` in the source block of each row, or None if the block has none.
     """
 
     buffer: Buffer
@@ -131,8 +131,8 @@ class TableSnapshot:
         """Yield the rows behind a key, in the order of the key. A table without a key has the order of a digest of its
         rows.
 
-        `keys` limits the one column of the key. `select` is the query whose rows are taken for the table's; empty: the
-        table itself. At most `at_most` rows are read; None: all.
+        `keys` limits the one column of the key. `select` is the query whose rows are taken for the table's, or is empty
+        if the table itself is read. At most `at_most` rows are read, or all if that is None.
         """
         connection = self._connection
         assert connection is not None
@@ -166,7 +166,10 @@ class TableSnapshot:
         return int(row[0])
 
     def last_key(self, table: LogTable, select: str) -> tuple[str, ...]:
-        """Return the last key of a table that has a key; empty: the table has no row. `select` is as in `rows`."""
+        """Return the last key of a table that has a key, or an empty key if the table has no row.
+
+        `select` is as in `rows`.
+        """
         assert self._connection is not None
         texts, key = _columns(table), table.events.key
         query = sql.SQL("SELECT {} FROM {} ORDER BY {} LIMIT 1").format(

@@ -137,7 +137,7 @@ class ChangedRows:
 
     `before` has a row for each change whose index is in `old`, and `after` for each change in `new`. `source` holds the
     members of the source block by name, each with a value per change or one for all. `full_before` is True if updates
-    show the whole row before them. `transactions` names those of the changes; None: events do not tell their
+    show the whole row before them. `transactions` names those of the changes, or None if events do not tell their
     transactions.
     """
 

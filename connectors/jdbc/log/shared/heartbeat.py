@@ -28,8 +28,9 @@ class Heartbeat:
         self._moved_to: object = None
 
     def due(self, place: object) -> Batch | None:
-        """Return a heartbeat if it is time for one; else a batch without rows if `place` has moved. None: nothing is
-        due.
+        """Return a heartbeat if it is time for one; else a batch without rows if `place` has moved.
+
+        Return None if nothing is due.
         """
         now_s = time.monotonic()
         if self._interval_s and now_s >= self._beat_at_s:

@@ -19,8 +19,10 @@ class LogEnd(Generic[P]):
     def __init__(
         self, ask: Callable[[], P], bytes_after: Callable[[P], int | None], clock_s: Callable[[], float] = time.time
     ) -> None:
-        """Take functions that ask. `ask` returns the end of the server's log now. `bytes_after` returns how many bytes
-        of the log are behind a place; None: it cannot tell. `clock_s` returns epoch seconds.
+        """Take functions that ask.
+
+        `ask` returns the end of the server's log now. `bytes_after` returns how many bytes of the log are behind a
+        place, or None if it cannot tell. `clock_s` returns epoch seconds.
         """
         self._ask: Callable[[], P] = ask
         self._bytes_after: Callable[[P], int | None] = bytes_after
@@ -29,9 +31,11 @@ class LogEnd(Generic[P]):
         self._ask_at_s = 0.0
         self._measure_at_s = 0.0
         self.reached_s: float | None = None
-        """The reader has read all that the log held at this time, in epoch seconds; None: it was not at the end yet."""
+        """The reader has read all that the log held at this time, in epoch seconds, or None if it was not at the end
+        yet.
+        """
         self.unread_bytes: int | None = None
-        """The log held this many bytes behind the reader at the last look; None: the number is not known."""
+        """The log held this many bytes behind the reader at the last look, or None if the number is not known."""
 
     def look(self, here: P) -> None:
         """Take note that the reader has read all before `here`, and that nothing more is there for now."""

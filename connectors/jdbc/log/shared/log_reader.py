@@ -22,8 +22,9 @@ class LogReader(Protocol):
         """Return how many bytes of its log the server keeps for the connector. For any thread."""
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
-        """Yield the next batch or bad rows; None: there is nothing for now. RetriableError: the log cannot be read
-        yet.
+        """Yield the next batch or bad rows, or None if there is nothing for now.
+
+        RetriableError: the log cannot be read yet.
         """
 
     def tend(self) -> None:

@@ -54,9 +54,9 @@ class LogPosition:
     """Holds a position in the log: everything before it was delivered.
 
     `commit_lsn` is where the server is asked to start. All changes up to `reached` were delivered, and `ahead` holds
-    the tables of which later changes were delivered, too. `snapshot` is the state of the first read; None: it is over.
-    `fences` are kept until the log is behind them. `told` is what Debezium delivered of the next transaction; it is
-    kept until the log is behind it.
+    the tables of which later changes were delivered, too. `snapshot` is the state of the first read, or None if it is
+    over. `fences` are kept until the log is behind them. `told` is what Debezium delivered of the next transaction; it
+    is kept until the log is behind it.
     """
 
     commit_lsn: int

@@ -22,12 +22,13 @@ def _every_table(_: TableName) -> bool:
 class ReadingOptions:
     """Tells one reader what it does beside the settings of mode=log.
 
-    `headers` makes the events' headers; None: they have none. With `skips_unchanged`, updates that change no column are
-    not sent. `reads_first` selects the tables that the first read reads. `selects` maps a table's full name to the
-    query whose rows the first read takes for the table's. `heartbeat_query` is a statement that runs at each heartbeat;
-    empty: none. Rows that are inserted into `signal_table` are signals; `signals` finds signals that came in other
-    ways, None: there are none. `chunk_rows` is the number of rows that are read at once of a table that a signal names.
-    `transaction_topic` gets the records of where transactions begin and end; empty: none are made.
+    `headers` makes the events' headers, or None if they have none. With `skips_unchanged`, updates that change no
+    column are not sent. `reads_first` selects the tables that the first read reads. `selects` maps a table's full name
+    to the query whose rows the first read takes for the table's. `heartbeat_query` is a statement that runs at each
+    heartbeat, or is empty if there is none. Rows that are inserted into `signal_table` are signals; `signals` finds
+    signals that came in other ways, or is None if there are none. `chunk_rows` is the number of rows that are read at
+    once of a table that a signal names. `transaction_topic` gets the records of where transactions begin and end, or is
+    empty if none are made.
     """
 
     headers: Headers | None = None

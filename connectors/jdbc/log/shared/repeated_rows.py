@@ -8,7 +8,7 @@ from connectors.jdbc.settings.table_choice import TableName
 
 
 def of_key(table: TableName, key: Sequence[str], page_rows: int) -> str | None:
-    """Return the warning about a table of PostgreSQL; None: each row comes once. `page_rows` is max.batch.size."""
+    """Return the warning about a table of PostgreSQL, or None if each row comes once. `page_rows` is max.batch.size."""
     return None if key else of_likes(table, "it has no key", page_rows)
 
 

@@ -21,7 +21,7 @@ from connectors.jdbc.settings.table_choice import TableFilter, TableName
 _log = logging.getLogger(__name__)
 P = TypeVar("P")
 Stored = Callable[[Mapping[str, object]], Mapping[str, object] | None]
-"""Returns the offset that is stored for a source partition; None: there is none."""
+"""Returns the offset that is stored for a source partition, or None if there is none."""
 RecordsOf = Callable[[str, Mapping[str, str], str], TopicRecords]
 COLLECT_S = 0.02
 """A chunk grows for as long as the last one took, this many seconds at most: small chunks cost about as much as large.
@@ -41,14 +41,17 @@ class LogSession:
         self.stopping = stopping
         self.database = Database(config)
         self.records_of: RecordsOf | None = None
-        """Opens a topic that tells the task what to do; None: there is no Kafka."""
+        """Opens a topic that tells the task what to do, or None if there is no Kafka."""
         self.heartbeat = Heartbeat(config)
         self.left_aside: Mapping[str, str] = {}
         """Reasons by the full names of tables that are left aside while the others go on. The task thread reads it."""
         self.caution: str | None = None
         """A warning if the first read that goes on now is not exact; else None. The task thread reads it."""
         self.note: str | None = None
-        """Advice about what a person should change on the server; None: nothing. The task thread reads it."""
+        """Advice about what a person should change on the server, or None if nothing should change.
+
+        The task thread reads it.
+        """
         self._listed = frozenset(tables)
         self._filter = TableFilter.of(config)
         self._paced_s = 0.0
@@ -100,8 +103,9 @@ class LogSession:
             self.leave_aside(aside)
 
     def begin_table(self, caution: str | None) -> None:
-        """Take note that the first read of a table begins. `caution` is logged and says why it is not exact; None: it
-        is exact.
+        """Take note that the first read of a table begins.
+
+        `caution` is logged and says why it is not exact. It is None if the read is exact.
         """
         self.caution = caution
         if caution is not None:
@@ -131,7 +135,10 @@ class LogSession:
 
 
 def resumed(offset: Mapping[str, Any] | None, read: Callable[[Mapping[str, Any]], P]) -> P | None:
-    """Return the place in the log of a stored offset; None: none is stored. ConnectError: mode=log did not write it."""
+    """Return the place in the log of a stored offset, or None if none is stored.
+
+    ConnectError: mode=log did not write it.
+    """
     if offset is None:
         return None
     try:

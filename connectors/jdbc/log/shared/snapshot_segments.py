@@ -22,7 +22,10 @@ own.
 
 
 class KeyRange(NamedTuple):
-    """Describes a range of whole-number keys: at least `begin` and less than `end`; None: no limit on that side."""
+    """Describes a range of whole-number keys: at least `begin` and less than `end`.
+
+    Either is None if there is no limit on that side.
+    """
 
     begin: int | None = None
     end: int | None = None
@@ -33,9 +36,10 @@ EVERY_KEY = KeyRange()
 
 @dataclass(frozen=True, slots=True)
 class Segment(Generic[S]):
-    """Describes the rows behind the previous segment up to the key `upto` (None: all others), read in one snapshot.
+    """Describes the rows behind the previous segment up to the key `upto`, or all others if that is None. They were
+    read in one snapshot.
 
-    `seen` describes that snapshot. None: the log begins behind it, so that it holds no change of the log.
+    `seen` describes that snapshot. It is None if the log begins behind it, so that it holds no change of the log.
     """
 
     seen: S | None = None
@@ -53,8 +57,8 @@ class Fence(Generic[S]):
     def joined(cls, parts: Sequence[tuple[Fence[S], Key | None]]) -> Fence[S]:
         """Return the fence of a table that was read in parts of one order.
 
-        `parts` are at least one, in that order: each fence with the last key of its part; None: the part has all other
-        keys.
+        `parts` are at least one, in that order: each fence with the last key of its part, or None if the part has all
+        other keys.
         """
         found: list[Segment[S]] = []
         for fence, upto in parts:
@@ -65,7 +69,7 @@ class Fence(Generic[S]):
         return cls(parts[0][0].by, tuple(kept))
 
     def goes_on(self, by: tuple[str, ...], last: Key, seen: S | None) -> Fence[S]:
-        """Return the fence for reading the rows behind `last` (empty: all rows) in a new snapshot.
+        """Return the fence for reading the rows behind `last`, or all rows if that is empty, in a new snapshot.
 
         `by` names the columns of the order, and `seen` describes the snapshot.
         """

@@ -89,9 +89,9 @@ class Transactions:
 
         The latter are None if there are none. A provisional `transaction` holds the transaction's number as its
         `data_collection_order`, and as its `total_order` a number that orders its events. `open_` is the number of the
-        transaction that is open behind these events; None: none is. `reached` is the transaction and the place in it up
-        to which all records were delivered before. `first` is the number here of the transaction that was open before,
-        if that changed. `ended_id` returns a transaction's name in the record of its end.
+        transaction that is open behind these events, or None if none is. `reached` is the transaction and the place in
+        it up to which all records were delivered before. `first` is the number here of the transaction that was open
+        before, if that changed. `ended_id` returns a transaction's name in the record of its end.
         """
         counted: dict[int, _Open] = {}
         if self._open is not None:
