@@ -1,4 +1,5 @@
-"""What verify sees on real Kafka and PostgreSQL when rows are lost, left out, doubled or other ones: planted defects.
+"""Checks what verify sees on real Kafka and PostgreSQL when rows are lost, left out, doubled or other ones: planted
+defects.
 
 What is expected never comes from the lane that lost them: the database counts, and gives its rows once more.
 """

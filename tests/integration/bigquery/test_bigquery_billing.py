@@ -1,4 +1,4 @@
-"""What BigQuery bills for the statements of each way to merge, printed beside the plain model of its rules.
+"""Prints what BigQuery bills for the statements of each way to merge, beside the plain model of its rules.
 
 The emulator bills nothing, so there the test shows that each statement's job is found and counted. `make test-bigquery`
 runs it on Google's service, where no statement may be billed for more than the model says.

@@ -1,4 +1,4 @@
-"""What `connect poc` says of a sink's costs: by the real table, and the topics of the user's Kafka."""
+"""Checks what `connect poc` says of a sink's costs: by the real table, and the topics of the user's Kafka."""
 
 from __future__ import annotations
 

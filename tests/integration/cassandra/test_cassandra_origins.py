@@ -1,4 +1,4 @@
-"""What the Cassandra source says of its columns' types: as system_schema writes them, and what its rows lose."""
+"""Checks what the Cassandra source says of its columns' types: as system_schema writes them, and what its rows lose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What `connect poc` tries a Cassandra sink on: a keyspace apart that is made, written, read back and dropped."""
+"""Checks what `connect poc` tries a Cassandra sink on: a keyspace apart that is made, written, read back and
+dropped.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""When Debezium's connectors read tables, which of them, and what they do at a heartbeat, as their settings say."""
+"""Checks when Debezium's connectors read tables, which of them, and what they do at a heartbeat, as their settings
+say.
+"""
 
 from __future__ import annotations
 

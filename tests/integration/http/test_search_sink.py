@@ -1,4 +1,6 @@
-"""What the search sink leaves in a real OpenSearch: versions, mappings, deletes, merged fields, refused documents."""
+"""Checks what the search sink leaves in a real OpenSearch: versions, mappings, deletes, merged fields, refused
+documents.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Helm makes of the chart: objects that Kubernetes takes, and files that a worker and `connect` take.
+"""Checks what Helm makes of the chart: objects that Kubernetes takes, and files that a worker and `connect` take.
 
 Helm and the validator of Kubernetes' own schemas are built from their Go modules when they are not on the PATH, which
 takes minutes. The schemas of Kubernetes, and those of the Prometheus operator, come from their Go modules too.

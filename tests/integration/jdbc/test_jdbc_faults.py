@@ -1,4 +1,4 @@
-"""What a user reads when a database refuses, and that what passes by itself is waited for and loses no row."""
+"""Checks what a user reads when a database refuses, and that what passes by itself is waited for and loses no row."""
 
 from __future__ import annotations
 

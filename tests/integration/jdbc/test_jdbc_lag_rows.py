@@ -1,4 +1,4 @@
-"""How many rows a source is behind: counted by its index, up to a limit, and said only where it is known."""
+"""Checks how many rows a source is behind: counted by its index, up to a limit, and said only where it is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mode=log on a real PostgreSQL says of slots, publications and tables that it cannot follow."""
+"""Checks what mode=log on a real PostgreSQL says of slots, publications and tables that it cannot follow."""
 
 from __future__ import annotations
 

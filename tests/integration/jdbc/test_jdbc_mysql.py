@@ -1,4 +1,4 @@
-"""What is MySQL's own and not MariaDB's, on a real MySQL: signing in, types, keys, hidden columns, its log."""
+"""Checks what is MySQL's own and not MariaDB's, on a real MySQL: signing in, types, keys, hidden columns, its log."""
 
 from __future__ import annotations
 

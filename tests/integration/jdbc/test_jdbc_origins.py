@@ -1,4 +1,6 @@
-"""What the JDBC source says of its columns' types: as the database's catalog writes them, and what its rows lose."""
+"""Checks what the JDBC source says of its columns' types: as the database's catalog writes them, and what its rows
+lose.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What an evaluation says of a user's rights and of its cursor, on real servers: each statement it gives mends it."""
+"""Checks what an evaluation says of a user's rights and of its cursor, on real servers: each statement it gives mends
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What validation says of a JDBC sink, and what becomes of one whose database is away, on PostgreSQL and MariaDB."""
+"""Checks what validation says of a JDBC sink, and what becomes of one whose database is away, on PostgreSQL and
+MariaDB.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mode=bulk reads from real SQLite files, and where it goes on after a restart at any place."""
+"""Checks what mode=bulk reads from real SQLite files, and where it goes on after a restart at any place."""
 
 from __future__ import annotations
 

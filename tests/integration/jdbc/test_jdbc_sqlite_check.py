@@ -1,4 +1,4 @@
-"""What `check` and `task_configs` say about real SQLite files: every broken key, with its fix, and no secret."""
+"""Checks what `check` and `task_configs` say about real SQLite files: every broken key, with its fix, and no secret."""
 
 from __future__ import annotations
 

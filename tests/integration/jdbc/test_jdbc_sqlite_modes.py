@@ -1,4 +1,4 @@
-"""What each mode reads from real SQLite files, and where it goes on after a restart at any place."""
+"""Checks what each mode reads from real SQLite files, and where it goes on after a restart at any place."""
 
 from __future__ import annotations
 

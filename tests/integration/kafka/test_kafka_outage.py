@@ -1,4 +1,4 @@
-"""What the clients keep while their broker is killed and comes back: one broker, killed once for each test."""
+"""Checks what the clients keep while their broker is killed and comes back: one broker, killed once for each test."""
 
 import pytest
 from kafka_drive import Member, in_s, read_values, send

@@ -1,4 +1,4 @@
-"""How much comes into a topic, sampled by offsets of two times in a real Kafka."""
+"""Checks how much comes into a topic, sampled by offsets of two times in a real Kafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What REST promises beyond the conformance suite, on two real workers: levels, initial offsets, names."""
+"""Checks what REST promises beyond the conformance suite, on two real workers: levels, initial offsets, names."""
 
 from urllib.parse import quote
 

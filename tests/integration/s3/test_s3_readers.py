@@ -1,4 +1,6 @@
-"""What other tools read of the sink's files: pyarrow, DuckDB, polars and Spark, over all files of a topic at once."""
+"""Checks what other tools read of the sink's files: pyarrow, DuckDB, polars and Spark, over all files of a topic at
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast and in how much memory rows become Parquet objects; prints the figures."""
+"""Checks how fast and in how much memory rows become Parquet objects; prints the figures."""
 
 from __future__ import annotations
 

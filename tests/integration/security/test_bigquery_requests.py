@@ -1,4 +1,4 @@
-"""What the BigQuery sink sends for the keys of large sites, and which accounts it takes from a configuration."""
+"""Checks what the BigQuery sink sends for the keys of large sites, and which accounts it takes from a configuration."""
 
 from __future__ import annotations
 

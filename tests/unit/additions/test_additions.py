@@ -1,4 +1,5 @@
-"""What a stranger touches to add a variant: dedup mode, file format, database, transform, resource and its command.
+"""Checks what a stranger has to touch to add a variant: dedup mode, file format, database, transform, resource and its
+command.
 
 Each test adds a made-up one to a copy of the product and uses it from end to end. "Where do I add X?" of
 ARCHITECTURE.md names the files.

@@ -1,4 +1,4 @@
-"""What a cluster's facts make to tell, as plain values: each change once, whatever comes in between."""
+"""Checks what a cluster's facts make to tell, as plain values: each change once, whatever comes in between."""
 
 from __future__ import annotations
 

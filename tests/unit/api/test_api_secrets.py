@@ -1,4 +1,4 @@
-"""What is secret in a text, what is shown in its place, and how a mask finds its way back."""
+"""Checks what is secret in a text, what is shown in its place, and how a mask finds its way back."""
 
 from __future__ import annotations
 

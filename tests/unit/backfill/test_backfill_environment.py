@@ -1,4 +1,4 @@
-"""What goes into the environment of executors, and what is said where it is not enough."""
+"""Checks what goes into the environment of executors, and what is said where it is not enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a job takes by the last one like it: which one is chosen, and what pauses and starts count for."""
+"""Checks how long a job takes by the last one like it: which one is chosen, and what pauses and starts count for."""
 
 from __future__ import annotations
 

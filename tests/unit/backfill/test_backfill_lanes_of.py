@@ -1,4 +1,4 @@
-"""Which lane works on which chunk: in turn, or where order counts a partition's chunks one after the other."""
+"""Checks which lane works on which chunk: in turn, or where order counts a partition's chunks one after the other."""
 
 from __future__ import annotations
 

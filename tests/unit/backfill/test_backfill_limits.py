@@ -1,4 +1,4 @@
-"""How fast a job goes, and when: what its owner says while it runs counts from then on."""
+"""Checks how fast a job goes, and when: what its owner says while it runs counts from then on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys of a topic count as gone behind a backfill that wrote every row there is."""
+"""Checks which keys of a topic count as gone behind a backfill that wrote every row there is."""
 
 from __future__ import annotations
 

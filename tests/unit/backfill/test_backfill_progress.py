@@ -1,4 +1,4 @@
-"""How far a job is, by its markers in whatever order they were read, and when it would be done."""
+"""Checks how far a job is, by its markers in whatever order they were read, and when it would be done."""
 
 from __future__ import annotations
 

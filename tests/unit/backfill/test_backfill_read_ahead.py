@@ -1,4 +1,4 @@
-"""What is read while the last part is sent: one part, the right one, and nothing that stays behind."""
+"""Checks what is read while the last part is sent: one part, the right one, and nothing that stays behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a backfill that is asked for by REST may take of a worker."""
+"""Checks what a backfill that is asked for by REST may take of a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be done with a job in each state, and what is said where it may not."""
+"""Checks what may be done with a job in each state, and what is said where it may not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verify says of records that are missing, twice or changed; and what jobs and markers are in Kafka."""
+"""Checks what verify says of records that are missing, twice or changed; and what jobs and markers are in Kafka."""
 
 from __future__ import annotations
 

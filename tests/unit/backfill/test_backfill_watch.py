@@ -1,4 +1,6 @@
-"""When a worker looks for backfills that nobody runs: the leader after a change, any worker after a killed child."""
+"""Checks when a worker looks for backfills that nobody runs: the leader after a change, any worker after a killed
+child.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bench says of its Java peers, and takes from a wheel."""
+"""Checks what the bench says of its Java peers, and takes from a wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task does for its own batches and those that others staged: refusals, and what a merge costs."""
+"""Checks what a task does for its own batches and those that others staged: refusals, and what a merge costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a MERGE lets BigQuery leave out, by the plain model of its billing: by literal bounds of partitions and keys."""
+"""Checks what a MERGE lets BigQuery leave out, by the plain model of its billing: by literal bounds of partitions and
+keys.
+"""
 
 from __future__ import annotations
 

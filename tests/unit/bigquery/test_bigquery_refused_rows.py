@@ -1,4 +1,4 @@
-"""Which rows of a refused batch are bad: found by halves, and by their size."""
+"""Checks which rows of a refused batch are bad: found by halves, and by their size."""
 
 from __future__ import annotations
 

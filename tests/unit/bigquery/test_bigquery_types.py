@@ -1,4 +1,4 @@
-"""Which column a type becomes, which values fit it, and what may be changed on a table that is there."""
+"""Checks which column a type becomes, which values fit it, and what may be changed on a table that is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person reads of a keyspace that is not there."""
+"""Checks what a person reads of a keyspace that is not there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a Cassandra source is behind, by the sweeps whose ends are stored."""
+"""Checks how far a Cassandra source is behind, by the sweeps whose ends are stored."""
 
 from __future__ import annotations
 

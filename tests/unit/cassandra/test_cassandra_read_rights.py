@@ -1,4 +1,4 @@
-"""Which tables are told as ones that the user may not read."""
+"""Checks which tables are told as ones that the user may not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the source's task makes of nodes that refuse a table, and of pages that do not come."""
+"""Checks what the source's task makes of nodes that refuse a table, and of pages that do not come."""
 
 from __future__ import annotations
 

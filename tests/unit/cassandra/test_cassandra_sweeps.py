@@ -1,4 +1,4 @@
-"""How often tables are read and which rows count; stream-reactor's settings; which columns are wanted."""
+"""Checks how often tables are read and which rows count; stream-reactor's settings; which columns are wanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which changes are sent, and what happens when a mutation knows more than the schema that was read."""
+"""Checks which changes are sent, and what happens when a mutation knows more than the schema that was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of a page were written since a moment, and writetimes that only grow."""
+"""Checks which rows of a page were written since a moment, and writetimes that only grow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person gets wrong in a file or an argument is one sentence, and no traceback."""
+"""Checks that a mistake in a file or an argument is answered with one sentence, and no traceback."""
 
 from __future__ import annotations
 

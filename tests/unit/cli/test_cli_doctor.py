@@ -1,4 +1,4 @@
-"""What `connect doctor` prints."""
+"""Checks what `connect doctor` prints."""
 
 import io
 from contextlib import redirect_stdout

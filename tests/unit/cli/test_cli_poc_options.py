@@ -1,4 +1,6 @@
-"""What `connect poc` says of a wrong command line before it starts anything: exit code 3, as nothing was tested."""
+"""Checks what `connect poc` says of a wrong command line before it starts anything: exit code 3, as nothing was
+tested.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `connect top` and `connect backfill status` draw of figures that change."""
+"""Checks what `connect top` and `connect backfill status` draw of figures that change."""
 
 from __future__ import annotations
 

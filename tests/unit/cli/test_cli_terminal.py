@@ -1,4 +1,4 @@
-"""What a server, a connector's name or a dead letter says steers no terminal, and is shown."""
+"""Checks that no text of a server, a connector's name or a dead letter steers a terminal, and that it is shown."""
 
 from __future__ import annotations
 

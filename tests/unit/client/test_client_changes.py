@@ -1,4 +1,4 @@
-"""What `apply` does, and why a connector does not move, as pure values."""
+"""Checks what `apply` does, and why a connector does not move, as pure values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster that is Java's does not answer, said in words."""
+"""Checks what a cluster that is Java's does not answer, said in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may use which internal topics; and the page that a worker shares with its hosts where there is no room."""
+"""Checks who may use which internal topics; and the page that a worker shares with its hosts where there is no room."""
 
 import os
 import tempfile

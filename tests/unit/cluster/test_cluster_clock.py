@@ -1,4 +1,4 @@
-"""How long something lasts is measured by a clock that only goes on: the clock of day may be set at any moment."""
+"""Checks that durations are measured by a clock that only goes on, as the clock of day may be set at any moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a thread with Arrow data takes in a task host, where hundreds of tasks have one each."""
+"""Checks what a thread with Arrow data takes in a task host, where hundreds of tasks have one each."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""When the tasks of a worker may run at all."""
+"""Checks when the tasks of a worker may run at all."""
 
 import time
 

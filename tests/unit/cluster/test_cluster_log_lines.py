@@ -1,4 +1,4 @@
-"""What becomes of connectors and tasks is one line of the log each, at INFO, with the names it is about."""
+"""Checks that each change of a connector or task is one line of the log, at INFO, with the names that it is about."""
 
 from __future__ import annotations
 

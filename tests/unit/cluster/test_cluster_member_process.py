@@ -1,4 +1,6 @@
-"""When the process that is a worker's member leaves the group for it: real pipes and leases, a group of the test's."""
+"""Checks when the process that is a worker's member leaves the group for it: real pipes and leases, a group of the
+test's.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""What placing tasks costs the leader grows with their number, no faster: in CPU seconds, of which load takes none."""
+"""Checks that the leader's CPU time for placing tasks grows no faster than their number; load does not change that
+time.
+"""
 
 import time
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What the leader's log says of workers that are gone."""
+"""Checks what the leader's log says of workers that are gone."""
 
 from captured_logs import capture_logs
 

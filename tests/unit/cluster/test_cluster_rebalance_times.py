@@ -1,4 +1,4 @@
-"""How long a worker waited for its part of the work, and how starts ended."""
+"""Checks how long a worker waited for its part of the work, and how starts ended."""
 
 from __future__ import annotations
 

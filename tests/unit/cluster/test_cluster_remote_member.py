@@ -1,4 +1,4 @@
-"""What a worker does about a process in its group that says no more."""
+"""Checks what a worker does about a process in its group that says no more."""
 
 import signal
 import socket

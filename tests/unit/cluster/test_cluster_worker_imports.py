@@ -1,4 +1,4 @@
-"""What a worker process loads: it starts in a second, and holds no data."""
+"""Checks what a worker process loads: it starts in a second, and holds no data."""
 
 import subprocess
 import sys

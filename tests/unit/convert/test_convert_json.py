@@ -1,4 +1,4 @@
-"""What the JSON converter does with tombstones, schemas, bad rows and big batches."""
+"""Checks what the JSON converter does with tombstones, schemas, bad rows and big batches."""
 
 from __future__ import annotations
 

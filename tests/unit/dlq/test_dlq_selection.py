@@ -1,4 +1,4 @@
-"""Which letters a person means, and what is read of one."""
+"""Checks which letters a person means, and what is read of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a configuration names, as the doctor lists it: by the declarations of the installed plug-ins."""
+"""Checks what a configuration names, as the doctor lists it: by the declarations of the installed plug-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doctor says of a config topic that is not sealed as the worker's key asks, on plain facts."""
+"""Checks what the doctor says of a config topic that is not sealed as the worker's key asks, on plain facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mode cannot see is said for each table, and only that."""
+"""Checks that a source says for each table what its mode cannot see, and only that."""
 
 from __future__ import annotations
 

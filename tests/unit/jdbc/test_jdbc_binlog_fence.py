@@ -1,4 +1,4 @@
-"""Which transactions of a binary log the first read of a table has seen."""
+"""Checks which transactions of a binary log the first read of a table has seen."""
 
 from __future__ import annotations
 

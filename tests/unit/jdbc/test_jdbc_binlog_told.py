@@ -1,4 +1,4 @@
-"""What a binary log with binlog_row_metadata=FULL says of columns: their signs, and when a table fits them."""
+"""Checks what a binary log with binlog_row_metadata=FULL says of columns: their signs, and when a table fits them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which drivers and parameters of theirs a connector may name: none that loads code or reads files of the worker."""
+"""Checks which drivers and parameters of theirs a connector may name: none that loads code or reads files of the
+worker.
+"""
 
 from __future__ import annotations
 

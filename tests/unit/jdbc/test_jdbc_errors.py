@@ -1,4 +1,4 @@
-"""Which errors of a database may pass by themselves."""
+"""Checks which errors of a database may pass by themselves."""
 
 from __future__ import annotations
 

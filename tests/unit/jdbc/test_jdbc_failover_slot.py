@@ -1,4 +1,4 @@
-"""When a slot is made for standbys, too, by what the server says of itself."""
+"""Checks when a slot is made for standbys, too, by what the server says of itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a first read is cut into ranges, and the ranges are shared out."""
+"""Checks how a first read is cut into ranges, and the ranges are shared out."""
 
 from __future__ import annotations
 

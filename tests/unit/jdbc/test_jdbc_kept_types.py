@@ -1,4 +1,4 @@
-"""What of a column's values the rows keep, by its plan and its name in the database."""
+"""Checks what of a column's values the rows keep, by its plan and its name in the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person reads of tables that are left aside."""
+"""Checks what a person reads of tables that are left aside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a bulk read under mode=log leaves to its connector: how large splits are, and their snapshots in one offset."""
+"""Checks what a bulk read under mode=log leaves to its connector: how large splits are, and their snapshots in one
+offset.
+"""
 
 from __future__ import annotations
 

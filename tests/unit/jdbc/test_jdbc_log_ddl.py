@@ -1,4 +1,4 @@
-"""What statements of a binary log do to tables, and which of them are not understood."""
+"""Checks what statements of a binary log do to tables, and which of them are not understood."""
 
 from __future__ import annotations
 

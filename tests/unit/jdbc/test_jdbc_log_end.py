@@ -1,4 +1,4 @@
-"""Whether the reader of a log has reached its end."""
+"""Checks if the reader of a log knows that it has reached the log's end."""
 
 from __future__ import annotations
 

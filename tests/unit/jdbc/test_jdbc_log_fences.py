@@ -1,4 +1,4 @@
-"""Which changes of the log the first read has seen, segment by segment."""
+"""Checks which changes of the log the first read has seen, segment by segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of tables whose first read may give rows again, and which tables it is said of."""
+"""Checks what is said of tables whose first read may give rows again, and which tables it is said of."""
 
 from __future__ import annotations
 

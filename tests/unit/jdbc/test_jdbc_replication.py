@@ -1,4 +1,4 @@
-"""How far a replica of MariaDB or MySQL is, from what it says of itself."""
+"""Checks how far a replica of MariaDB or MySQL is, from what it says of itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How PyMySQL is let in: what it costs to try TLS, and what is asked of a certificate."""
+"""Checks how PyMySQL is let in: what it costs to try TLS, and what is asked of a certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why no broker is reached, told in words by real clients against real sockets."""
+"""Checks why no broker is reached, told in words by real clients against real sockets."""
 
 from __future__ import annotations
 

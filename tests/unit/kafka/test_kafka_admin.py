@@ -1,4 +1,4 @@
-"""How long requests of the admin client may take before they are made again; no broker is asked."""
+"""Checks how long requests of the admin client may take before they are made again; no broker is asked."""
 
 from concurrent.futures import Future
 

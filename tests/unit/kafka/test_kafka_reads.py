@@ -1,4 +1,4 @@
-"""Which way records are read, and that a consumer without brokers opens, waits and closes either way."""
+"""Checks which way records are read, and that a consumer without brokers opens, waits and closes either way."""
 
 from typing import NamedTuple
 

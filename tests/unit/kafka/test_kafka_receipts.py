@@ -1,4 +1,4 @@
-"""Which rows are in Kafka, told per send, on each way into librdkafka, here with its own mock brokers."""
+"""Checks which rows are in Kafka, told per send, on each way into librdkafka, here with its own mock brokers."""
 
 import ctypes
 

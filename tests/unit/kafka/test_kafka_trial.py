@@ -1,4 +1,4 @@
-"""What `connect doctor --worker` knows of the clients' settings in a worker's file."""
+"""Checks what `connect doctor --worker` knows of the clients' settings in a worker's file."""
 
 import pytest
 

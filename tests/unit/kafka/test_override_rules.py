@@ -1,4 +1,4 @@
-"""What a connector may not override: files that the worker does not list, parts of commands, other protocols."""
+"""Checks what a connector may not override: files that the worker does not list, parts of commands, other protocols."""
 
 from __future__ import annotations
 

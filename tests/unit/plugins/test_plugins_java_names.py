@@ -1,4 +1,4 @@
-"""What a configuration written for Kafka Connect names is here, by the Java class's own name."""
+"""Checks that the plug-ins which a configuration for Kafka Connect names are here, by the Java class's own name."""
 
 from __future__ import annotations
 

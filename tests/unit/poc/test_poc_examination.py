@@ -1,4 +1,4 @@
-"""What a connector finds out about its user's data becomes a part of the checks it belongs to."""
+"""Checks that a connector's findings about its user's data become a part of the checks that they belong to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a killed evaluation left is known by the next one on the same target, and by nobody else."""
+"""Checks that the next evaluation on the same target, and no other one, knows what a killed evaluation left."""
 
 from __future__ import annotations
 

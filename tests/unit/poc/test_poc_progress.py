@@ -1,4 +1,4 @@
-"""What an error that ends a check is noted as, and what a run that does not begin is."""
+"""Checks what an error that ends a check is noted as, and what a run that does not begin is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a run of a source ends."""
+"""Checks when a run of a source ends."""
 
 from __future__ import annotations
 

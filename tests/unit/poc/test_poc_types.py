@@ -1,4 +1,4 @@
-"""What the check of types says of each field, from the database's own type on."""
+"""Checks what the check of types says of each field, from the database's own type on."""
 
 from __future__ import annotations
 

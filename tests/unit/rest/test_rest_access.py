@@ -1,4 +1,6 @@
-"""Who may use REST, from where, and what every answer carries: basic authentication, CORS, headers, admin listeners."""
+"""Checks who may use REST, from where, and what every answer carries: basic authentication, CORS, headers, admin
+listeners.
+"""
 
 from __future__ import annotations
 

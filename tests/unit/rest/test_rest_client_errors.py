@@ -1,4 +1,4 @@
-"""What clients do wrong on the wire is one line in the log."""
+"""Checks that an error of a client on the wire is one line in the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Kafka fares, in numbers."""
+"""Checks how Kafka fares, in numbers."""
 
 from __future__ import annotations
 

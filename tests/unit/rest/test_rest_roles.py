@@ -1,4 +1,6 @@
-"""Who may do what: each route with each role, lists that show what one may view, and how the worker's file says it."""
+"""Checks who may do what: each route with each role, lists that show what one may view, and how the worker's file says
+it.
+"""
 
 from __future__ import annotations
 

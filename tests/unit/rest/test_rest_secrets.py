@@ -1,4 +1,4 @@
-"""Which values are secret, and what a mask that comes back means."""
+"""Checks which values are secret, and what a mask that comes back means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages show, as values: figures of all tasks, one page of a list, one connector."""
+"""Checks what pages show, as values: figures of all tasks, one page of a list, one connector."""
 
 from __future__ import annotations
 

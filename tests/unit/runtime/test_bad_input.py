@@ -1,4 +1,4 @@
-"""What a person reads when a record is bad: where, what, and what to do. The records before it go on."""
+"""Checks what a person reads when a record is bad: where, what, and what to do. The records before it go on."""
 
 from __future__ import annotations
 

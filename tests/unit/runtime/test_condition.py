@@ -1,4 +1,4 @@
-"""Why a task does not move: what is shown, since when, and what it costs nothing to say."""
+"""Checks why a task does not move: what is shown, since when, and what it costs nothing to say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a connector itself: with what it is told before, and where its package lacks something."""
+"""Checks what is asked of a connector itself: with what it is told before, and where its package lacks something."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a process that dies leaves behind in shared memory."""
+"""Checks what a process that dies leaves behind in shared memory."""
 
 import os
 import subprocess

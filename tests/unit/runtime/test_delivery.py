@@ -1,4 +1,4 @@
-"""When an at-least-once source stores offsets: behind acknowledged rows, while others are on their way."""
+"""Checks when an at-least-once source stores offsets: behind acknowledged rows, while others are on their way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task counts."""
+"""Checks what a task counts."""
 
 from __future__ import annotations
 

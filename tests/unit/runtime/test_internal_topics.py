@@ -1,4 +1,4 @@
-"""Which topics hold the state of Connect clusters, by their names and by their records."""
+"""Checks which topics hold the state of Connect clusters, by their names and by their records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What worker and host say to each other survives the wire."""
+"""Checks that the messages between worker and host survive the wire."""
 
 import pytest
 

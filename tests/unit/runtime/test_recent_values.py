@@ -1,4 +1,4 @@
-"""What numbers were of late."""
+"""Checks the window that remembers what a number was of late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task host says each second does not grow with its tasks; all else it tells when it is asked."""
+"""Checks that a task host's reports of each second do not grow with its tasks; it tells all else when it is asked."""
 
 from __future__ import annotations
 

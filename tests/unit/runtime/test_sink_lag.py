@@ -1,4 +1,4 @@
-"""How far a sink says that it is behind, when it commits again and again while more rows come."""
+"""Checks how far a sink says that it is behind, when it commits again and again while more rows come."""
 
 from __future__ import annotations
 

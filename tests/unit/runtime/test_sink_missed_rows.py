@@ -1,4 +1,4 @@
-"""What a sink task says and does about rows that it never reads."""
+"""Checks what a sink task says and does about rows that it never reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What each batch of a poll says to have read, however transforms part the rows: a sink may take it for a claim."""
+"""Checks what each batch of a poll says to have read, however transforms part the rows: a sink may take it for a
+claim.
+"""
 
 from __future__ import annotations
 

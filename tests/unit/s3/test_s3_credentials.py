@@ -1,4 +1,4 @@
-"""Where keys come from, seen at a store: which key signs each request; and canned ACLs."""
+"""Checks where keys come from, seen at a store: which key signs each request; and canned ACLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What files hold: JSON arrays, CSV, keys, headers and tombstones beside values, fields left out."""
+"""Checks what files hold: JSON arrays, CSV, keys, headers and tombstones beside values, fields left out."""
 
 from __future__ import annotations
 

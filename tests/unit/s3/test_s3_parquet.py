@@ -1,4 +1,4 @@
-"""How Parquet files are encoded: row groups, and which columns have dictionaries."""
+"""Checks how Parquet files are encoded: row groups, and which columns have dictionaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How a task learns what the objects of many new paths hold: by one listing of all, where they are not too many."""
+"""Checks how a task learns what the objects of many new paths hold: by one listing of all, where they are not too
+many.
+"""
 
 from __future__ import annotations
 

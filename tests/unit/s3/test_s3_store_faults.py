@@ -1,4 +1,4 @@
-"""What a store may do wrong: ignore the condition, stay silent, lose the answer, be overloaded."""
+"""Checks what a store may do wrong: ignore the condition, stay silent, lose the answer, be overloaded."""
 
 from __future__ import annotations
 

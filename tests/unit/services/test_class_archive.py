@@ -1,4 +1,4 @@
-"""What becomes of the recording of a program's classes. That a JVM starts with one is in the tests of Kafka."""
+"""Checks what becomes of the recording of a program's classes. That a JVM starts with one is in the tests of Kafka."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,4 @@
-"""What the demo makes of a Kafka that cannot tell for a moment how far a topic is."""
+"""Checks what the demo makes of a Kafka that cannot tell for a moment how far a topic is."""
 
 from __future__ import annotations
 

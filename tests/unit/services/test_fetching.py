@@ -1,4 +1,4 @@
-"""What is fetched, into where, and what is said when it cannot be."""
+"""Checks what is fetched, into where, and what is said when it cannot be."""
 
 import tarfile
 from collections.abc import Sequence

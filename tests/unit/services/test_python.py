@@ -1,4 +1,4 @@
-"""Which Python runs a service of its own."""
+"""Checks which Python runs a service of its own."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What rows of Spark become for Kafka: by topic, tombstones kept, and nothing guessed."""
+"""Checks what rows of Spark become for Kafka: by topic, tombstones kept, and nothing guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What another party's error says steers no terminal: neither in logs nor in a task's trace and reason."""
+"""Checks that the text of another party's error steers no terminal: neither in logs nor in a task's trace and
+reason.
+"""
 
 from __future__ import annotations
 

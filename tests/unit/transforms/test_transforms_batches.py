@@ -1,4 +1,4 @@
-"""What transforms do to a batch as a whole: topics, offsets, positions, tombstones, declarations."""
+"""Checks what transforms do to a batch as a whole: topics, offsets, positions, tombstones, declarations."""
 
 from __future__ import annotations
 
