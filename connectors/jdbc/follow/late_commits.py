@@ -64,7 +64,7 @@ class TimestampMarks:
     """
 
     at: Callable[[int], Offset]
-    """A function that returns the place before all rows of an instant."""
+    """This is a function that returns the place before all rows of an instant."""
     complete_us: Callable[[int], int]
     """A function that takes the instant up to which work is settled, and returns the one up to which values are
     complete.

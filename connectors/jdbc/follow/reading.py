@@ -178,10 +178,11 @@ class TableReader:
         self._reject = reject
         self._pass: _Pass | None = None
         self.due_at_s = time.monotonic() + plan.first_wait_s
-        """The time, on the monotonic clock, at which `read` is to be called next."""
+        """This is the time, on the monotonic clock, at which `read` is to be called next."""
         self.complete_s: float | None = None
-        """The time, in epoch seconds, when the last pass began that ended with no row held back, or None if there was
-        no such pass.
+        """This is the time, in epoch seconds, when the last pass began that ended with no row held back.
+
+        It is None if there was no such pass.
         """
         self.unread = UnreadRows(plan.label, may_ask=plan.counts_unread)
 

@@ -84,7 +84,7 @@ class Plan(Protocol):
 
 
 class ConfluentPlan:
-    """A plan that follows Confluent's settings."""
+    """Holds a plan that follows Confluent's settings."""
 
     def __init__(self, config: S3SinkConfig) -> None:
         self._config = config

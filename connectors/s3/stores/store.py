@@ -25,9 +25,9 @@ from connectors.s3.stores.request_loop import Request, RequestLoop
 from connectors.s3.stores.store_errors import StoreErrors
 
 Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
-"""The result of creating an object: None if it was created, the metadata of one that existed already, or an error.
+"""This task returns None if an object was created, the metadata of one that existed already, or an error.
 
-The result of asking for an object is its metadata; None if it does not exist.
+A task that asks for an object returns its metadata, or None if the object does not exist.
 """
 _log = logging.getLogger(__name__)
 _CLOUDS: Final = {LOCAL_STORAGE: "this worker's machine", GCS_STORAGE: "Google", AZURE_STORAGE: "Azure"}

@@ -21,7 +21,7 @@ MASK_CHARS_MAX: Final = 65_535
 memory of its task host.
 """
 TRUNCATED_CHARS_MAX: Final = 2**31 - 1
-"""The largest int of Java, and so the largest length that Debezium accepts."""
+"""This is the largest int of Java, and so the largest length that Debezium accepts."""
 KEY: Final = re.compile(r"\s*([^\s:]+)\s*:\s*([^:\s]+)\s*")
 """Matches tables and the columns of their record key, in message.key.columns."""
 

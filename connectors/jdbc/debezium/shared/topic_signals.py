@@ -31,7 +31,7 @@ class TopicSignals:
         self._interval_s = interval_s
         self._records: TopicRecords | None = None
         self._at: int | None = None
-        """The offset that is read next, or None if it has to be asked for."""
+        """This is the offset that is read next, or None if it has to be asked for."""
         self._next_s = 0.0
 
     def __call__(self, topic_offset: int | None) -> Found:

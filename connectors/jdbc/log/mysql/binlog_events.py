@@ -68,7 +68,7 @@ class BinlogEvents:
         self._history: History = history or NoHistory()
         self._statements, self._told_statements = statements, list[Part]()
         self.position = position
-        """The position that is behind everything that `batches` gave."""
+        """This is the position that is behind everything that `batches` gave."""
         self._tables = dict(tables)
         self._stale: set[TableName] = set()
         self._gone: set[TableName] = set()

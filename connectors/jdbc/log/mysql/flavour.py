@@ -76,7 +76,7 @@ class Flavour(NamedTuple):
     """Describes a server's kind of binary log."""
 
     connector: str
-    """The name that Debezium's connector has in the source block of its events."""
+    """This is the name that Debezium's connector has in the source block of its events."""
     executed: Callable[[Gtids], ExecutedTransactions]
 
 

@@ -86,7 +86,7 @@ class SchemaHistory:
         self._chosen = chosen
         self._as_stored = as_stored
         self.number = 0
-        """The number of the latest change that is known, or 0 if no table was ever known."""
+        """This is the number of the latest change that is known, or 0 if no table was ever known."""
         self.is_unsaved = False
         """True if `offset` has changed since it was last asked for."""
         self._changes: list[_Change] = []

@@ -47,7 +47,7 @@ class ReplicationStream:
         self._seen = 0
         self._answer_at_s = 0.0
         self.server_end = 0
-        """The LSN up to which the server has read its log for us, even where the log held nothing for us."""
+        """This is the LSN up to which the server has read its log for us, even where the log held nothing for us."""
 
     @property
     def _pgconn(self) -> Any:

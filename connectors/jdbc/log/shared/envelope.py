@@ -190,7 +190,7 @@ class _Events:
     before: Indices
     after: Indices
     other: Indices
-    """Where the other key of a row whose key changed is: in `after` for its delete, in `before` for its create."""
+    """This is where the other key of a row is if its key changed: in `after` for its delete, else in `before`."""
 
 
 def batch(form: EventFormat, rows: ChangedRows, rules: EventRules) -> Batch | None:

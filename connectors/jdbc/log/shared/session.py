@@ -41,14 +41,14 @@ class LogSession:
         self.stopping = stopping
         self.database = Database(config)
         self.records_of: RecordsOf | None = None
-        """Opens a topic that tells the task what to do, or None if there is no Kafka."""
+        """Opens a topic that tells the task what to do. It is None if there is no Kafka."""
         self.heartbeat = Heartbeat(config)
         self.left_aside: Mapping[str, str] = {}
         """Reasons by the full names of tables that are left aside while the others go on. The task thread reads it."""
         self.caution: str | None = None
-        """A warning if the first read that goes on now is not exact; else None. The task thread reads it."""
+        """This is a warning if the first read that goes on now is not exact, else None. The task thread reads it."""
         self.note: str | None = None
-        """Advice about what a person should change on the server, or None if nothing should change.
+        """This is advice about what a person should change on the server, or None if nothing should change.
 
         The task thread reads it.
         """

@@ -16,8 +16,9 @@ from connect.api.errors import ConnectError
 
 Key = tuple[str, ...]
 S = TypeVar("S")
-"""The type that describes a snapshot: it tells which changes of the log the snapshot holds. Each kind of log has its
-own.
+"""This type describes a snapshot, and tells which changes of the log the snapshot holds.
+
+Each kind of log has its own type.
 """
 
 

@@ -33,7 +33,7 @@ _VALUE = replace(
     version=1,
 )  # fmt: skip
 TRANSACTION: Final = "transaction"
-"""The member of an event that names its transaction."""
+"""This is the member of an event that names its transaction."""
 Indices = npt.NDArray[np.int64]
 _NO_TRANSACTION: Final = -1
 EVENTS_OF_CHANGE: Final = 4
