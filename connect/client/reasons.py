@@ -86,12 +86,24 @@ def _measured(figures: Mapping[str, float]) -> str:
         said.append(f"{figures['source_lag_s']:,.1f} s behind its source")
     elif "caught_up_age_s" in figures:
         said.append(f"all that its source had {figures['caught_up_age_s']:,.1f} s ago is in Kafka")
-    if figures.get("missed_rows_total"):
-        said.append(f"{counted(figures['missed_rows_total'], 'row')} MISSED, which Kafka no longer had")
-    if figures.get("rows_total"):
-        said.append(f"{counted(figures['rows_total'], 'row')} since the task began")
+    said += _told_of_rows(figures)
     told = ", ".join(said)
     return f" {told[0].upper()}{told[1:]}." if told else ""
+
+
+def _told_of_rows(figures: Mapping[str, float]) -> list[str]:
+    """Return what became of rows since the task began: those that are not in the target come first."""
+    said = []
+    if figures.get("missed_rows_total"):
+        said.append(f"{counted(figures['missed_rows_total'], 'row')} MISSED, which Kafka no longer had")
+    letters = figures.get("dead_letters_total", 0.0)
+    if letters:
+        said.append(f"{counted(letters, 'bad row')} given to the dead-letter topic")
+    if (lost := figures.get("skipped_total", 0.0) - letters) > 0:
+        said.append(f"{counted(lost, 'bad row')} PASSED OVER, kept nowhere (errors.tolerance=all)")
+    if figures.get("rows_total"):
+        said.append(f"{counted(figures['rows_total'], 'row')} since the task began")
+    return said
 
 
 def _text(part: Mapping[str, Any]) -> str:

@@ -104,6 +104,17 @@ def test_a_connector_does_not_say_that_rows_move_where_its_tasks_stand(state, ta
     assert reasons(status, [{"partition": {}, "offset": {}}])[0].text == told
 
 
+def test_reasons_tell_of_bad_rows_that_are_not_in_the_target():
+    status = {"name": "s", "connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]}
+    figures = {"lag_rows": 0.0, "skipped_total": 7.0, "dead_letters_total": 4.0, "rows_total": 9.0}
+    assert (
+        "4 bad rows given to the dead-letter topic, 3 bad rows PASSED OVER, kept nowhere (errors.tolerance=all), "
+        "9 rows since the task began."
+    ) in reasons(status, [{}], {"0": figures})[-1].text
+    none = reasons(status, [{}], {"0": figures | {"skipped_total": 0.0, "dead_letters_total": 0.0}})[-1].text
+    assert "bad row" not in none
+
+
 def test_a_planned_task_of_which_nobody_has_said_anything_does_not_run():
     status = {"name": "s", "connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]}
     found = {one.about: one.text for one in reasons(status, [{}], planned=[0, 1])}
