@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from connect.api.codec import HeaderConverter
 from connect.api.errors import ConnectError
 from connect.api.plugin import PluginKind
 from connect.api.records import Batch
 from connect.cluster.store.config_reading import read_connectors
+from connect.dlq.destinations import Destinations
 from connect.dlq.letter import Letter
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -21,6 +23,7 @@ from connect.runtime.records.source_letters import LetterFormat, letter_converte
 from connect.runtime.records.tolerance import BadRow
 from connect.runtime.settings.worker_config import WorkerConfig
 
+_PARTITION_DIGITS: Final = 11
 Convert = Callable[[Letter], list[RawBatch]]
 """Converts a letter to records to produce. LetterRefusedError says why it cannot be replayed."""
 
@@ -35,17 +38,21 @@ class CurrentConnectors:
     def __init__(self, worker: WorkerConfig, catalog: Catalog) -> None:
         self._clients = Clients(worker, catalog)
         self._worker = worker
+        self._destinations = Destinations(worker)
         self._configs: Mapping[str, Mapping[str, str]] | None = None
         self._converts: dict[str, Convert] = {}
 
     def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
         """Return the records that the letter becomes under its connector's present configuration.
 
-        LetterRefusedError: it is still bad.
+        LetterRefusedError: it is still bad. ConnectError: there is no such topic or partition.
         """
         if letter.connector not in self._converts:
             self._converts[letter.connector] = self._convert_for(letter.connector, deadline)
-        return self._converts[letter.connector](letter)
+        records = self._converts[letter.connector](letter)
+        for record in records:
+            self._destinations.require(record, deadline)
+        return records
 
     def _convert_for(self, name: str, deadline: Deadline) -> Convert:
         if self._configs is None:
@@ -86,7 +93,6 @@ def original_of(letter: Letter) -> RawBatch:
             "The letter does not say where it came from.",
             fix="Give --to TOPIC; with errors.deadletterqueue.context.headers.enable=true later letters say it.",
         )
-    partition = letter.context.get("partition", "")
     raw = letter.raw
     return RawBatch(
         topic=letter.topic,
@@ -94,7 +100,7 @@ def original_of(letter: Letter) -> RawBatch:
         keys=raw.keys,
         headers=[list(letter.headers)] if letter.headers else None,
         timestamps_ms=raw.timestamps_ms,
-        partition=int(partition) if partition.isdigit() else None,
+        partition=_partition(letter),
     )
 
 
@@ -115,6 +121,10 @@ def _batches_of(letter: Letter, headers: HeaderConverter) -> list[Batch]:
     (values,) = value_converter.decode(raw.topic, raw.values)
     keys = None if raw.keys is None or raw.keys.null_count else key_converter.decode(raw.topic, raw.keys)[0]
     own = [headers.decode(letter.topic, key, value) for key, value in letter.headers]
-    partition = letter.context.get("partition", "")
-    wanted = int(partition) if partition.isdigit() else None
-    return [Batch(letter.topic, values, keys, [own] if own else None, raw.timestamps_ms, wanted)]
+    return [Batch(letter.topic, values, keys, [own] if own else None, raw.timestamps_ms, _partition(letter))]
+
+
+def _partition(letter: Letter) -> int | None:
+    text = letter.context.get("partition", "")
+    # Other digits than these are no numbers for int, and Python reads no number of thousands of them.
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _PARTITION_DIGITS else None

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 from click.testing import CliRunner
+from confluent_kafka import Producer
 from e2e_worker import wait_for
 from test_e2e_bad_records import committed, produce
 from test_e2e_letters import LETTERS, STRING, everything, source
@@ -139,3 +140,35 @@ def test_a_replay_that_is_killed_repeats_no_row(worker, kafka, dlq, tmp_path, un
 def test_a_topic_that_is_not_there_is_named(dlq):
     for verb in (["list"], ["replay"], ["purge", "--all"]):
         assert "There is no topic nowhere" in dlq(*verb, "nowhere", code=1)
+
+
+def test_letters_that_lead_nowhere_stay_and_keep_no_other_one_waiting(worker, kafka, dlq, unique):
+    topic, letters = f"{unique}-in", f"{unique}-dlq"
+    produce(kafka, topic, [b'"first"'])
+
+    def letter(value: bytes, **context: str) -> None:
+        headers = [(f"__connect.errors.{key.replace('_', '.')}", text.encode()) for key, text in context.items()]
+        producer.produce(letters, value, headers=headers)
+
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    produce(kafka, letters, [b"no headers"])
+    letter(b'"gone"', topic=f"{unique}-elsewhere", partition="0", offset="1")
+    letter(b'"far"', topic=topic, partition="99", offset="1")
+    letter(b'"digits"', topic=topic, partition="9" * 5000)
+    letter(b'"squared"', topic=topic, partition="\u00b2", offset="x")
+    letter(b'"odd"', topic="no/topic: \ufffd", partition="-1", offset="-5")
+    for number in range(1200):
+        letter(b'"good %d"' % number, topic=topic, partition="0", offset=str(number))
+    assert producer.flush(60) == 0
+
+    for replayed, records in (("1202 letters would be replayed", 1), ("1202 letters replayed", 1203)):
+        said = dlq("replay", letters, *(["--dry-run"] if records == 1 else []), code=0 if records == 1 else 1)
+        assert replayed in said.replace(",", ""), said
+        assert f"The topic '{unique}-elsewhere' is not there" in said
+        assert f"Partition 99 of topic {topic} is not there: it has 1" in said
+        assert "The letter does not say where it came from" in said
+        assert "4 letters kept" in said
+        assert len(everything(kafka, topic)) == records
+    again = dlq("replay", letters, code=1)
+    assert "0 letters replayed" in again
+    assert len(everything(kafka, topic)) == 1203, "each once"
