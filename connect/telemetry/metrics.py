@@ -137,7 +137,7 @@ TASK_METRICS: Final = (
 LATENCY: Final = Metric(
     "latency", "kafka_connect_task_latency_seconds", "gauge", "seconds",
     "Rows by the time from their own timestamp until they were durable in the target and committed, of sinks. A batch "
-    "counts with its oldest row: no row took longer.",
+    "counts with its oldest row: no row took longer. A dead letter counts as a row.",
     "where the upper buckets grow while lag_rows stays small, the sink waits to fill what it writes: flush sooner.",
 )  # fmt: skip
 """Declares the histogram, whose buckets are figures of the task: `latency_le_0.5` and so on, and `latency_sum_s`."""
