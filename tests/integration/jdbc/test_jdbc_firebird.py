@@ -235,6 +235,18 @@ def test_a_wrong_password_is_told_and_a_server_that_is_away_is_waited_for(firebi
         away.connection.closed  # noqa: B018 - connects
 
 
+@pytest.mark.parametrize("asked", ["ENABLED", "REQUIRED", "DISABLED"])
+def test_the_wire_is_encrypted_as_the_url_says(firebird: Firebird, asked: str) -> None:
+    given = firebird.settings(mode="bulk", topic__prefix="t", table__whitelist=firebird.table)
+    database = Database(JdbcSourceConfig.parse(given | {"connection.url": f"{firebird.url}&wireCrypt={asked}"}))
+    if asked == "DISABLED":  # which the server, as it is installed, does not allow
+        with pytest.raises(ConnectError, match="Incompatible wire encryption levels"):
+            database.connection.closed  # noqa: B018 - connects
+        return
+    assert database.connection.execute(sa.text("SELECT 1 FROM RDB$DATABASE")).scalar() == 1
+    database.close()
+
+
 def test_two_servers_that_have_the_same_path_are_not_taken_for_each_other(firebird: Firebird) -> None:
     made = firebird.engine.dialect.create_connect_args
     one, other = (sa.make_url(f"firebird://{host}/shop.fdb?role=R&fb_client_library=/x.so") for host in ("a", "[::1]"))

@@ -30,7 +30,9 @@ BASE = {"mode": "bulk", "table.whitelist": "A", "topic.prefix": "t"}
         ("native:inet://db/shop", DatabaseUrl(DRIVER, "db", 3050, "shop")),
         (
             "//db/shop?charSet=Cp1252&roleName=R&user=u;password=p&sqlDialect=3&wireCrypt=DISABLED",
-            DatabaseUrl(DRIVER, "db", 3050, "shop", "u", "p", {"charset": "WIN1252", "role": "R"}),
+            DatabaseUrl(
+                DRIVER, "db", 3050, "shop", "u", "p", {"charset": "WIN1252", "role": "R", "wire_crypt": "Disabled"}
+            ),
         ),
         ("//db/s?charSet=utf-8&encoding=win1251", DatabaseUrl(DRIVER, "db", 3050, "s", query={"charset": "WIN1251"})),
     ],
@@ -48,6 +50,7 @@ def test_a_url_leads_where_jaybird_goes(url: str, expected: DatabaseUrl, name: s
         ("jdbc:firebirdsql://db", "host:port/database"),
         ("jdbc:firebirdsql:xnet://shop", "host:port/database"),
         ("jdbc:firebirdsql://db/shop?sqlDialect=1", "must be 3"),
+        ("jdbc:firebirdsql://db/shop?wireCrypt=MAYBE", "DEFAULT, ENABLED, REQUIRED, DISABLED"),
         ("jdbc:firebirdsql://db/shop?charSet=x-Johab", "encoding"),
         ("jdbc:firebirdsql://db/shop?fb_client_library=/tmp/x.so", "fb_client_library"),
         ("firebird+firebird:///other.example:/data/shop.fdb", "no server"),

@@ -5,6 +5,7 @@ Names keep their case as in the catalog, integers and floats have their real wid
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
@@ -22,7 +23,7 @@ from sqlalchemy_firebird.types import (
     FBVARBINARY,
 )
 
-from connectors.jdbc.dialects.firebird.url import DEFAULT_PORT
+from connectors.jdbc.dialects.firebird.url import DEFAULT_PORT, WIRE_CRYPT
 
 _LIKE_JDBC: dict[type, sa.types.TypeEngine[Any]] = {
     FBBIGINT: sa.BIGINT(), FBSMALLINT: sa.SMALLINT(), FBINT128: sa.NUMERIC(38, 0), FBDECFLOAT: sa.NUMERIC(),
@@ -63,6 +64,17 @@ class _CatalogConnection:
         return IteratorResult(SimpleResultMetaData([key.lower() for key in names]), iter(result.all()))
 
 
+@cache
+def _named(database: str, crypt: str) -> str:
+    """Return the name under which the driver knows a database and the way it is spoken to."""
+    from firebird.driver import driver_config
+
+    name = f"{database} WireCrypt={crypt}"
+    made = driver_config.get_database(name) or driver_config.register_database(name)
+    made.dsn.value, made.config.value = database, f"WireCrypt = {crypt}"
+    return name
+
+
 class FirebirdEngineDialect(FBDialect_firebird):  # type: ignore[misc]  # the package has no types
     """Does what the package's dialect does, with the changes that the module's docstring names."""
 
@@ -70,7 +82,7 @@ class FirebirdEngineDialect(FBDialect_firebird):  # type: ignore[misc]  # the pa
     requires_name_normalize = False
     statement_compiler = _Compiler
     ddl_compiler = _DdlCompiler
-    driver_arguments: ClassVar[frozenset[str]] = frozenset({"user", "password", "charset", "role"})
+    driver_arguments: ClassVar[frozenset[str]] = frozenset({"user", "password", "charset", "role", WIRE_CRYPT})
 
     def normalize_name(self, name: Any) -> Any:
         """Return a name of the catalog unchanged, as JDBC does; topics and fields get it in this form."""
@@ -92,6 +104,13 @@ class FirebirdEngineDialect(FBDialect_firebird):  # type: ignore[misc]  # the pa
         given = {"user": url.username, "password": url.password, **url.query}
         named = {name: value for name, value in given.items() if name in self.driver_arguments and value is not None}
         return [], {"database": f"inet://{host}:{url.port or DEFAULT_PORT}/{url.database}", **named}
+
+    def connect(self, *arguments: Any, **settings: Any) -> Any:
+        """Connect; whether the wire is encrypted is a setting of Firebird's library, which takes it by a name."""
+        crypt = settings.pop(WIRE_CRYPT, None)
+        if crypt is not None:
+            settings["database"] = _named(settings["database"], crypt)
+        return super().connect(*arguments, **settings)
 
     def has_table(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> bool:
         """Return True if there is a table or a view of this name."""

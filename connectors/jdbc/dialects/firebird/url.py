@@ -15,6 +15,7 @@ from connectors.jdbc.settings.url import DatabaseUrl, Login
 
 DRIVER: Final = "firebird+firebird"
 DEFAULT_PORT: Final = 3050
+WIRE_CRYPT: Final = "wire_crypt"
 _EXAMPLE: Final = "jdbc:firebirdsql://db.example:3050/shop, or jdbc:firebirdsql:db.example/3050:/data/shop.fdb"
 _KINDS: Final = frozenset({"java", "native", "oo", "type2"})
 """Java has these drivers that connect to a server. All of them become the same driver here."""
@@ -28,7 +29,7 @@ _JAVA_CHARSETS: Final = {
 _DROPPED: Final = (
     "socketBufferSize socket_buffer_size blobBufferSize blob_buffer_size useStreamBlobs use_stream_blobs "
     "defaultResultSetHoldable result_set_holdable defaultHoldable timestampUsesLocalTimezone columnLabelForName "
-    "connectTimeout connect_timeout soTimeout so_timeout socketTimeout wireCrypt wire_crypt wireCompression "
+    "connectTimeout connect_timeout soTimeout so_timeout socketTimeout wireCompression "
     "wire_compression authPlugins auth_plugins auth_plugin_list useStandardUdf use_standard_udf scrollableCursor "
     "ignoreProcedureType maxInlineBlobSize maxBlobCacheSize useServerBatch serverBatchBufferSize pageCacheSize "
     "asyncFetch generatedKeysEnabled processId processName decfloatRound decfloatTraps dataTypeBind reportSQLWarnings"
@@ -44,6 +45,15 @@ def _charset_of_java(value: str) -> str:
     return found
 
 
+_WIRE_CRYPT: Final = {"DEFAULT": "Enabled", "ENABLED": "Enabled", "REQUIRED": "Required", "DISABLED": "Disabled"}
+
+
+def _wire_crypt(value: str) -> str:
+    if value.upper() not in _WIRE_CRYPT:
+        raise ValueError(f"must be one of {', '.join(_WIRE_CRYPT)}")
+    return _WIRE_CRYPT[value.upper()]
+
+
 class FirebirdUrl(PlainUrl):
     """Reads URLs of Jaybird."""
 
@@ -52,13 +62,15 @@ class FirebirdUrl(PlainUrl):
         "charSet": ("charset", _charset_of_java), "localEncoding": ("charset", _charset_of_java),
         "encoding": ("charset", str.upper), "lc_ctype": ("charset", str.upper),
         "roleName": ("role", same), "sqlRole": ("role", same), "sql_role_name": ("role", same),
+        "wireCrypt": (WIRE_CRYPT, _wire_crypt), "wire_crypt": (WIRE_CRYPT, _wire_crypt),
     }  # fmt: skip
     dropped = frozenset(_DROPPED.split())
     drivers: ClassVar[Mapping[str, DriverParameters]] = {
-        name: DriverParameters(frozenset({"charset", "role"})) for name in ("firebird", DRIVER)
+        name: DriverParameters(frozenset({"charset", "role", WIRE_CRYPT})) for name in ("firebird", DRIVER)
     }
     forms: ClassVar[Mapping[str, ValueForm]] = {
         "charset": ValueForm(re.compile("[A-Z0-9_]+"), "Firebird's name of a character set, as UTF8 or WIN1252"),
+        WIRE_CRYPT: ValueForm(re.compile("Enabled|Required|Disabled"), "Enabled, Required or Disabled"),
     }
     instead = "firebird+firebird://user@host:3050/shop"
 
