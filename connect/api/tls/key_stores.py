@@ -30,6 +30,8 @@ from cryptography.hazmat.primitives.serialization import (
 from connect.api.errors import ConfigError
 
 _JKS: Final = b"\xfe\xed\xfe\xed"
+_DER: Final = b"\x30"
+"""A PKCS12 store begins so, and a key of PKCS8 does."""
 _SALT_BYTES: Final = 20
 _KEY, _TRUSTED = 1, 2
 
@@ -54,6 +56,13 @@ class KeyStore:
             file.write("".join([self.key or "", *self.chain]))
             file.flush()
             context.load_cert_chain(file.name)
+
+
+def is_key_store(path: Path) -> bool:
+    """Tell if a file is no PEM file but a key store, or another file of DER, as its first bytes tell. OSError: none."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    return start == _JKS or start[:1] == _DER
 
 
 def read_key_store(path: Path, password: str, setting: str, key_password: str = "") -> KeyStore:

@@ -1,6 +1,6 @@
 """Connects to MariaDB and MySQL: makes a TLS context of the URL's parameters, and tries further servers.
 
-PostgreSQL needs no such module: libpq takes the parameters (sslmode, sslrootcert, …) as they are.
+PostgreSQL needs less: libpq takes the parameters (sslmode, sslrootcert, …) as they are, but for keys of Java.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
 from connect.api.errors import ConfigError
+from connect.api.tls.key_stores import is_key_store, read_key_store
 from connectors.jdbc.dialects.mysql.url import PUBLIC_KEY_RETRIEVAL
 from connectors.jdbc.settings.url import OTHER_SERVERS, other_servers
 
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 DRIVERS: Final = frozenset({"mysql+pymysql", "mariadb+pymysql"})
-_OURS: Final = frozenset({"ssl_ca", "ssl_cert", "ssl_key", "ssl_mode", "ssl_trust", "ssl_check_hostname"})
+_OURS: Final = frozenset({
+    "ssl_ca", "ssl_ca_password", "ssl_cert", "ssl_cert_password", "ssl_key", "ssl_mode", "ssl_trust",
+    "ssl_check_hostname",
+})  # fmt: skip
 _NOBODY_THERE: Final = frozenset({2003, 2006, 2013, 1040, 1053, 1152})
 """These errors mean that a server cannot be reached, has too many connections, or is shutting down."""
 _YES: Final = frozenset({"true", "1", "yes"})
@@ -218,17 +223,37 @@ def _default_mode(given: dict[str, str]) -> str:
     return "verify_identity" if given.get("ssl_check_hostname", "true").lower() in _YES else "verify_ca"
 
 
+def _trusting(given: dict[str, str]) -> ssl.SSLContext:
+    """Return a context that trusts the authorities of a PEM file or of a key store of Java's, else the system's."""
+    file = given.get("ssl_ca")
+    if file is None or not is_key_store(Path(file)):
+        return ssl.create_default_context(cafile=file)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    read_key_store(Path(file), given.get("ssl_ca_password", ""), "connection.url").trust_in(context)
+    return context
+
+
+def _show(given: dict[str, str], context: ssl.SSLContext) -> None:
+    """Have a context show the certificate of a PEM file or of a key store of Java's."""
+    file = Path(given["ssl_cert"])
+    if is_key_store(file):
+        read_key_store(file, given.get("ssl_cert_password", ""), "connection.url").show_in(context)
+    else:
+        context.load_cert_chain(file, given.get("ssl_key"), given.get("ssl_cert_password"))
+
+
 def _context(given: dict[str, str], mode: str) -> ssl.SSLContext:
     try:
         is_checked = mode.startswith("verify") or "ssl_ca" in given
-        context = ssl.create_default_context(cafile=given.get("ssl_ca")) if is_checked else _unchecked()
+        context = _trusting(given) if is_checked else _unchecked()
         if "ssl_cert" in given:
-            context.load_cert_chain(given["ssl_cert"], given.get("ssl_key"))
+            _show(given, context)
     except OSError as error:
         raise ConfigError(
             f"The certificates of connection.url cannot be used: {error}.",
             key="connection.url",
-            fix="serverSslCert (ssl_ca), ssl_cert and ssl_key name PEM files that the worker can read.",
+            fix="serverSslCert (ssl_ca), ssl_cert and ssl_key name PEM files that the worker can read, or the first "
+            "two name key stores of Java.",
         ) from None
     # The certificates that a server makes for itself do not pass strict verification.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

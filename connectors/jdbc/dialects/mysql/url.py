@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from connectors.jdbc.dialects.generic.url import TRUTH, WHOLE, DriverParameters, Query, Rename, UrlForm, ValueForm, same
 from connectors.jdbc.settings.url import OTHER_SERVERS, DatabaseUrl, Login, values_of
@@ -42,12 +42,14 @@ _DROPPED: Final = (
     "dumpQueriesOnException paranoid clobberStreamingResults useStreamLengthsInPrepStmts dumpQueriesOnError "
     "allowNanAndInf callableStmtCacheSize useSSPSCompatibleTimezoneShift defaultAuthenticationPlugin "
     "geometryDefaultType blankTableNameMeta tinyInt1isBitMeta socketFactoryTimeout enableQueryTimeouts "
-    "useBatchMultiSend poolSize"
+    "useBatchMultiSend poolSize trustCertificateKeyStoreType clientCertificateKeyStoreType trustStoreType keyStoreType "
+    "fallbackToSystemTrustStore fallbackToSystemKeyStore"
 )
 _PYMYSQL: Final = DriverParameters(
     frozenset("""
         autocommit bind_address charset collation compress connect_timeout database db host init_command
         max_allowed_packet passwd password port program_name public_key_retrieval read_timeout sql_mode
+        ssl_ca_password ssl_cert_password
         ssl_check_hostname ssl_disabled ssl_key_password ssl_mode ssl_trust ssl_verify_cert ssl_verify_identity
         unix_socket use_unicode user write_timeout
     """.split()),
@@ -88,11 +90,24 @@ def _by_authority(value: str) -> str:
     return "verify_ca" if value.lower() == "true" else ""
 
 
+def _file_of_url(value: str) -> str:
+    """Return the path of a file's URL, as Java's drivers name their key stores; a path stays one."""
+    parts = urlsplit(value)
+    if parts.scheme not in {"", "file"} or parts.netloc:
+        raise ValueError("must be the path of a file, or its URL, as file:/etc/store.jks")
+    return unquote(parts.path) if parts.scheme else value
+
+
 _OF_BOTH: Final[Mapping[str, Rename]] = {
     "connectTimeout": ("connect_timeout", _seconds_of_ms), "socketTimeout": ("read_timeout", _seconds_of_ms),
-    "serverSslCert": ("ssl_ca", same), "keyStore": ("ssl_cert", same), "unix_socket": ("unix_socket", same),
+    "serverSslCert": ("ssl_ca", same), "keyStore": ("ssl_cert", _file_of_url), "unix_socket": ("unix_socket", same),
     "localSocket": ("unix_socket", same), "useSSL": ("ssl_mode", _encrypted),
     "ssl_key": ("ssl_key", same), "sessionVariables": ("init_command", lambda v: f"SET {v}"),
+    "trustCertificateKeyStoreUrl": ("ssl_ca", _file_of_url),
+    "trustCertificateKeyStorePassword": ("ssl_ca_password", same),
+    "clientCertificateKeyStoreUrl": ("ssl_cert", _file_of_url),
+    "clientCertificateKeyStorePassword": ("ssl_cert_password", same), "keyStorePassword": ("ssl_cert_password", same),
+    "trustStore": ("ssl_ca", _file_of_url), "trustStorePassword": ("ssl_ca_password", same),
     "initSql": ("init_command", same), "allowPublicKeyRetrieval": (PUBLIC_KEY_RETRIEVAL, same),
 }  # fmt: skip
 _MYSQL: Final[Mapping[str, Rename]] = {

@@ -12,6 +12,7 @@ from connect.lib.libpq import password_file, without_own_password
 from connectors.jdbc.connection.readers import CursorReader
 from connectors.jdbc.dialects.generic.connecting import Connecting
 from connectors.jdbc.dialects.postgres.arrow import columns_told
+from connectors.jdbc.dialects.postgres.key_files import with_pem_key
 from connectors.jdbc.dialects.postgres.reader import PostgresReader
 
 _PSYCOPG = "postgresql+psycopg"
@@ -28,6 +29,11 @@ class PostgresConnecting(Connecting):
         if allowed.allow(password_file()):
             return url
         return url.update_query_dict(without_own_password(url.password or url.query.get("password")))
+
+    def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
+        """Return the URL with its key as libpq reads it."""
+        made = super().completed(url, connect_timeout_s=connect_timeout_s, creates_file=creates_file)
+        return with_pem_key(made)
 
     def engine_options(self, url: sa.URL) -> dict[str, Any]:
         """Return further arguments of SQLAlchemy's create_engine."""
