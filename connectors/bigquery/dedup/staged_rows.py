@@ -201,7 +201,7 @@ class Admission:
             return {}
         fields = (self.names.column(f.name, f.name).lower() for f in schema.fields)
         return {
-            name: Found(pc.struct_field(values, i), f.schema)
+            name: Found(pc.struct_field(values, i), self.names.within(f.schema))
             for i, (name, f) in enumerate(zip(fields, schema.fields, strict=True))
         }
 
@@ -217,7 +217,7 @@ class Admission:
                 arrays.append(pa.nulls(len(values), arrow_type_of(relaxed)))
             else:
                 try:
-                    arrays.append(fitted(found.values, found.schema, relaxed, column.name))
+                    arrays.append(fitted(found.values, self.names.within(found.schema), relaxed, column.name))
                 except pa.ArrowInvalid as error:
                     raise misfit(found.schema, column.name, error) from None
         return pa.Table.from_arrays(arrays, names=[column.name for column in self.table])

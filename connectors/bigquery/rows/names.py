@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from connect.api import schema as s
 from connect.api.errors import ConnectError, SchemaError
 
 _NOT_PLAIN: Final = re.compile(r"[^a-zA-Z0-9_]")
@@ -41,6 +42,14 @@ class FieldNames:
         if found.lower().startswith(_RESERVED):
             raise SchemaError(f"BigQuery reserves names like {found!r}.", field=path, fix="Rename it by a transform.")
         return found
+
+    def within(self, schema: s.Schema) -> s.Schema:
+        """Return the schema with the names that the members of its records have in a column."""
+        if not self.is_sanitizing:
+            return schema
+        keys, items = (None if part is None else self.within(part) for part in (schema.keys, schema.items))
+        members = tuple(s.Field(plain(member.name), self.within(member.schema)) for member in schema.fields)
+        return replace(schema, fields=members, keys=keys, items=items)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,3 +56,20 @@ def test_the_order_may_be_a_field_of_the_key_whether_keys_are_stored_or_not(serv
     given = [({"id": 1, "seq": 9}, {"id": 1, "name": "new"}), ({"id": 1, "seq": 4}, {"id": 1, "name": "old"})]
     write(given, **{"dedup.order.by": "__key.seq"}, **mode, **key)
     assert shown(service, mode["dedup.mode"]) == [(1, "new")]
+
+
+@pytest.mark.parametrize("mode", [{"dedup.mode": "merge"}, {"dedup.mode": "view"}], ids=str)
+def test_members_whose_names_are_sanitized_keep_their_values(monkeypatch, mode):
+    service = service_of(monkeypatch)
+    value = {"id": 1, "place": {"x-y": 5, "deep": {"1st": 6}}, "parts": [{"part.no": 7}]}
+    write([({"id": 1}, value)], sanitizeFieldNames="true", **mode)
+    (row,) = service.rows("orders")
+    assert (row["place"], row["parts"]) == ({"x_y": 5, "deep": {"_1st": 6}}, [{"part_no": 7}])
+
+
+def test_keys_whose_names_are_sanitized_tell_rows_apart(monkeypatch):
+    service = service_of(monkeypatch)
+    given = [({"order-id": number}, {"name": name}) for number, name in ((1, "old"), (2, "other"), (1, "new"))]
+    write(given, sanitizeFieldNames="true", kafkaKeyFieldName="key", **{"dedup.fields": "__key", "dedup.mode": "merge"})
+    rows = sorted((row["key"]["order_id"], row["name"]) for row in service.rows("orders"))
+    assert rows == [(1, "new"), (2, "other")]
