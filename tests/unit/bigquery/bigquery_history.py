@@ -12,7 +12,7 @@ from bigquery_history_checks import check_budget, check_views
 from bigquery_history_log import Sent, Topics, batches
 from bigquery_history_member import Member
 from bigquery_history_readers import Readers
-from bigquery_history_settings import SETTINGS
+from bigquery_history_settings import BUDGET_BYTES, DAYS_A_SECOND, MANY, MODES, SETTINGS
 from bigquery_history_tries import tries
 from histories import History
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery
@@ -27,13 +27,6 @@ from connectors.bigquery.sink import BigQuerySinkTask
 
 SETTLE_S: Final = 90.0
 """Within this time, with nothing in the way, something is committed."""
-BUDGET_BYTES: Final = 4 << 30
-DAYS_A_SECOND: Final = 1 / 30
-"""Budgets are of days, and a history takes seconds."""
-MODES: Final = ("merge", "compact", "auto")
-"""Modes that may follow each other."""
-MANY: Final = 40
-"""So many topics one history of eight has; it takes the time of twenty others."""
 
 
 class BigQueryHistory:
@@ -247,7 +240,7 @@ class BigQueryHistory:
             member = self._members.pop(self._draw.randrange(len(self._members)))
             self._history.note("freeze", task=member.number)
             member.client.awake.clear()
-            self._frozen.append(member)
+            self._frozen.insert(0, member)
             self._rebalance()
 
     def _thaw(self) -> None:
@@ -260,10 +253,11 @@ class BigQueryHistory:
         for partition in list(member.reads):
             if member in self._frozen and (partition, self._topics.id_of(partition.topic)) in member.puts:
                 self._mortally(member, lambda partition=partition: self._read(member, partition, 10))
-        for _ in range(5):
-            if member in self._frozen:
-                self._clock_s += 1
-                self._mortally(member, lambda: self._commit(member))
+            for _ in range(4):
+                if member in self._frozen:
+                    self._clock_s += 1
+                    self._mortally(member, lambda: self._commit(member))
+                    Deadline.after(1).wait(0.005)  # its threads write meanwhile
         if member in self._frozen and self._draw.random() < 0.5:
             self._bury(member)
 
@@ -295,8 +289,11 @@ class BigQueryHistory:
 
     def _change_mode(self) -> None:
         """Rows are merged at once from now on, or by way of the log, with what the other mode has written there."""
-        if self._draw.random() < 0.5:
-            self._freeze()  # who finds the number behind its own statement free when it goes on
+        is_behind = not self._readers.see_views and self._draw.random() < 0.5
+        if is_behind:  # somebody finds the number behind its own statement free when it goes on
+            self._drain()
+            self._freeze()
+            self._grow()
         self._service.rest()
         logs = [name for name in self._service.tables if name.endswith("_log")]  # they are merged before
         has_no_view = self._budget_bytes or any(map(self._service.rows, logs))
@@ -304,6 +301,9 @@ class BigQueryHistory:
         if not has_no_view:
             others += ["view", "view"]
         self._go_on_with("view" if self._readers.see_views else self._draw.choice(others))  # views stay as they are
+        if is_behind:
+            self._drain()
+            self._thaw()
 
     def _go_on_with(self, mode: str) -> None:
         """Stop all processes of the group, and start them with another mode."""

@@ -6,6 +6,13 @@ from typing import Final
 
 from bigquery_history_log import Promise
 
+BUDGET_BYTES: Final = 4 << 30
+DAYS_A_SECOND: Final = 1 / 30
+"""Budgets are of days, and a history takes seconds."""
+MANY: Final = 40
+"""So many topics one history of eight has; it takes the time of twenty others."""
+MODES: Final = ("merge", "compact", "auto")
+"""Modes that may follow each other."""
 SETTINGS: Final = (
     ({"dedup.fields": "id"}, Promise()),
     ({"dedup.fields": "id", "dedup.delete": "soft"}, Promise(delete="soft")),
