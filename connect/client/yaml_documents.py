@@ -24,7 +24,7 @@ def yaml_documents(text: str) -> list[Any]:
         raise yaml.YAMLError("It is nested too deep.") from None
 
 
-class _StrictLoader(yaml.SafeLoader):  # type: ignore[misc] - PyYAML has no types
+class _StrictLoader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
     """Refuses keys that are there twice, of which PyYAML keeps the last, and merges that grow without an end."""
 
     def __init__(self, stream: str) -> None:
