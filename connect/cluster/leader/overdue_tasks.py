@@ -75,6 +75,8 @@ class OverdueTasks:
 
 def _why_idle(slot: int | None, status: Status | None, view: View) -> str | None:
     said = f"status {status.state} of worker {status.worker_id}" if status is not None else "no status"
+    if status is not None and status.condition is not None:
+        said = f"{said}: {status.condition.reason}"  # such as whom its open asks
     if view.slots is None:
         owner = next(iter(view.urls))
     elif slot is None:
