@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
 from connect.cluster.validation.notes import CLIENT_OVERRIDES, FAIL_UNTIL, NO_EFFECT
-from connect.doctor.model.facts import Facts
+from connect.cluster.validation.rules import DLQ
+from connect.doctor.model.facts import ConnectorFacts, Facts
 from connect.doctor.model.findings import Finding, Severity
 from connect.runtime.settings.topic_groups import PREFIX as TOPIC_CREATION
 
@@ -34,6 +35,7 @@ class Configurations:
                 )  # fmt: skip
             for note in connector.notes:
                 yield _note(subject, note)
+            yield from _dropped(connector)
         for note in facts.file_notes:
             yield _note("worker file", note)
         for registry in facts.registries:
@@ -46,6 +48,21 @@ class Configurations:
         late = [f"The brokers did not tell {what} in time." for what in facts.kafka.unanswered]
         for text in [*facts.not_asked, *late]:
             yield Finding("not-asked", Severity.NOTE, "doctor", text, "What was not asked was not judged.")
+
+
+def _dropped(connector: ConnectorFacts) -> Iterable[Finding]:
+    """Yield a finding where rows that fail leave nothing behind, as in Java: no letter and no line of the log."""
+    given = connector.config
+    if given.get("errors.tolerance", "").strip().lower() != "all" or given.get(DLQ, "").strip():
+        return
+    logged = given.get("errors.log.enable", "").strip().lower() == "true"
+    yield Finding(
+        "bad-rows-dropped", Severity.NOTE if logged else Severity.WARNING, f"connector {connector.name}",
+        f"errors.tolerance=all without {DLQ}: a row that fails is passed over"
+        f"{', and the log alone tells of it' if logged else ''}.",
+        "It is kept nowhere, and cannot be replayed once its cause is mended.",
+        f'"{DLQ}": "{connector.name}-letters"',
+    )  # fmt: skip
 
 
 def _by_message(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

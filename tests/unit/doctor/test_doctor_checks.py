@@ -127,16 +127,16 @@ def _compact(partitions: int) -> TopicState:
 
 
 NAMES = """
-advertised-unreachable below-min-isr broken-key broker-configs-denied brokers-unreachable certificate-expired
-certificate-expiring certificate-unreadable clock-ahead config-topic-partitions configuration-note
+advertised-unreachable bad-rows-dropped below-min-isr broken-key broker-configs-denied brokers-unreachable
+certificate-expired certificate-expiring certificate-unreadable clock-ahead config-topic-partitions configuration-note
 consumer-below-topic disk-low failed fewer-replicas group-denied group-shared hosts-unbounded idle-tasks
 internal-topic-missing
 internal-topic-not-compacted internal-topic-partitions java-missing key-without-effect letters-unwritable
 memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked nothing-committed offsets-retention-short
 open-files-low open-files-used open-listener override-refused partition-skew paths-unbounded producer-above-topic
 records-deleted-soon records-deleted-unread registry-unreachable replicas-out-of-sync request-below-topic rows-missed
-single-replica target-missing too-few-brokers topic-configs-denied topic-denied topic-missing topics-unwritable
-unclean-leader-election weak-acks
+single-replica target-missing too-few-brokers topic-configs-denied topic-denied topic-missing
+topic-setting-unknown topics-unwritable unclean-leader-election weak-acks
 """
 
 FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
@@ -290,6 +290,18 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
     "no memory": (lambda: _with_machine(memory_free_bytes=9 * MIB), "warning", "9 MiB of memory", "task.hosts=1"),
     "no Java": (lambda: _with_machine(java=None), "warning", "no Java", "openjdk"),
     "broken key": (lambda: _with_sink(errors={"file": ["file: bad"]}), "error", "file: bad", '"file"'),
+    "bad rows without letters": (
+        lambda: _with_sink(config={"errors.tolerance": "all"}), "warning", "a row that fails is passed over",
+        "-letters",
+    ),
+    "bad rows in the log alone": (
+        lambda: _with_source(config={"errors.tolerance": "ALL", "errors.log.enable": "true"}), "note",
+        "the log alone tells of it", "errors.deadletterqueue.topic.name",
+    ),
+    "unknown setting of topics": (
+        lambda: _with_source(notes=["topic.creation.default.retention.msx: tasks fail until it is removed."]),
+        "warning", "retention.msx", "topic.creation.default.retention.msx",
+    ),
     "misspelt key": (
         lambda: _with_sink(notes=["fiel: nobody knows this key, so it has no effect."]), "warning", "fiel", "fiel",
     ),
