@@ -31,6 +31,7 @@ ALONE_S: Final = 60.0
 _WINDOW_S: Final = 1.0
 _WAIT_S: Final = 0.1
 _GIVEN_UP: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - its own codes
+_UNKNOWN_PARTITION: Final = KafkaError._UNKNOWN_PARTITION  # noqa: SLF001 - its own code
 
 
 class RowProducer(Protocol):
@@ -217,7 +218,7 @@ class PooledProducer:
                     )
 
     def _is_taken(self, batch: RawBatch, row: _Row, receipt: Receipt, delivered: OnDelivery) -> bool:
-        """Return False if the queue is full."""
+        """Return False if the queue is full, or the client is just told of a partition that was added."""
         assert self._shared is not None
         partition = ANY_PARTITION if batch.partition is None else batch.partition
         size_bytes = len(row.value or b"")
@@ -232,6 +233,8 @@ class PooledProducer:
             return False
         except KafkaException as error:
             self._done_with(None, size_bytes)
+            if error.args[0].code() == _UNKNOWN_PARTITION and self._shared.learns_of(batch.topic, partition):
+                return False
             size = size_bytes + len(row.key or b"")
             failed = Undelivered(error.args[0], batch.topic, size)
             raise translate(failed.error, failed.doing, self._needs(batch.topic)) from error

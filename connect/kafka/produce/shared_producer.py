@@ -23,6 +23,7 @@ _LOG = logging.getLogger("connect.kafka.produce.shared_producer")
 _POLL_S: Final = 0.25
 _DROP_S: Final = 5.0
 _LINGER_MS: Final = 1
+_ASK_S: Final = 2.0
 ANY_PARTITION: Final = -1
 
 
@@ -68,6 +69,17 @@ class SharedProducer:
                 topic, value, key, partition,
                 on_delivery=on_delivery, timestamp=timestamp_ms, headers=list(headers) or None,
             )  # fmt: skip
+
+    def learns_of(self, topic: str, partition: int) -> bool:
+        """Ask the brokers for a topic that may have more partitions by now. Return True if this one is there.
+
+        The client itself asks every five minutes, and refuses a partition that it does not know.
+        """
+        try:
+            found = self._client.list_topics(topic, timeout=_ASK_S).topics.get(topic)
+        except KafkaException:
+            return False
+        return found is not None and found.error is None and partition in found.partitions
 
     def give_up(self, reason: str) -> None:
         """Fail all records on the way, of all owners, as those that an owner gives up must not be sent later."""

@@ -3,12 +3,14 @@
 import ctypes
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 from kafka_clients import Clients
 
 from connect.api.errors import ConnectError, RetriableError
+from connect.kafka.admin.topic_changes import TopicChanges
 from connect.kafka.client.errors import FatalProducerError, PartlySentError
 from connect.kafka.client.inner_client import client_of
 from connect.kafka.client.librdkafka import library
@@ -93,6 +95,21 @@ def test_records_come_back_as_they_were_sent(clients, topic_name, new_owner):
     assert got.timestamps_ms.to_pylist() == [1, 1_700_000_000_000, 2, 3]  # librdkafka takes 0 for none
     assert [list(h) for h in got.headers] == [list(h) for h in batch.headers]
     assert got.partition == 1
+
+
+def test_a_partition_that_was_added_meanwhile_is_written_to(clients, topic_name, new_owner, values):
+    topic = clients.topic(topic_name)
+    owner = new_owner()
+    owner.send(values(topic, [b"a"]), in_s(60))
+    owner.flush(in_s(60))
+    TopicChanges(clients.worker).widen(topic, 2, in_s(60))
+
+    owner.send(replace(values(topic, [b"b"]), partition=1), in_s(60))
+    owner.flush(in_s(60))
+
+    assert sorted(sent(clients, topic, 2)) == [b"a", b"b"]
+    with pytest.raises(ConnectError, match="Unknown partition"):
+        owner.send(replace(values(topic, [b"c"]), partition=7), in_s(60))
 
 
 def test_many_that_send_little_need_one_client(clients, topic_name, new_owner, values):
