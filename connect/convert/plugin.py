@@ -5,6 +5,7 @@ from __future__ import annotations
 from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.convert.avro.config import AvroConfig
+from connect.convert.cloudevents.config import CloudEventsConfig
 from connect.convert.json_schema.config import JsonSchemaConfig
 from connect.convert.plain.config import JsonConfig, NoConfig, StringConfig
 from connect.convert.protobuf.config import ProtobufConfig
@@ -50,6 +51,9 @@ def connect_plugins() -> list[Plugin]:
         plugins += _as_both(_CONNECT + name, factory, config, KAFKA_VERSION, doc)
     for name, factory, config, doc in _REGISTRY:
         plugins += _as_both(_CONFLUENT + name, factory, config, CONFLUENT_VERSION, doc)
+    doc = "Change events as CloudEvents, in JSON or Avro."
+    target = "cloudevents.converter:cloud_events"
+    plugins += _as_both("io.debezium.converters.CloudEventsConverter", target, CloudEventsConfig, KAFKA_VERSION, doc)
     simple = _CONNECT + "storage.SimpleHeaderConverter"
     doc = "Header values as text; the type is inferred when read."
     target = "connect.convert.plain.simple_header:simple_header"

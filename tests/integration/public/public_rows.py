@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import struct
@@ -19,6 +20,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 AVRO = "io.confluent.connect.avro.AvroConverter"
+CLOUD_EVENTS = "io.debezium.converters.CloudEventsConverter"
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 _NUMBERS = {
     "org.apache.kafka.connect.converters.LongConverter": ">q",
@@ -101,12 +103,24 @@ class Topics:
     def _decoded(self, config: Mapping[str, str], text: bytes) -> Any:
         converter = config.get("value.converter", JSON)
         if converter == AVRO:
-            schema = _schema_of(self.registry_url, int.from_bytes(text[1:5], "big"))
-            return fastavro.schemaless_reader(io.BytesIO(text[5:]), schema, None)
+            return self._avro(text)
+        if converter == CLOUD_EVENTS:
+            return self._event_data(config, text)
         if converter == STRING:
             return text.decode()
         value = json.loads(text)
         return value if config.get("value.converter.schemas.enable", "true") == "false" else value["payload"]
+
+    def _avro(self, text: bytes) -> Any:
+        schema = _schema_of(self.registry_url, int.from_bytes(text[1:5], "big"))
+        return fastavro.schemaless_reader(io.BytesIO(text[5:]), schema, None)
+
+    def _event_data(self, config: Mapping[str, str], text: bytes) -> Any:
+        is_avro = config.get("value.converter.serializer.type") == "avro"
+        data = (self._avro(text) if is_avro else json.loads(text))["data"]
+        if config.get("value.converter.data.serializer.type") == "avro":
+            return self._avro(data if is_avro else base64.b64decode(data))
+        return data if config.get("value.converter.json.schemas.enable", "true") == "false" else data["payload"]
 
 
 @cache

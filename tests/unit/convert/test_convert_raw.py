@@ -133,7 +133,7 @@ def test_every_declared_converter_can_be_built_and_is_there_for_headers_too() ->
     plugins = connect_plugins()
     converters = {p.name for p in plugins if p.kind is PluginKind.CONVERTER}
     headers = {p.name for p in plugins if p.kind is PluginKind.HEADER_CONVERTER}
-    assert len(converters) == 12
+    assert len(converters) == 13
     assert headers - converters == {"org.apache.kafka.connect.storage.SimpleHeaderConverter"}
     for plugin in plugins:
         module, attribute = plugin.factory.split(":")

@@ -1,0 +1,1 @@
+"""Wraps change events in CloudEvents, as Debezium's converter does."""
