@@ -42,6 +42,7 @@ class IssuerKeys:
         self._asked_s: float | None = None
         self._read_s = 0.0
         self._trouble = ""
+        self._is_away = False
         self._asking = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
         self.generation = 0
@@ -68,6 +69,11 @@ class IssuerKeys:
             raise IssuerAwayError(
                 f"The token cannot be checked: the keys of {self._issuer} could not be read, {self._trouble}."
             )
+        if self._is_away:
+            raise IssuerAwayError(
+                f"The token is signed by a key that is not known here, and {self._issuer} could not be asked for its "
+                f"keys, {self._trouble}. Tokens of known keys are taken meanwhile."
+            )
         if key_id is None:
             raise LoginError("The token does not say by which of its issuer's keys it is signed.")
         raise LoginError("The token is signed by a key that its issuer does not list.")
@@ -81,7 +87,7 @@ class IssuerKeys:
         async with self._asking:
             if self._asked_s is not None and self._clock() - self._asked_s < AGAIN_S:
                 return
-            self._asked_s = self._clock()
+            self._asked_s, self._is_away = self._clock(), True
             try:
                 found = await _keys_of(self._issuer)
             except TimeoutError:
@@ -89,6 +95,7 @@ class IssuerKeys:
             except (ClientError, OSError, ValueError) as error:
                 self._trouble = f"as {str(error).rstrip('.') or type(error).__name__}"
             else:
+                self._is_away = False
                 self._take(found)
                 return
             _logger.warning(

@@ -286,6 +286,32 @@ def test_new_keys_are_found_and_old_ones_forgotten(issuer: Issuer, keys: dict[st
     asyncio.run(run())
 
 
+def test_an_issuer_that_changes_its_keys_while_it_is_away_is_heard_when_it_is_back(
+    issuer: Issuer, keys: dict[str, str]
+) -> None:
+    now = [1000.0]
+
+    async def run() -> None:
+        users = TokenUsers(worker_config(**keys), issuer.url, Grants(worker_config(**keys)), lambda: now[0])
+        old = issuer.token()
+        assert (await users.identity(old)).name == "oidc:ada"
+        issuer.stop()
+        issuer.rotate("k2")
+        new = issuer.token()
+        now[0] += AGAIN_S
+        for _ in range(2):
+            with pytest.raises(IssuerAwayError, match=r"could not be asked for its keys, as .*Tokens of known keys"):
+                await users.identity(new)
+            assert (await users.identity(old)).name == "oidc:ada"
+        issuer.start()
+        now[0] += AGAIN_S
+        assert (await users.identity(new)).name == "oidc:ada"
+        with pytest.raises(LoginError, match="does not list"):
+            await users.identity(old)
+
+    asyncio.run(run())
+
+
 def test_a_key_that_was_withdrawn_counts_no_more(issuer: Issuer, keys: dict[str, str]) -> None:
     now = [1000.0]
 
