@@ -104,22 +104,38 @@ def test_a_worker_without_the_key_refuses_to_start_and_writes_nothing(kafka, wor
 
 
 def test_a_key_is_changed_while_the_cluster_runs(kafka, worker_keys, with_keys, topic):
-    """Plain records, a first key, a second one and none again: workers are restarted one by one, and rows go on."""
+    """Plain records, a first key, then a second one: workers are restarted one by one, and rows go on.
+
+    Each worker that comes back is given a configuration, and a worker that has the old key alone is told so at the end.
+    """
     workers = [with_keys().ready(), with_keys().ready()]
     workers[0].create("orders", password=SECRET)
     eventually(workers[0].runs("orders"))
-    sealed = []
+    sealed, notes = [], []
     for names in (("none", "first"), ("first",), ("first", "second"), ("second", "first"), ("second",)):
         for number in range(2):
             assert workers[number].stop() == 0
             workers[number] = with_keys(*names).ready()
             eventually(workers[number].runs("orders"))
+            notes.append(f"{'-'.join(names)} {number}")
+            config = {**workers[number].get("/connectors/orders/config"), "note": notes[-1]}
+            assert workers[number].call("PUT", "/connectors/orders/config", config).ok
+            eventually(workers[1 - number].runs("orders"))
         eventually(lambda: len({value[:30] if is_sealed(value) else None for value in topic().values()}) == 1)
         sealed.append(next(value[:30] if is_sealed(value) else None for value in topic().values()))
     assert sealed[0] is None
     assert sealed[1] == sealed[2] != sealed[3] == sealed[4]
     assert None not in sealed[1:]
     assert workers[1].get("/connectors/orders/config")["password"] == "[hidden]"
+    before = ends(kafka, worker_keys)[worker_keys["config.storage.topic"]]
+    old = with_keys("first")
+    assert old.process.wait(60) == 1
+    assert "of the record of connector orders it is sealed by key" in old.log.read_text()
+    assert f"{SETTING} has '" in old.log.read_text()
+    assert ends(kafka, worker_keys)[worker_keys["config.storage.topic"]] == before
+    history = workers[0].get("/connectors/orders/history")["configs"]
+    assert [version["config"].get("note") for version in history] == [None, *notes]
+    assert all(version["config"]["password"] == "[hidden]" for version in history)
 
 
 def test_a_moved_record_is_named_with_its_connector_and_stops_no_other(kafka, worker_keys, with_keys, topic):
