@@ -88,6 +88,8 @@ class WarehousePipeline(Pipeline):
     """Holds the source, the topic and a sink to BigQuery that writes each record once and merges nothing."""
 
     look_s = 2.0
+    drain_s = 600.0
+    """The emulator takes 12 rows a second on a machine with a load of 50."""
 
     def __init__(
         self, brokers: ThreeBrokers, s3: S3Endpoint, bucket: str, folder: Path, name: str, dataset: Dataset
