@@ -31,6 +31,13 @@ from connect.runtime.topics.topic_creation import Topics
 log = logging.getLogger(__name__)
 
 POLL_TIMEOUT_S = 1.0
+IDLE_POLL_TIMEOUT_S = 3.0
+"""A poll of an idle task may take so long: with hundreds of idle tasks, to wake up is most of what a host does.
+
+A plug-in that waits without heed to a stop still ends within task.shutdown.graceful.timeout.ms, 5 s by default.
+"""
+IDLE_POLLS = 3
+"""A task is idle after so many polls without rows."""
 MORE_TIMEOUT_S = 0.1
 """A poll lasts at most so long while an open transaction with rows waits for the rows that the poll may bring."""
 PAUSED_WAIT_S = 0.2
@@ -109,6 +116,7 @@ class SourceLoop:
         """Holds the records of the first batches of `_pending`, which are converted already."""
         self._next_flush_s = 0.0
         self._memory = IdleMemory()
+        self._empty_polls = 0
 
     def run(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         """Poll until stopped, then store what is safe. Any error but RetriableError ends the task.
@@ -163,6 +171,7 @@ class SourceLoop:
             self._pending, self._encoded = (), []
         self._flush_if_due(polled=bool(unit))
         self._memory.polled(has_rows=bool(unit))
+        self._empty_polls = 0 if unit else self._empty_polls + 1
 
     def _flush_if_due(self, *, polled: bool) -> None:
         if self._delivery.due(polled=polled, interval_over=time.monotonic() >= self._next_flush_s):
@@ -170,8 +179,14 @@ class SourceLoop:
 
     def _poll(self, bell: threading.Event) -> Sequence[Batch]:
         self._doing = (Step.POLL, "source")
-        timeout_s = MORE_TIMEOUT_S if self._delivery.expects_more else POLL_TIMEOUT_S
-        return self._path.poll(Deadline.after(timeout_s, bell))
+        return self._path.poll(Deadline.after(self._poll_timeout_s(), bell))
+
+    def _poll_timeout_s(self) -> float:
+        if self._delivery.expects_more:
+            return MORE_TIMEOUT_S
+        if self._empty_polls < IDLE_POLLS or self._delivery.outstanding:
+            return POLL_TIMEOUT_S
+        return min(IDLE_POLL_TIMEOUT_S, max(POLL_TIMEOUT_S, self._next_flush_s - time.monotonic()))
 
     def _deliver(self, unit: Sequence[Batch], stop: threading.Event) -> None:
         for batch in unit[len(self._encoded) :]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 POLLS: Final = 3
-"""A task is idle after so many polls without rows. A poll takes a second in a source, half a second in a sink."""
+"""A task is idle after so many polls without rows, each of a second in a source, of half a second in a sink."""
 
 
 def give_back_own_heap() -> None:

@@ -95,28 +95,47 @@ def test_a_sink_tells_each_poll(told):
     assert told[:3] == [True, False, False]
 
 
-def test_a_source_tells_each_poll(told):
-    class Idle:
-        polls = 0
+class Delivery:
+    """Takes nothing, and has rows on their way where a test says so."""
 
+    held_up, outstanding, expects_more = None, 0, False
+
+    def due(self, *, polled, interval_over):
+        return False
+
+    def drain(self, deadline, *, pending):
+        return []
+
+    def check(self):
+        pass
+
+
+def timeouts_s(polls, delivery, flush_interval_s=60.0):
+    """Return how long each of so many polls of a source without rows might have taken."""
+    found, control, reports = [], Control(), TaskReports()
+
+    class Idle:
         def poll(self, deadline):
-            self.polls += 1
-            if self.polls == 3:
+            found.append(deadline.remaining_s)
+            if len(found) == polls:
                 control.ask_to_stop()
 
-    class Delivery:
-        held_up, outstanding, expects_more = None, 0, False
-
-        def due(self, *, polled, interval_over):
-            return False
-
-        def drain(self, deadline, *, pending):
-            return []
-
-        def check(self):
-            pass
-
-    control, reports = Control(), TaskReports()
     path = SourceRecordPath(Idle(), "Source", None, None, RetryBudget(0), reports.figures)
-    SourceLoop(path, Delivery(), None, LoopLimits(60, 1, 1), reports).run(control, lambda _: None)
+    SourceLoop(path, delivery, None, LoopLimits(flush_interval_s, 1, 1), reports).run(control, lambda _: None)
+    return found
+
+
+def test_a_source_tells_each_poll(told):
+    timeouts_s(3, Delivery())
     assert told == [False, False, False]
+
+
+def test_an_idle_source_is_woken_seldom_but_in_time_for_its_rows_and_offsets(monkeypatch):
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    assert timeouts_s(5, Delivery()) == [1.0, 1.0, 1.0, 3.0, 3.0]
+    assert timeouts_s(4, Delivery(), flush_interval_s=2.0)[-1] == 2.0
+    assert timeouts_s(4, Delivery(), flush_interval_s=0.1)[-1] == 1.0
+    waiting, behind = Delivery(), Delivery()
+    waiting.outstanding, behind.expects_more = 1, True
+    assert timeouts_s(5, waiting) == [1.0] * 5
+    assert timeouts_s(5, behind) == [0.1] * 5
