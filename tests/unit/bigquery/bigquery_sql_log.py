@@ -28,6 +28,8 @@ class SqlLog(SqlTable):
         self._create("log", log_columns(self.columns, clears=settings.dedup.clears))
         view = LogView(self.merge_of(("log",)), has_appends=settings.dedup.null_key is NullKey.APPEND)
         self.database.execute(f"CREATE VIEW shown AS {view.text()}")
+        # Planning the view costs more than reading it, and histories look at it behind every statement.
+        self.database.execute("PREPARE look AS SELECT * FROM shown ORDER BY id, _kafka_partition, _kafka_offset")
         self.parts = LogParts("log", quoted)
         self.loads = 0
         self._bounds: dict[str, tuple[KeyBound, ...]] = {}
@@ -61,7 +63,6 @@ class SqlLog(SqlTable):
 
     def shown(self) -> list[dict[str, Any]]:
         """The rows that the view shows, all columns, in an order of their own."""
-        found: pa.Table = self.database.sql(
-            "SELECT * FROM shown ORDER BY id, _kafka_partition, _kafka_offset"
-        ).to_arrow_table()
-        return found.to_pylist()
+        found = self.database.execute("EXECUTE look")
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
