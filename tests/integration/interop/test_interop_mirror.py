@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
-from e2e_worker import wait_for
+from e2e_worker import WorkerProcess, wait_for
 from interop_cluster import SLOW_S, Rest, java_worker, our_worker
 
 from connect.tools.services import KafkaEndpoint
@@ -207,6 +207,29 @@ def test_copies_are_made_widened_and_set_as_their_topics_are(kafka: KafkaEndpoin
         assert copied.found == source.found
     wait_for(lambda: configs(kafka, copy) == configs(kafka, topic), SLOW_S, "the copy is set")
     ours.stop()
+
+
+def test_a_mirror_whose_worker_is_killed_copies_each_record_once(
+    kafka: KafkaEndpoint, unique: str, tmp_path: Path
+) -> None:
+    topic, copy = f"{unique}-orders", f"once.{unique}-orders"
+    make(kafka, topic)
+    once = {"exactly.once.support": "required", "source.consumer.isolation.level": "read_committed"}
+    worker = WorkerProcess(
+        tmp_path, kafka.bootstrap_servers, f"{unique}-once", **{"exactly.once.source.support": "enabled"}
+    )
+    worker.start()
+    Rest(worker.url).create("m", mirror(kafka, "once", topic) | once)
+    wait_for(lambda: copy in topics_of(kafka), SLOW_S, lambda: f"the copy: {worker.log_tail()}")
+    with logs(kafka, topic, copy) as (source, copied):
+        for begin in (0, 60, 120):
+            write(kafka, topic, begin)
+            wait_for(lambda: sum(counts(copied.read()).values()) > begin, SLOW_S, worker.log_tail)  # noqa: B023 - asked in this turn
+            worker.kill()
+            worker.start()
+        wait_for(lambda: same(source, copied, 180), SLOW_S, lambda: f"each record once: {worker.log_tail()}")
+        assert copied.found == source.found
+    worker.stop()
 
 
 def new_partitions(topic: str, count: int) -> Any:
