@@ -210,7 +210,8 @@ _COORDINATE_COLUMNS: Final = {
 
 def _placed(path: Path, names: FieldNames, key_column: str, otherwise: str) -> PathColumn:
     if path.root is Root.KEY and key_column:
-        return PathColumn(path, ".".join((key_column, *(names.column(n, str(path)) for n in path.names))), is_own=False)
+        parts = (names.column(part, str(path)) for part in (key_column, *path.names))
+        return PathColumn(path, ".".join(parts), is_own=False)
     if path.root in COORDINATES:
         return PathColumn(path, _COORDINATE_COLUMNS[path.root], is_own=True)
     if path.root is Root.VALUE and len(path.names) == 1:

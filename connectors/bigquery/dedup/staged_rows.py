@@ -99,7 +99,8 @@ class Admission:
         if bad or skipped:
             kept = pa.array([row for row in range(len(batch)) if row not in bad and row not in skipped], pa.int64())
         assert batch.consumed is not None
-        cells |= self.extras.values(batch, time.time_ns() // 1_000_000)
+        extras = self.extras.values(batch, time.time_ns() // 1_000_000)
+        cells |= {self.names.column(name, name): found for name, found in extras.items()}
         rows = self._rows(_taken(values, kept), schema, {n: _taken_found(f, kept) for n, f in cells.items()})
         rows = rows.append_column(IS_DELETE, _taken(self._is_delete(batch, tombstone), kept))
         rows = rows.append_column(IS_APPEND, _taken(self._is_append(lacks_key, tombstone), kept))
@@ -208,10 +209,10 @@ class Admission:
     def _rows(self, values: pa.Array, schema: s.Schema, cells: Mapping[str, Found]) -> pa.Table:
         import pyarrow as pa
 
-        fields = self._fields(values, schema)
+        known = self._fields(values, schema) | {name.lower(): found for name, found in cells.items()}
         arrays = []
         for column in self.table:
-            found = cells.get(column.name) or fields.get(column.name.lower())
+            found = known.get(column.name.lower())
             relaxed = column.relaxed()  # of a delete only the key is there
             if column.name == SOFT_DELETED or found is None:
                 arrays.append(pa.nulls(len(values), arrow_type_of(relaxed)))

@@ -22,7 +22,7 @@ from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
 PLACE: Final = TopicPartition("orders", 0)
-Record = tuple[dict[str, Any], dict[str, Any] | None]
+Record = tuple[Any, dict[str, Any] | None]
 """The key and the value of a record."""
 
 

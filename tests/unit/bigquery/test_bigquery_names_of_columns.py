@@ -73,3 +73,18 @@ def test_keys_whose_names_are_sanitized_tell_rows_apart(monkeypatch):
     write(given, sanitizeFieldNames="true", kafkaKeyFieldName="key", **{"dedup.fields": "__key", "dedup.mode": "merge"})
     rows = sorted((row["key"]["order_id"], row["name"]) for row in service.rows("orders"))
     assert rows == [(1, "new"), (2, "other")]
+
+
+STORED = {"kafkaKeyFieldName": "Record-Key", "kafkaDataFieldName": "Meta-Data"}
+
+
+@pytest.mark.parametrize("is_made", [False, True], ids=["new", "by hand"])
+def test_stored_keys_and_places_have_their_columns_under_other_letters(monkeypatch, is_made):
+    service = service_of(monkeypatch)
+    if is_made:
+        make(service, record_key="INTEGER", name="STRING")
+    given = [(1, {"name": "old"}), (2, {"name": "other"}), (1, {"name": "new"})]
+    write(given, sanitizeFieldNames="true", **STORED, **{"dedup.fields": "__key", "dedup.mode": "merge"})
+    rows = [{name.lower(): value for name, value in row.items()} for row in service.rows("orders")]
+    found = sorted((row["record_key"], row["name"], row["meta_data"]["offset"]) for row in rows)
+    assert found == [(1, "new", 2), (2, "other", 1)]
