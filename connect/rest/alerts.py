@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from functools import partial
 
 from aiohttp import web
 
@@ -12,10 +11,9 @@ from connect.alerts.alerting import Alerting
 from connect.alerts.facts import Thresholds
 from connect.alerts.leading import while_leading
 from connect.alerts.webhook import Origin, Webhook
-from connect.cluster.model.operations import WorkerState
-from connect.cluster.model.request_errors import RequestError
 from connect.rest.figures.peers import Peers, scheme
 from connect.rest.jobs.alert_watch import ALERTING, AlertWatch, Sources
+from connect.rest.jobs.leading_terms import LeadingTerms
 from connect.rest.resources.backfills import BACKFILLS
 from connect.rest.server.answers import status_json
 from connect.rest.server.context import CONTEXT
@@ -41,21 +39,13 @@ async def alerts(app: web.Application) -> AsyncIterator[None]:
     thresholds = Thresholds(
         worker.alerts_lag_records, worker.alerts_stalled_ms, worker.alerts_dead_letters, worker.alerts_budget_percent
     )
-    deliver = while_leading(partial(_leads, operations.worker), webhook.deliver)
-    alerting = app[ALERTING] = Alerting(thresholds, operations.history, deliver)
+    terms = LeadingTerms(operations, context.worker_id)
+    alerting = app[ALERTING] = Alerting(thresholds, operations.history, while_leading(terms.goes_on, webhook.deliver))
     peers = Peers(context, app[CLIENT], scheme(worker))
-    watch = AlertWatch(operations, alerting, Sources(peers.figures, app[BACKFILLS].jobs, status_json))
+    watch = AlertWatch(operations, alerting, terms, Sources(peers.figures, app[BACKFILLS].jobs, status_json))
     watching = asyncio.create_task(watch.run())
     yield
     watching.cancel()
     await asyncio.wait([watching])
     await asyncio.to_thread(alerting.outbox.close)
     webhook.close()
-
-
-def _leads(worker: WorkerState) -> bool:
-    try:
-        worker.require_leader()
-    except RequestError:
-        return False
-    return worker.is_ready

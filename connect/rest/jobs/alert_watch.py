@@ -17,6 +17,7 @@ from connect.api.errors import ConnectError
 from connect.cluster.model.operations import Operations
 from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.cluster.model.statuses import ConnectorStatus
+from connect.rest.jobs.leading_terms import LeadingTerms
 
 _LOOK_S: Final = 5.0
 _JOBS_S: Final = 30.0
@@ -41,9 +42,10 @@ class Sources:
 class AlertWatch:
     """Gathers facts for alerts. It is owned by the event loop of the REST server; slow calls run on threads."""
 
-    def __init__(self, operations: Operations, alerting: Alerting, sources: Sources) -> None:
+    def __init__(self, operations: Operations, alerting: Alerting, terms: LeadingTerms, sources: Sources) -> None:
         self._operations = operations
         self._alerting = alerting
+        self._terms = terms
         self._sources = sources
         self._jobs_due_s = 0.0
 
@@ -70,6 +72,9 @@ class AlertWatch:
             await asyncio.to_thread(self._tell, others, bool(silent))
 
     def _tell(self, others: Figures, is_silent: bool) -> None:
+        if self._terms.begins_anew():
+            # Another worker has led, and has told what this one knew or had queued.
+            self._alerting.release()
         asked = self._operations
         facts = Facts(
             now_ms=time.time_ns() // 1_000_000,

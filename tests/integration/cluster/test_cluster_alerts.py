@@ -5,6 +5,7 @@ them.
 import hashlib
 import hmac
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import psutil
 import pytest
 from cluster_worker import eventually
 from confluent_kafka import Producer
@@ -141,6 +143,27 @@ def test_no_alert_is_lost_when_the_leader_is_killed_and_none_that_was_taken_come
     eventually(lambda: len(receiver.told()) == 4)
     healed = {("task_failed", "resolved", "a", 0), ("task_failed", "resolved", "b", 0)}
     assert set(receiver.told()[2:]) == healed
+
+
+def test_a_frozen_leader_that_goes_on_does_not_tell_what_its_successor_has_told(start_worker, receiver, tmp_path):
+    workers = [start_worker(**receiver.keys).ready(), start_worker(**receiver.keys).ready()]
+    presence = tmp_path / "presence"
+    fail(workers[0], "a", presence)
+    eventually(lambda: sum(counted(worker, "failed") for worker in workers))  # nobody is there
+    frozen, other = sorted(workers, key=lambda worker: counted(worker, "failed"), reverse=True)
+    tree = [psutil.Process(frozen.process.pid), *psutil.Process(frozen.process.pid).children(recursive=True)]
+    for process in tree:
+        process.send_signal(signal.SIGSTOP)
+    receiver.start()
+    told_of_a, told_of_b = (("task_failed", "firing", name, 0) for name in "ab")
+    eventually(lambda: receiver.told() == [told_of_a])
+    for process in tree:
+        if process.is_running():
+            process.send_signal(signal.SIGCONT)
+    eventually(lambda: frozen.call("GET", "/health").status_code == 200)
+    fail(other, "b", presence)
+    eventually(lambda: told_of_b in receiver.told())
+    assert receiver.told() == [told_of_a, told_of_b], "whoever of them leads now"
 
 
 class Taking(BaseHTTPRequestHandler):

@@ -1,0 +1,34 @@
+"""A worker that was frozen may lead again: what it knew of alerts counts only if nobody else has led meanwhile."""
+
+from __future__ import annotations
+
+from memory_cluster import MemoryOperations
+
+from connect.cluster.model.history import Rebalance
+from connect.rest.jobs.leading_terms import LeadingTerms
+
+OWN, OTHER = "own:1", "other:1"
+
+
+def led(number: int, leader: str) -> Rebalance:
+    return Rebalance(number, number, leader, [OWN, OTHER], number)
+
+
+def test_a_term_goes_on_until_another_worker_leads(monkeypatch) -> None:
+    operations = MemoryOperations()
+    told = [led(1, OTHER), led(2, OWN)]
+    monkeypatch.setattr(operations.history, "rebalances", lambda: told)
+    terms = LeadingTerms(operations, OWN)
+    assert not terms.goes_on(), "nobody has read which alerts were told"
+    assert terms.begins_anew()
+    assert terms.goes_on()
+    told.append(led(3, OWN))
+    assert (terms.begins_anew(), terms.goes_on()) == (False, True), "somebody came or went, and the leader stays"
+    told += [led(4, OTHER), led(5, OWN)]
+    assert not terms.goes_on(), "it leads, and another one has led since"
+    assert terms.begins_anew()
+    assert terms.goes_on()
+    operations.is_ready = False
+    assert not terms.goes_on(), "Kafka does not hear it"
+    operations.is_ready, operations.leads = True, False
+    assert not terms.goes_on()
