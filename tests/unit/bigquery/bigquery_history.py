@@ -78,7 +78,7 @@ class BigQueryHistory:
         self._drain()
         doings = [self._grow] * 3 + [self._poll] * 6 + [self._flush] * 8 + [self._faults, self._thaw] * 2 + [
             self._freeze, self._kill, self._rebalance, self._rewind, self._anew, self._stream]  # fmt: skip
-        doings += [self._change_mode] if self._may_log else []
+        doings += [self._change_mode] * 2 if self._may_log else []
         for _ in range(steps):
             self._clock_s += self._draw.choice([0.0, 0.1, 1.0])
             self._draw.choice(doings)()
