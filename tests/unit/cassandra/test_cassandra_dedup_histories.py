@@ -5,8 +5,10 @@ Copies are packed anew, split, late and out of order; the task dies and goes on,
 
 from __future__ import annotations
 
+import json
 import random
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import Any, Final
 
 import cassandra_state
@@ -20,6 +22,9 @@ KINDS: Final = {"s": "cell", "v": "cell", "d": "cell", "l": "list", "m": "map", 
 VALUES: Final = (None, "", "a", "b", 0, 1, -1, 2**63 - 1, 0.5, -0.0, 0.0, [], [1], {"a": None})
 EVENTS: Final = {True: 60, False: 200}
 RETENTION_DAYS: Final = 20
+"""Removals and marks are remembered so long by default."""
+VALUES_OF_A_TIME: Final = 8
+"""Of more values of one time the first ones are forgotten."""
 
 
 class DrawnEvents:
@@ -140,6 +145,43 @@ def check(life: Life, sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == wanted
 
 
+class SentOnce:
+    """Knows the elements that were sent: a copy that is younger than the retention brings none of them again.
+
+    The table alone does not tell, as whoever applies an element twice has it once.
+    """
+
+    def __init__(self, life: Life) -> None:
+        self._life = life
+        self._looked_at = 0
+        self._values: dict[str, set[str]] = defaultdict(set)
+
+    def check(self) -> None:
+        """Look at what was sent since the last time."""
+        day = (self._life.day_s - NOW_S) / DAY_S
+        for event in self._life.written[self._looked_at :]:
+            for written_us, place, value in elements(event):
+                known = self._values[place]
+                is_old = day - written_us / 1000 > RETENTION_DAYS - 1
+                assert value not in known or is_old or len(known) > VALUES_OF_A_TIME, f"{place} is sent twice: {value}"
+                known.add(value)
+        self._looked_at = len(self._life.written)
+
+
+def elements(event: Any) -> Iterator[tuple[int, str, str]]:
+    """Yield the writetime, the place with that time, and the value of each element and field that an event writes."""
+    for column, change in (event["columns"] or {}).items():
+        if change is None or "cleared_us" not in change:
+            continue
+        parts = change["fields"].items() if "fields" in change else enumerate(change["set"] or ())
+        for name, cell in parts:
+            if cell is not None:
+                path = cell.get("key", cell.get("position", cell.get("element", name)))
+                value = [cell.get("value"), cell.get("deleted"), cell.get("local_deletion_s")]
+                place = [event["op"] == "static", event["key"], column, path, cell["writetime_us"]]
+                yield cell["writetime_us"], json.dumps(place, sort_keys=True), json.dumps(value)
+
+
 def one_history(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = history.draw
     drawn, coming = DrawnEvents(draw), []
@@ -151,6 +193,7 @@ def one_history(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"merge.cells": "true", "remember.ids": "1000"}
     history.note("settings", events=len(coming), days=day, **settings)
     life = Life([], **settings)
+    once = SentOnce(life)
     sent: list[Any] = []
     task = life.task()
     while coming:
@@ -162,6 +205,7 @@ def one_history(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
         history.note("batch", events=[event for _, event in batch], day=batch[-1][0])
         commits = draw.choice([None, None, 0, 1])
         life.take(task, commits)
+        once.check()
         if commits is not None:
             history.note("killed", commits=commits)
             task.close()
@@ -171,6 +215,7 @@ def one_history(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     life.take(task)
     task.close()
     life.run()
+    once.check()
     check(life, sent, monkeypatch)
     ids = Counter(event["event_id"] for event in life.written)
     history.note("end", sent=len(sent), written=len(life.written), most=max(ids.values(), default=0))
