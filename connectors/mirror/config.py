@@ -80,8 +80,8 @@ class MirrorSourceConfig(ConnectorConfig):
     )  # fmt: skip
     target_brokers: String = key(
         "target.cluster.bootstrap.servers", "", group=CLUSTERS, reach=Reach.HOST,
-        doc="The brokers where topics are made, with target.cluster.* and target.admin.*; empty: the worker's. Records "
-        "go where the worker's producers write.",
+        doc="The brokers where topics are made, with target.cluster.* and target.admin.*; empty: the worker's, where "
+        "copies that are there keep their configs. Records go where the worker's producers write.",
     )  # fmt: skip
     topics: _Patterns = key(
         "topics", (".*",), importance="high", group=TOPICS, doc="Regular expressions of the names of topics to copy."

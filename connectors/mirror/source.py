@@ -53,8 +53,9 @@ class MirrorSourceConnector:
         source = self._source()
         found = source.topics(deadline)
         chosen = {topic: found[topic] for topic in TopicChoice(self._config).chosen(found)}
-        Copies(self._config, source, self._opened(self._config.target_admin, TARGET)).keep(chosen, deadline)
-        places = [f"{topic}-{number}" for topic, count in chosen.items() for number in range(count)]
+        target = self._opened(self._config.target_admin, TARGET)
+        copied = Copies(self._config, source, target).keep(chosen, deadline)
+        places = [f"{topic}-{number}" for topic, count in copied.items() for number in range(count)]
         tasks = min(max_tasks, len(places))
         return [{**self._config.originals, ASSIGNED: ",".join(places[task::tasks])} for task in range(tasks)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.optional.other_clusters import OtherCluster
 from connect.lib.deadline import Deadline
 from connect.lib.javatext.regex import compile_pattern
@@ -47,26 +47,44 @@ class Copies:
         self._config, self._source, self._target = config, source, target
         self._kept = compile_pattern("|".join(config.configs_excluded)) if config.configs_excluded else None
 
-    def keep(self, partitions: Mapping[str, int], deadline: Deadline) -> None:
-        """Make the copies of these topics, each with as many partitions at least. ConnectError: one cannot be made."""
-        there = self._target.topics(deadline)
-        naming = self._config.naming
-        for topic, count in partitions.items():
-            copy = naming.target_name(topic)
-            if copy not in there:
-                self._make(topic, copy, count, deadline)
-                continue
-            if there[copy] < count:
-                self._target.widen_topic(copy, count, deadline)
-                log.info("Topic %s has %d partitions now, as %s of the source.", copy, count, topic)
-            if self._config.syncs_configs:
-                self._set(topic, copy, deadline)
+    def keep(self, partitions: Mapping[str, int], deadline: Deadline) -> dict[str, int]:
+        """Make the copies of these topics, each with as many partitions at least. Return the topics that are copied.
 
-    def _make(self, topic: str, copy: str, count: int, deadline: Deadline) -> None:
-        configs = self._configs(topic, deadline) if self._config.syncs_configs else {}
+        A topic that holds the state of a cluster of workers is left out: its copy would be taken for that state.
+        ConnectError: a copy cannot be made.
+        """
+        there, copied = self._target.topics(deadline), dict[str, int]()
+        for topic, count in partitions.items():
+            configs = self._source.own_configs(topic, deadline)
+            if "compact" in configs.get("cleanup.policy", "") and (held := self._source.state_of(topic)):
+                log.warning(
+                    "Topic %s of the source is not copied: it holds %s. To copy it, list it and its copy in "
+                    "internal.topics.writable of the worker's file.", topic, held,
+                )  # fmt: skip
+                continue
+            copied[topic] = count
+            self._keep(topic, count, configs, there, deadline)
+        return copied
+
+    def _keep(
+        self, topic: str, count: int, configs: Mapping[str, str], there: Mapping[str, int], deadline: Deadline
+    ) -> None:
+        copy = self._config.naming.target_name(topic)
+        wanted = {name: value for name, value in configs.items() if self._is_copied(name)}
+        if copy not in there:
+            self._make(topic, copy, count, wanted if self._config.syncs_configs else {}, deadline)
+            return
+        if there[copy] < count:
+            self._target.widen_topic(copy, count, deadline)
+            log.info("Topic %s has %d partitions now, as %s of the source.", copy, count, topic)
+        # The worker's own login may set topics of others, too, which whoever owns the source would decide on.
+        if self._config.syncs_configs and self._config.target_brokers:
+            self._set(copy, wanted, deadline)
+
+    def _make(self, topic: str, copy: str, count: int, configs: Mapping[str, str], deadline: Deadline) -> None:
         try:
             self._target.make_topic(copy, count, self._config.replication_factor, configs, deadline)
-        except RetriableError:
+        except (RetriableError, ConfigError):
             raise
         except ConnectError as error:
             raise ConnectError(
@@ -77,8 +95,7 @@ class Copies:
             ) from error
         log.info("Topic %s was made with %d partitions as the copy of %s.", copy, count, topic)
 
-    def _set(self, topic: str, copy: str, deadline: Deadline) -> None:
-        wanted = self._configs(topic, deadline)
+    def _set(self, copy: str, wanted: Mapping[str, str], deadline: Deadline) -> None:
         found = {
             name: value for name, value in self._target.own_configs(copy, deadline).items() if self._is_copied(name)
         }
@@ -86,10 +103,6 @@ class Copies:
         removed = sorted(found.keys() - wanted.keys())
         if changed or removed:
             self._target.change_configs(copy, changed, removed, deadline)
-
-    def _configs(self, topic: str, deadline: Deadline) -> dict[str, str]:
-        found = self._source.own_configs(topic, deadline)
-        return {name: value for name, value in found.items() if self._is_copied(name)}
 
     def _is_copied(self, name: str) -> bool:
         return self._kept is None or self._kept.fullmatch(name) is None

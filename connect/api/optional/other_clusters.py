@@ -34,10 +34,20 @@ class OtherCluster(Protocol):
     def own_configs(self, topic: str, deadline: Deadline) -> Mapping[str, str]:
         """Return the configs that are set for the topic, or for all of its brokers, without their defaults."""
 
+    def state_of(self, topic: str) -> str | None:
+        """Return which state of a cluster of workers a topic holds by its records, such as "source offsets".
+
+        Return None if it holds none, or if the worker's file lists it in internal.topics.writable. RetriableError: no
+        broker answers.
+        """
+
     def make_topic(
         self, topic: str, partitions: int, replication_factor: int, configs: Mapping[str, str], deadline: Deadline
     ) -> bool:
-        """Make a topic. Return False if it is there; then it is left as it is."""
+        """Make a topic. Return False if it is there; then it is left as it is.
+
+        ConfigError, here and for each change: the topic holds the state of a cluster of workers.
+        """
 
     def widen_topic(self, topic: str, partitions: int, deadline: Deadline) -> None:
         """Give a topic so many partitions, which are more than it has."""

@@ -19,12 +19,16 @@ from connect.kafka.client.settings import ClientSettings, admin_part, consumer_s
 from connect.kafka.consume.consumer import BatchConsumer
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
+from connect.runtime.settings.internal_topics import ReservedTopics
+from connect.runtime.settings.topic_inspector import BrokerTopicInspector
+from connect.runtime.settings.worker_config import WorkerConfig
 
 log = logging.getLogger(__name__)
 
 _POLL_RECORDS: Final = 10_000
 _CLOSE_S: Final = 5.0
 _BROKERS: Final = "bootstrap.servers"
+_TOPICS: Final = "topics"
 _OWN: Final = "consumer.override."
 _LEAVE: Final = (ALLOWED_PATHS, ALLOWED_HOSTS, PROFILE)
 
@@ -46,14 +50,22 @@ def open_cluster(worker: Mapping[str, str], connector: str, client: Mapping[str,
         ) from error
     if settings.unknown:
         log.info("%s: these keys of %s have no meaning here: %s", connector, prefix, ", ".join(settings.unknown))
-    return KafkaCluster(settings)
+    addresses = own if client.get(_BROKERS) else {}
+    inspector = BrokerTopicInspector(inherited, addresses, f"connector-cluster-topics-{connector}")
+    return KafkaCluster(settings, worker, inspector)
 
 
 class KafkaCluster:
-    """Asks one cluster, see `OtherCluster`."""
+    """Asks one cluster, see `OtherCluster`.
 
-    def __init__(self, settings: ClientSettings) -> None:
+    It changes no topic that holds the state of a cluster of workers: topics of another cluster may have any name, and
+    their configs would take the records of this worker's own state away.
+    """
+
+    def __init__(self, settings: ClientSettings, worker: Mapping[str, str], inspector: BrokerTopicInspector) -> None:
         self._settings = settings.properties
+        self._worker = worker
+        self._inspector = inspector
 
     def topics(self, deadline: Deadline) -> Mapping[str, int]:
         """Return the number of partitions of every topic."""
@@ -63,25 +75,38 @@ class KafkaCluster:
         """Return the configs of a topic that are no defaults."""
         return self._changes.own_configs(topic, deadline)
 
+    def state_of(self, topic: str) -> str | None:
+        """Return which state of a cluster of workers the topic's records are."""
+        if topic in WorkerConfig.parse(self._worker).internal_topics_writable:
+            return None
+        return self._inspector(topic)
+
     def make_topic(
         self, topic: str, partitions: int, replication_factor: int, configs: Mapping[str, str], deadline: Deadline
     ) -> bool:
-        """Make a topic unless it is there."""
+        """Make a topic unless it is there. ReservedTopicError: it would hold the state of a cluster of workers."""
+        self._reserved.require_free(topic, _TOPICS)
         return self._admin.create(
             topic, partitions=partitions, replication_factor=replication_factor, configs=configs, deadline=deadline
         )
 
     def widen_topic(self, topic: str, partitions: int, deadline: Deadline) -> None:
-        """Give a topic more partitions."""
+        """Give a topic more partitions. ReservedTopicError: it holds the state of a cluster of workers."""
+        self._reserved.require_free(topic, _TOPICS)
         self._changes.widen(topic, partitions, deadline)
 
     def change_configs(self, topic: str, wanted: Mapping[str, str], removed: Sequence[str], deadline: Deadline) -> None:
-        """Change configs of a topic."""
+        """Change configs of a topic. ReservedTopicError: it holds the state of a cluster of workers."""
+        self._reserved.require_free(topic, _TOPICS)
         self._changes.change(topic, wanted, removed, deadline)
 
     def reader(self, starts: Mapping[TopicPartition, int | None]) -> KafkaClusterReader:
         """Return a reader of these partitions."""
         return KafkaClusterReader(BatchConsumer(self._settings), starts)
+
+    @cached_property
+    def _reserved(self) -> ReservedTopics:
+        return ReservedTopics(WorkerConfig.parse(self._worker), self._inspector)
 
     @cached_property
     def _admin(self) -> TopicAdmin:

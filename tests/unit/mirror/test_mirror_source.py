@@ -28,6 +28,7 @@ class Cluster:
     def __init__(self, topics: dict[str, int]) -> None:
         self.counts = topics
         self.configs: dict[str, dict[str, str]] = {}
+        self.states: dict[str, str] = {}
         self.starts: Starts = {}
         self.losses: list[str] = []
         self.found: list[Batch] = []
@@ -37,6 +38,9 @@ class Cluster:
 
     def own_configs(self, topic: str, deadline: Deadline) -> Mapping[str, str]:
         return self.configs.get(topic, {})
+
+    def state_of(self, topic: str) -> str | None:
+        return self.states.get(topic)
 
     def make_topic(
         self, topic: str, partitions: int, replication_factor: int, configs: Mapping[str, str], deadline: Deadline
@@ -69,7 +73,7 @@ class Cluster:
 def _connector(source: Cluster, target: Cluster | None = None, **given: str) -> MirrorSourceConnector:
     config = {**CONFIG, **{name.replace("__", "."): text for name, text in given.items()}}
     connector = MirrorSourceConnector(MirrorSourceConfig.parse(config))
-    connector.take_clusters(lambda client, prefix: source if client else target or Cluster({}))
+    connector.take_clusters(lambda client, prefix: source if prefix.startswith("source.") else target or Cluster({}))
     return connector
 
 
@@ -81,15 +85,32 @@ def test_partitions_go_round_the_tasks_and_none_is_left_out() -> None:
     assert _connector(Cluster({})).task_configs(3) == []
 
 
+def test_topics_of_a_clusters_state_are_left_out() -> None:
+    source, target = Cluster({"o": 1, "connect-offsets": 2, "table": 1}), Cluster({})
+    source.configs = {"connect-offsets": {"cleanup.policy": "compact"}, "table": {"cleanup.policy": "compact"}}
+    source.states = {"connect-offsets": "source offsets"}
+    [task] = _connector(source, target).task_configs(1)
+    assert task[ASSIGNED].split(",") == ["o-0", "table-0"]
+    assert target.counts == {"a.o": 1, "a.table": 1}
+
+
 def test_copies_are_made_widened_and_set_but_for_what_they_keep_for_themselves() -> None:
     source, target = Cluster({"o": 3, "new": 2}), Cluster({"a.o": 2})
     source.configs = {"o": {"retention.ms": "5", "min.insync.replicas": "2"}, "new": {"cleanup.policy": "compact"}}
     target.configs = {"a.o": {"segment.ms": "9", "min.insync.replicas": "1"}}
-    _connector(source, target).task_configs(1)
+    _connector(source, target, target__cluster__bootstrap__servers="y:1").task_configs(1)
     assert target.counts == {"a.o": 3, "a.new": 2}
     assert target.configs == {
         "a.o": {"retention.ms": "5", "min.insync.replicas": "1"}, "a.new": {"cleanup.policy": "compact"},
     }  # fmt: skip
+
+
+def test_copies_that_are_there_are_not_set_by_the_workers_own_login() -> None:
+    source, target = Cluster({"o": 3, "new": 1}), Cluster({"a.o": 2})
+    source.configs = {"o": {"retention.ms": "5"}, "new": {"retention.ms": "6"}}
+    _connector(source, target).task_configs(1)
+    assert target.configs == {"a.new": {"retention.ms": "6"}}
+    assert target.counts == {"a.o": 3, "a.new": 1}
 
 
 def test_a_task_reads_on_behind_what_is_stored_and_stores_what_it_copied_last() -> None:
