@@ -129,7 +129,8 @@ def postgres_tables(endpoint: SqlEndpoint) -> Make:
             keys["signal.data.collection"] = "shop.signals"
             with tables.engine.begin() as session:
                 session.exec_driver_sql("CREATE TABLE shop.signals (id text PRIMARY KEY, type text, data text)")
-        return {**given, **keys}, tables.among(captured(given, "schema.include.list"))
+        changed = {key: value for key, value in given.items() if public.config[key] != value}
+        return {**changed, **keys}, tables.among(captured(given, "schema.include.list"))
 
     return make
 
