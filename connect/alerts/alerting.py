@@ -12,7 +12,7 @@ from connect.alerts.changes import Event, ToldAlert, changes
 from connect.alerts.facts import Alert, Facts, Subject, Thresholds, standing
 from connect.alerts.outbox import Outbox
 from connect.alerts.recent_letters import RecentLetters
-from connect.alerts.standing_times import StandingTimes
+from connect.alerts.standing_clock import StandingTimes
 
 BEGAN: Final = "began"
 """This key holds when the cluster first sent alerts. No alert is sent for backfills that ended before."""

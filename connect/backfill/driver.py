@@ -21,9 +21,9 @@ from connect.backfill.job.chunk import LaneReport, Signal, denial_of
 from connect.backfill.job.job import Job, JobPace, JobSignal
 from connect.backfill.job.job_store import JobStore, StateTopics
 from connect.backfill.job.kinds import job_connectors
-from connect.backfill.job.limits import limited
 from connect.backfill.job.markers import plan_records, stored_positions
 from connect.backfill.job.pace import Pace, RemainingLanes
+from connect.backfill.job.pace_limits import limited
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.job.states import JobAction, JobState
 from connect.backfill.lane.run_snapshot import RunSnapshot

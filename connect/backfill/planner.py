@@ -11,10 +11,10 @@ from connect.api.records import SourcePosition
 from connect.backfill.job.job import Job
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.kinds import JobConnectors, load_of, reader_connections
-from connect.backfill.job.limits import require_room, require_told
 from connect.backfill.job.markers import Marker, chunk_states
 from connect.backfill.job.oversized_chunks import placed_chunks
 from connect.backfill.job.pace import RemainingLanes
+from connect.backfill.job.pace_limits import require_room, require_told
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.lane.run_snapshot import planned_in_one
 from connect.lib.deadline import Deadline

@@ -10,8 +10,8 @@ from connect.api.errors import ConnectError
 from connect.api.plugin import PluginKind
 from connect.api.records import Batch
 from connect.cluster.store.config_reading import read_connectors
-from connect.dlq.destinations import Destinations
 from connect.dlq.letter import Letter
+from connect.dlq.target_partitions import Destinations
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog

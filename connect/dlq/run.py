@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.dlq.current import CurrentConnectors
+from connect.dlq.current_connectors import CurrentConnectors
 from connect.dlq.letters import LetterTopic
 from connect.dlq.replay import Connectors, FixedTopic, Outcome, Replay, transactional_id
 from connect.dlq.selection import Selection

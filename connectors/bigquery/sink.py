@@ -26,7 +26,7 @@ from connectors.bigquery.merge.staging import connector_label
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.spending.budget_keys import budget_key_of, budget_of, prices_of_config
-from connectors.bigquery.spending.budget_waits import BudgetSpentError
+from connectors.bigquery.spending.budget_sentences import BudgetSpentError
 from connectors.bigquery.spending.connector_spending import spending_of
 from connectors.bigquery.spending.load_pace import LoadPace, PacedError
 from connectors.bigquery.tables.preflight import check, missing_roles

@@ -10,7 +10,7 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.plugin import PluginKind
-from connect.cli.doctor.file_slips import broken_values, keys_without_effect
+from connect.cli.doctor.unusable_values import broken_values, keys_without_effect
 from connect.client.manifests import Manifest
 from connect.cluster.model.request_errors import RequestError
 from connect.cluster.validation.check import Validator

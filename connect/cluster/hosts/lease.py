@@ -5,7 +5,7 @@ other workers, while its task hosts would work on. So each host ends itself when
 clock is CLOCK_MONOTONIC, which all processes of a machine share.
 
 A host looks at the lease every `CHECK_S`. A host that is frozen itself cannot look, and as soon as it goes on it would
-send the records that its Kafka clients hold. So on Linux a timer of the kernel ends it a moment later (`lease_timer`).
+send the records that its Kafka clients hold. So on Linux a timer of the kernel ends it a moment later (`kernel_timer`).
 
 The worker and the process that is its member in the group (`connect.cluster.group`) both extend the lease. Each writes
 the time at which its own part ends, and the earlier time counts: neither of them can tell if the other one works.
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from connect.cluster.hosts.lease_timer import LeaseTimer
+from connect.cluster.hosts.kernel_timer import LeaseTimer
 from connect.cluster.hosts.shared_memory import shared_memory
 from connect.runtime.host.crash_report import say_lease_over, say_lease_until
 

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.cluster.hosts.lease import Lease
-from connect.cluster.leader.rebalance_times import RebalanceTimes
+from connect.cluster.leader.rebalance_figures import RebalanceTimes
 from connect.cluster.loop.membership import NOBODY, MembershipListener, View
 from connect.cluster.model.config_records import WorkerRecord
 from connect.cluster.model.config_state import Claims

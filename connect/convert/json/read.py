@@ -16,7 +16,7 @@ from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema, Type
 from connect.convert.json import jackson
-from connect.convert.json.logical import Reader, decimal_reader, instant_reader, mismatch, node_type, read_bytes
+from connect.convert.json.logical_reading import Reader, decimal_reader, instant_reader, mismatch, node_type, read_bytes
 from connect.convert.json.recursive import node_text
 from connect.convert.json.text import Node
 

@@ -9,7 +9,7 @@ from connect.api.codec import HeaderConverter
 from connect.kafka.client.settings import consumer_settings
 from connect.kafka.consume.log_reader import read_record
 from connect.kafka.produce.pooled_producer import RowProducer
-from connect.runtime.parts.client_settings import overrides
+from connect.runtime.parts.connector_overrides import overrides
 from connect.runtime.parts.task_producers import TaskProducers
 from connect.runtime.records.dead_letter import DeadLetters
 from connect.runtime.records.record_sizes import RecordSizes

@@ -14,7 +14,7 @@ from connect.kafka.produce.pooled_producer import PooledProducer, ProducerPool, 
 from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.produce.shared_producer import SharedProducer
 from connect.lib.deadline import Deadline
-from connect.runtime.parts.client_settings import known, overrides
+from connect.runtime.parts.connector_overrides import known, overrides
 from connect.runtime.records.record_sizes import RecordSizes
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.task.task_id import TaskId

@@ -15,7 +15,7 @@ from connect.kafka.client.settings import admin_part, admin_settings, consumer_s
 from connect.kafka.client.shared import Shared
 from connect.kafka.consume.consumer import BatchConsumer
 from connect.lib.deadline import Deadline
-from connect.runtime.parts.client_settings import known, overrides
+from connect.runtime.parts.connector_overrides import known, overrides
 from connect.runtime.records.pipeline import Converters
 from connect.runtime.settings.connector_config import SourceConnectorConfig
 from connect.runtime.settings.internal_topics import StateKind

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from connectors.bigquery.spending.budget_waits import BudgetSpentError
+from connectors.bigquery.spending.budget_sentences import BudgetSpentError
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
 from connectors.bigquery.spending.budget_keys import budget_key_of, budget_of, prices_of_config
-from connectors.bigquery.spending.budget_waits import BudgetSpentError, budget_spent
+from connectors.bigquery.spending.budget_sentences import BudgetSpentError, budget_spent
 from connectors.bigquery.spending.dead_reservations import settled_jobs
 from connectors.bigquery.spending.estimates import Estimates
 from connectors.bigquery.spending.ledger import DAY_S, Job, Kind, Ledger, Need, Wait

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from connect.api.errors import SchemaError
 from connectors.jdbc.database.query import BoundValue
-from connectors.jdbc.values.zone import EPOCH, wall_clock
+from connectors.jdbc.values.java_zones import EPOCH, wall_clock
 
 _UTC = ZoneInfo("UTC")
 _UNITS_US = {10: 86_400_000_000, 16: 60_000_000, 19: 1_000_000}

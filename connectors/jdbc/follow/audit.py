@@ -15,8 +15,8 @@ from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.follow.cursors import has_index
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.java_zones import zone
 from connectors.jdbc.values.types import DAY_DIGITS, ColumnPlan, Raw
-from connectors.jdbc.values.zone import zone
 
 _log = logging.getLogger(__name__)
 _MILLISECOND_DIGITS: Final = 3

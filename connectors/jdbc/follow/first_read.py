@@ -23,8 +23,8 @@ from connectors.jdbc.follow.read_plan import PlanBuilder, assembled
 from connectors.jdbc.follow.splits import TableSplit, cuts_of, len_of, split_at
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.java_zones import unrepeated_us, zone
 from connectors.jdbc.values.types import Raw
-from connectors.jdbc.values.zone import unrepeated_us, zone
 
 _log = logging.getLogger(__name__)
 LEAST_KEYS = 10_000

@@ -20,8 +20,8 @@ from connectors.jdbc.follow.read_plan import PlanBuilder
 from connectors.jdbc.follow.reading import ReadingPlan
 from connectors.jdbc.follow.splits import TableSplit
 from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.values.java_zones import zone
 from connectors.jdbc.values.types import Projection, Raw
-from connectors.jdbc.values.zone import zone
 
 _EARLIEST = "timestamp.initial"
 _LOWEST = "incrementing.initial"

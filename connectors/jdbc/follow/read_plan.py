@@ -37,8 +37,8 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, topic_of
 from connectors.jdbc.settled.settled_time import SettledTime
 from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.java_zones import day_begin_us, unrepeated_us, zone
 from connectors.jdbc.values.types import ColumnPlan, Raw
-from connectors.jdbc.values.zone import day_begin_us, unrepeated_us, zone
 
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 QUERY = "the query"

@@ -33,7 +33,7 @@ from connectors.jdbc.settings import rules
 from connectors.jdbc.settings.connection_keys import DATABASE
 from connectors.jdbc.settings.database_keys import DatabaseKeys
 from connectors.jdbc.settings.log_keys import LogKeys
-from connectors.jdbc.values.zone import zone
+from connectors.jdbc.values.java_zones import zone
 
 MODES = ("bulk", "timestamp", "incrementing", "timestamp+incrementing", "log")
 GRANULARITIES = (

@@ -14,7 +14,7 @@ from typing import Protocol
 import sqlalchemy as sa
 
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.values.zone import moment_us
+from connectors.jdbc.values.java_zones import moment_us
 
 _log = logging.getLogger(__name__)
 DOING = "asking for open transactions"

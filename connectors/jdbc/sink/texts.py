@@ -18,9 +18,9 @@ from connect.api import schema as s
 from connect.api.arrow_rows import rows_from_arrow
 from connect.api.errors import SchemaError
 from connect.api.time_types import NAMESPACE, TIME_TYPES
+from connectors.jdbc.values.java_zones import zone
 from connectors.jdbc.values.temporal import Misfit, timestamps
 from connectors.jdbc.values.types import Raw
-from connectors.jdbc.values.zone import zone
 from connectors.jdbc.values.zone_columns import DAY_US
 
 _UTC: Final = zone("UTC")

@@ -17,10 +17,10 @@ from connect.api.arrow import arrow_schema, arrow_type
 from connect.api.errors import SchemaError
 from connect.api.records import Column
 from connectors.jdbc.values import temporal, typed_times
+from connectors.jdbc.values.java_zones import zone
 from connectors.jdbc.values.temporal import Misfit, kinds
 from connectors.jdbc.values.types import ColumnPlan, Raw, value_schema
 from connectors.jdbc.values.unconvertible_rows import BadCell, BadCells, Values, without_misfits
-from connectors.jdbc.values.zone import zone
 
 if TYPE_CHECKING:
     from connectors.jdbc.settings.config import JdbcSourceConfig

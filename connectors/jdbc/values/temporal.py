@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connectors.jdbc.values.zone import fixed_us
+from connectors.jdbc.values.java_zones import fixed_us
 from connectors.jdbc.values.zone_columns import DAY_US, floor_divided, instants_of, walls_of
 
 DAY_MS = 86_400_000

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connectors.jdbc.values.zone import EPOCH, fixed_us, instant_us, offset_us, wall_clock
+from connectors.jdbc.values.java_zones import EPOCH, fixed_us, instant_us, offset_us, wall_clock
 
 DAY_US: Final = 86_400_000_000
 _UTC: Final = ZoneInfo("UTC")

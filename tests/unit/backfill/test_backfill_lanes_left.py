@@ -18,8 +18,8 @@ from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneWork, Signal
 from connect.backfill.job.job import JobPace, Jobs, JobSignal
 from connect.backfill.job.job_store import StateTopics
 from connect.backfill.job.kinds import JobConnectors
-from connect.backfill.job.limits import require_room
 from connect.backfill.job.pace import Pace, RemainingLanes
+from connect.backfill.job.pace_limits import require_room
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.lane.lane import LaneTask, signal_of
 

@@ -9,8 +9,8 @@ import pytest
 from connect.api.errors import ConfigError, RetriableError
 from connect.api.optional.bulk import SourceLoad
 from connect.backfill.job.job import Job, JobPace, Jobs
-from connect.backfill.job.limits import limited, require_told
 from connect.backfill.job.pace import Pace, SourceGuard, Throttle, Window
+from connect.backfill.job.pace_limits import limited, require_told
 from connect.backfill.job.spec import BackfillSpec, Engine, Limits
 from connect.backfill.job.states import JobState
 

@@ -12,7 +12,7 @@ from test_bigquery_spending import BEGIN_S, DAY_S, LEDGER, MIB, Clock, Life, by_
 
 from connect.api.errors import ConnectError
 from connectors.bigquery.spending import ledger
-from connectors.bigquery.spending.budget_waits import BudgetSpentError
+from connectors.bigquery.spending.budget_sentences import BudgetSpentError
 from connectors.bigquery.spending.ledger import Kind, Ledger
 
 pytestmark = [pytest.mark.quick, pytest.mark.timeout(600)]

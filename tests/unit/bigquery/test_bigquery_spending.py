@@ -28,7 +28,7 @@ from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 from connectors.bigquery.spending.budget_keys import budget_key_of
-from connectors.bigquery.spending.budget_waits import BudgetSpentError
+from connectors.bigquery.spending.budget_sentences import BudgetSpentError
 from connectors.bigquery.spending.connector_spending import ConnectorSpending
 from connectors.bigquery.spending.ledger import Kind, Ledger
 from connectors.bigquery.warehouse import jobs

@@ -8,7 +8,7 @@ import pytest
 
 from connect.api.errors import ConfigError
 from connect.cli.doctor.before_start import _unusable
-from connect.cli.doctor.file_slips import keys_without_effect
+from connect.cli.doctor.unusable_values import keys_without_effect
 from connect.cluster.worker_file import _replaced, worker_config
 from connect.kafka.client.trial import client_problems
 from connect.plugins.catalog import Catalog

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
+from connect.cluster.hosts.kernel_timer import LeaseTimer
 from connect.cluster.hosts.lease import TIMER_GRACE_S, Lease, watch
-from connect.cluster.hosts.lease_timer import LeaseTimer
 from connect.cluster.hosts.shared_memory import shared_memory
 from connect.runtime.host.crash_report import REPORT_BYTES, lease_over_in, say_lease_until
 

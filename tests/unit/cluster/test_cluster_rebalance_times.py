@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connect.cluster.leader.rebalance_times import RebalanceTimes
+from connect.cluster.leader.rebalance_figures import RebalanceTimes
 from connect.cluster.model.start_counts import StartCounts
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from connect.api.errors import ConnectError
 from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.settled.settled_time import Observation
-from connectors.jdbc.values.zone import EPOCH, zone
+from connectors.jdbc.values.java_zones import EPOCH, zone
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 HOUR_US = 3_600_000_000

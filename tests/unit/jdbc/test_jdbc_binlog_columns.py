@@ -18,9 +18,9 @@ from connectors.jdbc.log.binlog import columns as binlog_columns
 from connectors.jdbc.log.binlog.columns import decoder, driver_columns
 from connectors.jdbc.log.binlog.values import BINARY_SIZES, LoggedColumn, reader
 from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.java_zones import zone
 from connectors.jdbc.values.ragged import PADDING, Fields
 from connectors.jdbc.values.types import TypeRules, plan_column
-from connectors.jdbc.values.zone import zone
 
 TIMES = TimeRules(zone("UTC"), "micros_long", "null")
 C = LoggedColumn("c")

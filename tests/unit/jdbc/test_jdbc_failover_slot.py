@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from connectors.jdbc.log.postgres.slot import makes_failover_slot
+from connectors.jdbc.log.postgres.slot_setup import makes_failover_slot
 from connectors.jdbc.settings.config import JdbcSourceConfig
 
 

@@ -14,9 +14,9 @@ from connectors.jdbc.dialects.mysql.arrow import _columns, _native_columns
 from connectors.jdbc.dialects.mysql.prepared import prepared, wires_of
 from connectors.jdbc.native import module
 from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.java_zones import zone
 from connectors.jdbc.values.ragged import PADDING
 from connectors.jdbc.values.types import ColumnPlan, Raw
-from connectors.jdbc.values.zone import zone
 
 SCHEMAS = {
     Raw.INTEGER: s.INT64, Raw.BOOLEAN: s.BOOLEAN, Raw.FLOAT: s.FLOAT64, Raw.DECIMAL: s.decimal(0), Raw.TEXT: s.STRING,

@@ -31,9 +31,9 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.java_zones import zone
 from connectors.jdbc.values.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US
 from connectors.jdbc.values.types import Raw, TypeRules, plan_column
-from connectors.jdbc.values.zone import zone
 
 CONFIG = JdbcSourceConfig.parse(
     {"connection.url": "jdbc:mariadb://h/db", "mode": "log", "topic.prefix": "p", "table.whitelist": "a"}

@@ -12,9 +12,9 @@ from connect.api.errors import SchemaError
 from connectors.jdbc.dialects.mysql.arrow import _native_columns, driver_columns
 from connectors.jdbc.native import module
 from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.java_zones import zone
 from connectors.jdbc.values.ragged import PADDING, counted_fields
 from connectors.jdbc.values.types import ColumnPlan, Raw
-from connectors.jdbc.values.zone import zone
 
 pytestmark = pytest.mark.skipif(
     module() is None, reason="NOT CHECKED: connectors.jdbc.native was not built; it needs a C++17 compiler at install"

@@ -18,7 +18,7 @@ from connectors.jdbc.follow.late_commits import IdMarks, SnapshotPasses, Timesta
 from connectors.jdbc.settled.server_lineage import Lineage, Lineages
 from connectors.jdbc.settled.settled_time import Observation
 from connectors.jdbc.settled.snapshots import Snapshot, ended_after, ended_by, pin
-from connectors.jdbc.values.zone import instant_us, unrepeated_us, wall_clock
+from connectors.jdbc.values.java_zones import instant_us, unrepeated_us, wall_clock
 from tests.unit.jdbc.jdbc_answers import BERLIN, HOUR_US, Answers, at, seen, us
 
 

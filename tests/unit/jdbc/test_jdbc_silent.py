@@ -17,7 +17,7 @@ from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.connection.pages import PageRules
 from connectors.jdbc.dialects.postgres.copy import PostgresCopy
-from connectors.jdbc.values.zone import zone
+from connectors.jdbc.values.java_zones import zone
 form = RowFormat("t", "t", [], TimeRules(zone("UTC"), "connect_logical"))
 copy = PostgresCopy({"host": "127.0.0.1", "port": sys.argv[1], "user": "u", "sslmode": "disable"}, ())
 read = lambda: copy.pages("SELECT 1", PageRules(1, form), ErrorTranslator("db", ()), "reading")

@@ -9,8 +9,8 @@ import pytest
 from connect.api.errors import SchemaError
 from connectors.jdbc.database.cursor_comparison import EpochMilliseconds, IsoText, form_of_sqlite, now_us_of
 from connectors.jdbc.values import temporal
+from connectors.jdbc.values.java_zones import instant_us, wall_clock, zone
 from connectors.jdbc.values.temporal import Misfit
-from connectors.jdbc.values.zone import instant_us, wall_clock, zone
 
 UTC_ZONE, BERLIN = ZoneInfo("UTC"), ZoneInfo("Europe/Berlin")
 LEAP = 1_709_210_096_123_456  # 2024-02-29T12:34:56.123456Z

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.jdbc.values.zone import instant_us, wall_clock
+from connectors.jdbc.values.java_zones import instant_us, wall_clock
 from connectors.jdbc.values.zone_columns import DAY_US, floor_divided, instants_of, walls_of
 
 # An hour, half an hour, changes at midnight, a day left out (Samoa), a zone of whole minutes until 1972.

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from connect.api.errors import RetriableError
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.values.zone import moment_us
+from connectors.jdbc.values.java_zones import moment_us
 
 _DOING: Final = "asking for open transactions"
 _NOTHING_WRITTEN_FROM: Final = 2**48

@@ -23,7 +23,7 @@ from connectors.jdbc.settled.settled_time import (
     Observation,
     SettledTime,
 )
-from connectors.jdbc.values.zone import moment_us
+from connectors.jdbc.values.java_zones import moment_us
 
 if TYPE_CHECKING:
     from connectors.jdbc.connection.connection import Database

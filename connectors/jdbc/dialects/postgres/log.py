@@ -38,15 +38,15 @@ class PostgresLogSupport(LogSupport):
         self, database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]
     ) -> Iterator[ConfigProblem]:
         """Yield the problems that keep the log from being read."""
-        from connectors.jdbc.log.postgres import slot
+        from connectors.jdbc.log.postgres import slot_setup
 
-        yield from slot.problems(database, config, chosen)
+        yield from slot_setup.problems(database, config, chosen)
 
     def note(self, database: Database, config: JdbcSourceConfig) -> str | None:
         """Return why no standby has the slot, where slot.failover asks for it."""
-        from connectors.jdbc.log.postgres import slot
+        from connectors.jdbc.log.postgres import slot_setup
 
-        return slot.why_no_standby_has_the_slot(database, config)
+        return slot_setup.why_no_standby_has_the_slot(database, config)
 
     def repeats(self, database: Database, table: TableName, shape: TableShape, page_rows: int) -> str | None:
         """Return the text that rows of a table without a key come again if a first read is broken off; else None."""

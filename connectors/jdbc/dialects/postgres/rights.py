@@ -53,11 +53,11 @@ class PostgresRights(Rights):
 def _log_rights(
     database: Database, config: JdbcSourceConfig, tables: Sequence[TableName], user: str
 ) -> Iterator[MissingRight]:
-    from connectors.jdbc.log.postgres import slot as pg_slot  # which the other modes do without
+    from connectors.jdbc.log.postgres import slot_setup  # which the other modes do without
 
-    if not pg_slot.may_replicate(database):
+    if not slot_setup.may_replicate(database):
         yield MissingRight("The user may not read the server's log.", f"ALTER ROLE {user} REPLICATION;")
-    if pg_slot.has_publication(database, config.publication_name) or config.publication_autocreate != "filtered":
+    if slot_setup.has_publication(database, config.publication_name) or config.publication_autocreate != "filtered":
         return
     names = [table.full for table in tables]
     if not database.scalar(sa.text(_OWNED).bindparams(sa.bindparam("names", names)), _DOING):

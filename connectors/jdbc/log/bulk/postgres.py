@@ -19,7 +19,7 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.open_sessions import those_of, told_wait
 from connectors.jdbc.log.bulk.log_bulk import Keyed, Rows, Shared, behind
-from connectors.jdbc.log.postgres import slot as pg_slot
+from connectors.jdbc.log.postgres import slot_setup
 from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.segments import order_of
 from connectors.jdbc.log.postgres.snapshot import LATER, TableSnapshot, WrittenAnewError
@@ -72,12 +72,12 @@ class PostgresBulk:
         if aside := without_log(self.database, tables):
             reasons = " ".join(f"{table.full}: {reason}" for table, reason in aside.items())
             raise ConnectError(f"Tables have no log to follow. {reasons}", key="table.whitelist")
-        pg_slot.ensure_publication(self.database, self._config, tables)
+        slot_setup.ensure_publication(self.database, self._config, tables)
         name = self._config.slot_name
-        slot = pg_slot.look_at_slot(self.database, name)
+        slot = slot_setup.look_at_slot(self.database, name)
         if slot is None:
             return self._begun(self._made(name, deadline))
-        pg_slot.require_whole(slot, name, self.database)
+        slot_setup.require_whole(slot, name, self.database)
         if slot.is_active:
             raise ConnectError(
                 f"Slot {name} is read by somebody, who moves it on.",
@@ -105,7 +105,7 @@ class PostgresBulk:
     def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None, shared: Shared | None) -> Rows:
         """Read the rows of a table by COPY, as the connector's own first read does."""
         before = None if after is None else read_offset(after)
-        slot = pg_slot.look_at_slot(self.database, self._config.slot_name)
+        slot = slot_setup.look_at_slot(self.database, self._config.slot_name)
         name, lsn = shared or (None, None)
         seen, clock_us = self._snapshot.begin(name)
         # All readers of a snapshot describe it by the same values, so that an offset holds it once.
@@ -166,7 +166,7 @@ class PostgresBulk:
 
     def _made(self, name: str, deadline: Deadline) -> int:
         """Make the slot; return the LSN where its log begins. The server waits for the transactions that are open."""
-        failover = pg_slot.makes_failover_slot(self.database, self._config)
+        failover = slot_setup.makes_failover_slot(self.database, self._config)
         late = threading.Event()
         timer = threading.Timer(deadline.remaining_s, late.set)
         timer.start()

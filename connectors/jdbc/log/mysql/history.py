@@ -26,7 +26,7 @@ from connectors.jdbc.log.ddl.statements import Known, UnknownTable, effects
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import NotUnderstoodError
 from connectors.jdbc.log.mysql.catalog import catalog_table, schema_charsets
-from connectors.jdbc.log.mysql.members import with_stored_members
+from connectors.jdbc.log.mysql.enum_members import with_stored_members
 from connectors.jdbc.log.mysql.schema_history import SchemaHistory
 from connectors.jdbc.log.mysql.snapshot import log_end
 from connectors.jdbc.log.mysql.stream import BinlogStream, PositionLostError

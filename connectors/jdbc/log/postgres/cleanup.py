@@ -8,7 +8,7 @@ from __future__ import annotations
 from connect.api.errors import ConnectError, RetriableError
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.log.postgres import slot as pg_slot
+from connectors.jdbc.log.postgres import slot_setup
 from connectors.jdbc.settings.config import JdbcSourceConfig
 
 _CONNECT_S = 10
@@ -40,10 +40,10 @@ def clean_up(config: JdbcSourceConfig, deadline: Deadline) -> str | None:
 
 
 def _drop(database: Database, name: str) -> None:
-    slot = pg_slot.look_at_slot(database, name)
+    slot = slot_setup.look_at_slot(database, name)
     if slot is None:
         return
-    pg_slot.require_own(slot, name, database)
-    pg_slot.drop_slot(database, name)
-    if pg_slot.look_at_slot(database, name) is not None:
+    slot_setup.require_own(slot, name, database)
+    slot_setup.drop_slot(database, name)
+    if slot_setup.look_at_slot(database, name) is not None:
         raise RetriableError("It is being read.")

@@ -15,7 +15,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.incremental.progress import Progress, progress_of
 from connectors.jdbc.log.incremental.signals import none_found
-from connectors.jdbc.log.postgres import slot as pg_slot
+from connectors.jdbc.log.postgres import slot_setup
 from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.chunks import PostgresChunks
 from connectors.jdbc.log.postgres.first_read import Page, TableEnd, marked
@@ -83,8 +83,8 @@ class PostgresLog:
         self._stored_lsn = 0
         self.retained_bytes = 0
         self.end = LogEnd(
-            lambda: pg_slot.end_of_log(self._database),
-            lambda lsn: max(0, pg_slot.end_of_log(self._database) - lsn),
+            lambda: slot_setup.end_of_log(self._database),
+            lambda lsn: max(0, slot_setup.end_of_log(self._database) - lsn),
         )
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
@@ -98,8 +98,8 @@ class PostgresLog:
             self._session.leave_aside(aside)
         self._session.leave_unreadable_aside()
         signals = () if self._options.signal_table is None else (self._options.signal_table,)
-        pg_slot.ensure_publication(self._database, config, [*dict.fromkeys((*self._session.tables, *signals))])
-        pg_slot.warn_of_what_is_not_published(self._database, config, self._session.tables)
+        slot_setup.ensure_publication(self._database, config, [*dict.fromkeys((*self._session.tables, *signals))])
+        slot_setup.warn_of_what_is_not_published(self._database, config, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()
         tables = self._planning(self._database, config)
@@ -134,27 +134,27 @@ class PostgresLog:
             # If the connection breaks later, reading goes on at the place that this read has reached.
             self._begins, self.position = False, None
         config, position = self._config, self.position
-        slot = pg_slot.look_at_slot(self._database, config.slot_name)
+        slot = slot_setup.look_at_slot(self._database, config.slot_name)
         broken = None
         if slot is not None:
             try:
-                pg_slot.require_whole(slot, config.slot_name, self._database)
+                slot_setup.require_whole(slot, config.slot_name, self._database)
             except ConnectError as error:
                 broken = error
         if position is not None and broken is None:
-            broken = _gap(slot, position, config.slot_name, pg_slot.end_of_log(self._database))
+            broken = _gap(slot, position, config.slot_name, slot_setup.end_of_log(self._database))
         if broken is not None:
             if config.snapshot_mode != "when_needed":
                 raise broken
             _log.warning("Reading all tables anew: %s", broken.message)
-            pg_slot.drop_slot(self._database, config.slot_name)
+            slot_setup.drop_slot(self._database, config.slot_name)
             slot = position = None
         if position is not None:
             return None
         exported = None
         if slot is None:
             made = self._stream.create_slot(
-                config.slot_name, failover=pg_slot.makes_failover_slot(self._database, config)
+                config.slot_name, failover=slot_setup.makes_failover_slot(self._database, config)
             )
             lsn, exported = lsn_of_text(made.lsn_text), made.snapshot
         else:
@@ -275,7 +275,7 @@ class PostgresLog:
             return
         self._watch_at_s = now_s + _WATCH_S
         self._look_at_publication()
-        slot = pg_slot.look_at_slot(self._database, self._config.slot_name)
+        slot = slot_setup.look_at_slot(self._database, self._config.slot_name)
         self.retained_bytes = 0 if slot is None else slot.retained_bytes
         too_much = self.retained_bytes > self._config.slot_warn_bytes
         if too_much and not self._warned:
@@ -287,7 +287,7 @@ class PostgresLog:
         self._warned = too_much
 
     def _look_at_publication(self) -> None:
-        gone = pg_slot.require_published(self._database, self._config, self._session.tables)
+        gone = slot_setup.require_published(self._database, self._config, self._session.tables)
         for table in gone:
             _log.warning("Table %s is gone or has another name: no further changes of it are read.", table.full)
         self._session.tables = [table for table in self._session.tables if table not in gone]
@@ -302,11 +302,11 @@ class PostgresLog:
         self._snapshot.close()
         self._stream.close()
         if self._config.slot_drop_on_stop and self._session.stopping.is_set():
-            pg_slot.drop_slot(self._database, self._config.slot_name)
+            slot_setup.drop_slot(self._database, self._config.slot_name)
         self._database.close()
 
 
-def _gap(slot: pg_slot.Slot | None, position: LogPosition, name: str, end_lsn: int) -> ConnectError | None:
+def _gap(slot: slot_setup.Slot | None, position: LogPosition, name: str, end_lsn: int) -> ConnectError | None:
     fix = (
         "Reset the connector's offsets (and drop the slot), so that the tables are read anew, or set "
         "snapshot.mode=when_needed."

@@ -18,7 +18,7 @@ from connect.lib.key_role import KeyRole
 from connectors.jdbc.settings.connection_keys import DATABASE, DIALECTS, URL_BOUNDS, URL_REACH, ConnectionKeys
 from connectors.jdbc.sink.settings import config_rules
 from connectors.jdbc.sink.settings.retries import WITHOUT_END
-from connectors.jdbc.values.zone import zone
+from connectors.jdbc.values.java_zones import zone
 
 WRITES, MAPPING, DDL = "Writes", "Data Mapping", "DDL Support"
 KAFKA_COLUMNS = ("__connect_topic", "__connect_partition", "__connect_offset")
