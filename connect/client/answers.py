@@ -192,7 +192,7 @@ class SampledStep(_Open):
 
 
 class SampledRow(_Open):
-    """Shows a row at each step."""
+    """Shows a row as it was read, and after each transform."""
 
     place: str
     steps: list[SampledStep]

@@ -158,7 +158,7 @@ def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def _part_key(part: str) -> tuple[int, int, str]:
-    """Return a number's key by its length first, as Python reads none of more than 4300 digits."""
+    """Return the sort key of a part. Numbers go by length, then by digits: Python reads none of over 4300 digits."""
     if not part.isdigit():
         return 0, 0, part.lower()
     digits = part.lstrip("0")

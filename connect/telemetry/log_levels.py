@@ -115,7 +115,7 @@ class LogLevels:
             logging.getLogger(None if name == ROOT else name)
 
     def alias(self, name: str, own: str) -> None:
-        """Let the logger `own` follow `name`: whoever sets `name`, or a logger above it, means `own`."""
+        """Let the logger `own` follow `name`: a level set for `name`, or a logger above it, is one of `own`."""
         with self._lock:
             self._aliases[name] = own
             logging.getLogger(name)

@@ -143,7 +143,7 @@ class FakeSourceContext(FakeTaskContext):
         self.rejected.extend(rejected_of(batch, rows))
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
-        """Keep the last time, and if the source has more."""
+        """Keep up to which time (seconds since 1970) the source has given all, and if it has more."""
         assert math.isfinite(at_s), f"caught_up was told {at_s!r}: epoch seconds are finite."
         self.caught_up_s, self.is_behind = at_s, behind
 

@@ -245,7 +245,7 @@ class Operations(Protocol):
 
     @property
     def history(self) -> History:
-        """Knows what was before: configurations, states, and who worked."""
+        """Knows earlier versions of configurations, earlier states, and which workers were there."""
 
     @property
     def trials(self) -> Trials:

@@ -19,7 +19,11 @@ REBALANCES_KEPT: Final = 20
 
 
 class StateHistory:
-    """Adds up records, and remembers the records that it made, so that two quick changes get two places in the ring."""
+    """Gathers the last changes of states and of the group from records of the config topic, and makes new ones.
+
+    A change of a connector takes the place of its oldest one. The records that are made count at once, before they are
+    read back, so that two quick changes get two places.
+    """
 
     def __init__(self) -> None:
         self._changes: dict[str, dict[tuple[int | None, int], StateChange]] = {}

@@ -62,7 +62,7 @@ def _failed(cursor: Cursor) -> pa.StringArray:
 
 
 def texts_of(array: pa.Array, schema: Schema) -> pa.StringArray:
-    """Return the JSON of every value, which stands in the place of values inside of it."""
+    """Return each value as its JSON text. Values inside of it are written into the text, not as texts of their own."""
     writing = Writing(embeds=True)
     try:
         return encode_columns(array, schema, writing).cast(pa.utf8())

@@ -1,4 +1,4 @@
-"""Tells JSON rows that have keys of their own, such as an id each: too many for columns. Pure.
+"""Detects JSON rows in which each has other keys, such as an id as a key: too many for columns. Pure.
 
 As columns they take rows times keys of memory: 10,000 rows with one key of their own each take 1.7 GiB, as rows 10 MiB.
 """

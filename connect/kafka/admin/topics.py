@@ -147,7 +147,7 @@ class TopicAdmin:
         return {topic.spec.name for topic, is_new in zip(topics, made, strict=True) if is_new}
 
     def call_coordinator(self, group: str) -> None:
-        """Make a new cluster create its topic of groups, which takes it a second. Do not wait for that."""
+        """Have a new cluster create its topic of groups, which takes it a second. This method does not wait for it."""
         self._admin.client.describe_consumer_groups([group], request_timeout=COORDINATOR_S)
 
     def end_offsets(

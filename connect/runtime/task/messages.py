@@ -200,7 +200,7 @@ class Figures:
     tasks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     process: Mapping[str, float] = field(default_factory=dict)
     number: int = 0
-    """It is the number of the TellFigures that is answered."""
+    """The number of the TellFigures message that this one answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class MergeLine:
         self._spending = spending
         self._next: dict[str, int] = {}
         self._with_own: set[str] = set()
-        """Holds the tables whose last known number, the one before `_next`, is of a statement of this process."""
+        """Holds the tables whose last known statement, of the number before `_next`, was one of this process."""
         self._noted_at_s: dict[str, float] = {}
         self._keys: dict[str, str] = {}
 

@@ -117,7 +117,7 @@ def sections(values: pa.Int64Array) -> pa.StringArray:
 
 @cache
 def _digits() -> pa.StringArray:
-    """Return all numbers of 16 bits, as text."""
+    """Return the four hexadecimal digits of each number of 16 bits, at the number's place."""
     import pyarrow as pa
 
     return pa.array([f"{number:04x}" for number in range(2**16)])

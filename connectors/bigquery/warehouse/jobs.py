@@ -143,7 +143,7 @@ class Jobs:
 
 
 def _is_done(counts: Counts, *, is_lost: bool) -> bool:
-    """Return True if a job that existed before the submission counts as the submitted work."""
+    """Return True if a job of the same id, found at its submission, has done the work, so that none is submitted."""
     return counts is Counts.ALWAYS or (counts is Counts.LOST and is_lost)
 
 

@@ -210,7 +210,7 @@ class TargetTables:
         return last[1]
 
     def _known(self, buffer: TableBuffer, shape: _Shape) -> Admission | None:
-        """Return the admission of earlier records of the same schemas; None if there is none for the table of now."""
+        """Return the admission of earlier records of the same schemas; None if the table has other columns since."""
         known = self._admissions[buffer.target].get(shape)
         return known if known is not None and known.table is buffer.columns else None
 

@@ -19,7 +19,7 @@ class Delay:
         """Offsets of places that Kafka has not stored, and the rows before each of them."""
         self._stored_at: tuple[int, int] | None = None
         self._drained_s: float | None = None
-        """When all that the node had written was given last; None: it has written more since then."""
+        """The last time at which all that the node had written was given; None if the node has written more since."""
 
     @property
     def is_behind(self) -> bool:

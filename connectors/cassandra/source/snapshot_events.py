@@ -56,7 +56,7 @@ class SnapshotEvents:
         self._node = node
         self._fence_us = fence_us
         self._list_fence_us = max(fence_us, table.cdc_us or fence_us) if table.cdc else None
-        """Until this time elements may have been written to lists that no log has; None: no change is logged at all."""
+        """Elements that were written to lists until this time (us) may be in no log; None for a table without log."""
         self._lists = {c.name for c in table.columns if c.type.is_multicell and c.type.name == "list"}
         self._now_s = now_s
         self._shape = EventShape(table, partition_key_schema(table), event_schema(table))

@@ -33,8 +33,9 @@ class TableShape:
         return next(exact, None) or next((c for c in self.columns if c.name.lower() == name.lower()), None)
 
     def keyed_by(self, primary: tuple[str, ...]) -> TableShape:
-        """Return the shape with a primary key as the columns that name a row, if reading can go on behind their
-        values.
+        """Return the shape with the primary key as its key, or without a key.
+
+        A key is of integers and texts that are never NULL: a reader can go on behind the last value that it has read.
         """
         usable = {c.name for c in self.columns if c.raw in {Raw.INTEGER, Raw.TEXT} and c.projection is Projection.AS_IS}
         return replace(self, key=primary if primary and set(primary) <= usable & self.not_null else ())

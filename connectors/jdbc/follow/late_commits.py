@@ -66,8 +66,8 @@ class TimestampMarks:
     at: Callable[[int], Offset]
     """This is a function that returns the place before all rows of an instant."""
     complete_us: Callable[[int], int]
-    """A function that takes the instant up to which work is settled, and returns the one up to which values are
-    complete.
+    """This function takes an instant before which every transaction has ended, and returns the instant before which no
+    row with an earlier timestamp can still come. Both are in microseconds.
     """
 
     def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:

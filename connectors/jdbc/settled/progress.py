@@ -31,7 +31,10 @@ class StoredProgress:
     """Keeps what was given of each followed table, and how much of it is stored. Owned by the task thread."""
 
     def __init__(self, followed: Iterable[str], begun_s: float) -> None:
-        """Begin with nothing known. `followed` names the tables or the log; each counts from `begun_s` on."""
+        """Begin with nothing known. `followed` names the tables or the log.
+
+        Of each of them nothing is known to be given before `begun_s`, in seconds since 1970.
+        """
         self._begun_s = begun_s
         self._known_s: dict[str, float | None] = dict.fromkeys(followed)
         self._given: dict[str, deque[_Given]] = {name: deque() for name in self._known_s}

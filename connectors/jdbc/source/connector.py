@@ -106,7 +106,10 @@ class JdbcSourceConnector:
         return self._log_bulk.begin(plan, deadline)
 
     def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
-        """Return the marks; with mode=log, the log's beginning with the snapshots in which the ranges were read."""
+        """Return the positions from which the connector follows its tables behind the ranges.
+
+        They are those of `begin_bulk`; with mode=log, the log's beginning with the snapshots in which ranges were read.
+        """
         return begun if self._config.mode != "log" else self._log_bulk.behind(begun, read)
 
     def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:

@@ -105,7 +105,7 @@ class SideSchemas:
         return self.arrow.equals(other.arrow) and all(_equal(self.own[n], other.own[n]) for n in self.own)
 
     def merged(self, new: SideSchemas) -> SideSchemas:
-        """Return the schemas that hold the rows of both. SchemaError: there are none."""
+        """Return schemas that take rows of these schemas and of `new`. SchemaError: no schema takes both."""
         import pyarrow as pa
 
         own = {

@@ -1,4 +1,4 @@
-"""Makes the arrays of events by native code, which leaves unusual mutations to its Python twin (`events.py`)."""
+"""Makes the arrays of events by native code, which leaves unusual mutations to its Python twin (`update_events.py`)."""
 
 from __future__ import annotations
 

@@ -59,7 +59,10 @@ class MySqlCatalog(Catalog):
         return any(name == table.name and kinds & {kind, _KINDS.get(kind)} for name, kind in found)
 
     def lists_again_after_s(self, database: Database) -> Sequence[float]:
-        """Return the waits before further lists of MariaDB; none for MySQL, whose dictionary lists every table."""
+        """Return after how many seconds, each, the tables of MariaDB are listed again, as one list may lack a table.
+
+        It is empty for MySQL, whose dictionary lists every table.
+        """
         return _LISTS_AGAIN_AFTER_S if database.is_mariadb else ()
 
     def columns(self, database: Database, inspector: sa.Inspector, table: TableName) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""Tells which members of ENUM and SET a server of MariaDB or MySQL keeps, where their character set lacks a letter."""
+"""Gives ENUM and SET columns the members that the server has kept: a letter that their character set lacks is a "?"."""
 
 from __future__ import annotations
 

@@ -90,12 +90,12 @@ class MySqlHistory:
         return self._history.number
 
     def rewind(self, number: int) -> None:
-        """Go back to what was known at a number, as the log is read again from a place that holds it."""
+        """Go back to the tables as they were after the change of this number: the log is read again from there."""
         self._history.rewind(number)
         self._unproved, self._used, self._ahead = set(self._history.tables), set(), None
 
     def forget_before(self, number: int) -> None:
-        """Forget what was known before a number; no stored position needs it."""
+        """Forget how tables were before the change of this number; no stored position needs it."""
         self._history.forget_before(number)
 
     @property
