@@ -125,7 +125,10 @@ class FolderSync:
             return
         until_s = self._clock_s() + _SETTLING_S
         while (now_s := self._clock_s()) < until_s:
-            left_s = newest_change_s(self._paths) + _SETTLED_S - now_s
+            try:
+                left_s = newest_change_s(self._paths) + _SETTLED_S - now_s
+            except ConfigError:  # a folder has gone just now, which the reading after this tells
+                return
             # Where the clocks of a file server and of this machine differ, no wait would tell anything.
             if not 0 < left_s <= _SETTLED_S or self._wait(left_s) is True:
                 return

@@ -17,6 +17,8 @@ from connect.client.yaml_documents import yaml_documents
 SUFFIXES: Final = (".json", ".yaml", ".yml", ".properties")
 MOST_BYTES: Final = 4 * 2**20
 """A file has so many bytes at most. To read this much YAML takes a minute."""
+_TEXTS_MAX: Final = 2 * MOST_BYTES
+"""The configurations of a file have so many characters at most: YAML's aliases make much of a small file."""
 _STATES: Final = {"running": "RUNNING", "paused": "PAUSED", "stopped": "STOPPED"}
 
 
@@ -50,7 +52,7 @@ def read_usable(paths: Iterable[Path]) -> tuple[list[Manifest], list[ConfigProbl
     problems: list[ConfigProblem] = []
     for file in [file for path in paths for file in _files(path, problems)]:
         try:
-            found.extend(_manifests(file))
+            found += list(_manifests(file))  # a file counts as a whole
         except OSError as error:
             problems.append(ConfigProblem(str(file), f"it cannot be read: {error.strerror}"))
         except RecursionError:
@@ -72,8 +74,8 @@ def newest_change_s(paths: Iterable[Path]) -> float:
     for file in [file for path in paths if path.exists() for file in _files(path, [])]:
         try:
             newest_s = max(newest_s, file.stat().st_mtime)
-        except FileNotFoundError:
-            continue  # It is being replaced.
+        except OSError:
+            continue  # It is being replaced, or whoever reads it says what is wrong with it.
     return newest_s
 
 
@@ -96,7 +98,11 @@ def _files(path: Path, problems: list[ConfigProblem]) -> Iterator[Path]:
         found += [Path(folder, name) for name in names if not name.startswith(".") and Path(name).suffix in SUFFIXES]
     within = os.path.realpath(path)
     for file in sorted(found):
-        if not _is_to_be_read(file):
+        try:
+            if not _is_to_be_read(file):
+                continue
+        except OSError as error:  # its folder may be listed, and not entered
+            problems.append(ConfigProblem(str(file), f"it cannot be read: {error.strerror}"))
             continue
         target = os.path.realpath(file)
         if Path(target).is_relative_to(within):
@@ -127,6 +133,7 @@ def _manifests(file: Path) -> Iterator[Manifest]:
         documents = [json.loads(text)] if file.suffix == ".json" else yaml_documents(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"This is no JSON: {error}. See what stands before that place.") from error
+    chars = 0
     for document in documents:
         if document is None:
             continue
@@ -134,7 +141,10 @@ def _manifests(file: Path) -> Iterator[Manifest]:
             if not isinstance(one, Mapping):
                 raise TypeError(f"a connector is an object, not a {type(one).__name__}")
             found = _strimzi(one, file) if "kind" in one and "spec" in one else _manifest(one, file)
-            _check_characters([found.name, *found.config, *found.config.values()])
+            texts = [found.name, *found.config, *found.config.values()]
+            chars += sum(map(len, texts))
+            _check_length(chars)
+            _check_characters(texts)
             yield found
 
 
@@ -146,7 +156,7 @@ def _manifest(document: Mapping[str, Any], file: Path) -> Manifest:
     """
     config = document.get("config") if isinstance(document.get("config"), Mapping) else None
     name = _text(document, "name") or _text(config or {}, "name") or file.stem
-    state = _text(document, "initial_state") if config is not None else ""
+    state = _text(document, "initial_state").upper() if config is not None else ""
     if state and state not in _STATES.values():
         raise ValueError(f"initial_state {state[:50]!r} is none of {', '.join(_STATES.values())}")
     return Manifest(name, _texts(document if config is None else config), str(file), state or None)
@@ -187,7 +197,9 @@ def _texts(config: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(value, bool):
             texts[str(key)] = str(value).lower()
         elif isinstance(value, list):
-            texts[str(key)] = ",".join(map(str, value))
+            items = [str(one) for one in value]
+            _check_length(sum(map(len, items)))
+            texts[str(key)] = ",".join(items)
         elif value is not None:
             texts[str(key)] = str(value)
     return texts
@@ -199,6 +211,12 @@ def _text(members: Mapping[str, Any], name: str) -> str:
     if isinstance(value, list | Mapping):
         raise TypeError(f"{name} is {'a list' if isinstance(value, list) else 'an object'}, not a text")
     return "" if value is None else str(value)
+
+
+def _check_length(chars: int) -> None:
+    """Raise ValueError if a file's configurations have more characters than they may."""
+    if chars > _TEXTS_MAX:
+        raise ValueError(f"its configurations have more than {_TEXTS_MAX >> 20} million characters")
 
 
 def _check_characters(texts: Iterable[str]) -> None:

@@ -9,7 +9,9 @@ import yaml
 _MERGED_MAX: Final = 10_000
 """A mapping has so many keys at most, those that `<<` merges into it included."""
 _MERGES_MAX: Final = 100
-"""So many mappings at most are merged by one `<<`."""
+"""So many mappings at most are merged into a mapping."""
+_KEYS_MAX: Final = 1_000_000
+"""The mappings of a text have so many keys at most, all together. A text of 4 MiB without aliases has fewer."""
 _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
@@ -30,6 +32,7 @@ class _StrictLoader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no typ
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
         self._checked: set[int] = set()
+        self._keys = 0
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         if id(node) not in self._checked:
@@ -41,17 +44,26 @@ class _StrictLoader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no typ
             raise yaml.constructor.ConstructorError(
                 None, None, f"a mapping has more than {_MERGED_MAX} keys", node.start_mark
             )
+        self._keys += len(node.value)
+        if self._keys > _KEYS_MAX:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"its mappings have more than {_KEYS_MAX} keys", node.start_mark
+            )
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
     seen: set[tuple[str, str]] = set()
+    merged = 0
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
+            continue
+        if key.tag == _MERGE:
+            merged += len(value.value) if isinstance(value, yaml.SequenceNode) else 1
+            if merged > _MERGES_MAX:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"more than {_MERGES_MAX} mappings are merged at once", value.start_mark
+                )
             continue
         if (key.tag, key.value) in seen:
             raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} is there twice", key.start_mark)
         seen.add((key.tag, key.value))
-        if key.tag == _MERGE and isinstance(value, yaml.SequenceNode) and len(value.value) > _MERGES_MAX:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"more than {_MERGES_MAX} mappings are merged at once", value.start_mark
-            )

@@ -41,6 +41,7 @@ class CurrentConnectors:
         self._destinations = Destinations(worker)
         self._configs: Mapping[str, Mapping[str, str]] | None = None
         self._converts: dict[str, Convert] = {}
+        self._sources: set[str] = set()
 
     def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
         """Return the records that the letter becomes under its connector's present configuration.
@@ -51,7 +52,7 @@ class CurrentConnectors:
             self._converts[letter.connector] = self._convert_for(letter.connector, deadline)
         records = self._converts[letter.connector](letter)
         for record in records:
-            self._destinations.require(record, deadline)
+            self._destinations.require(record, deadline, may_be_made=letter.connector in self._sources)
         return records
 
     def _convert_for(self, name: str, deadline: Deadline) -> Convert:
@@ -61,6 +62,7 @@ class CurrentConnectors:
             return _without_connector
         parts = ConnectorParts(self._clients, self._clients.configs.resolve_secretly(self._configs[name]))
         if connector_plugin(self._clients.catalog, parts.resolved).kind is PluginKind.SOURCE:
+            self._sources.add(name)
             source = parts.source_pipeline(_refuse)
             return lambda letter: [
                 raw for batch in _batches_of(letter, parts.converters.header) for raw in source.encode(batch).rows

@@ -25,11 +25,16 @@ class Destinations:
         self._settings = admin_settings(worker.originals, {}, "connect-dlq-topics")
         self._partitions: Mapping[str, int] | None = None
 
-    def require(self, record: RawBatch, deadline: Deadline) -> None:
-        """Raise ConnectError where the record's topic or partition is not there."""
+    def require(self, record: RawBatch, deadline: Deadline, *, may_be_made: bool = False) -> None:
+        """Raise ConnectError where the record's topic or partition is not there.
+
+        With `may_be_made` a topic that is not there is none: brokers may make it with its first record.
+        """
         if self._partitions is None:
             self._partitions = TopicAdmin(self._settings.properties).topics(deadline)
         count = self._partitions.get(record.topic)
+        if count is None and may_be_made:
+            return
         if count is None:
             raise ConnectError(f"The topic {record.topic!r} is not there.", fix=_FIX)
         if record.partition is not None and record.partition >= count:

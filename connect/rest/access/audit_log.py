@@ -125,6 +125,8 @@ class AuditFile:
 
     def _ends_in_a_line(self) -> bool:
         """Return True if the file ends in the midst of a line; False if it does not, or cannot be read."""
+        if not self._path.is_file():
+            return False  # To open a named pipe for reading would wait for who writes it.
         try:
             with self._path.open("rb") as file:
                 return file.seek(0, os.SEEK_END) > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read() != b"\n"

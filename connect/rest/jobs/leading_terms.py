@@ -31,13 +31,15 @@ class LeadingTerms:
 
     def goes_on(self) -> bool:
         """Return True if this worker leads, Kafka hears it, and nobody else has led since `begins_anew`. It blocks."""
+        # Taken before anything is asked: a look may begin anew meanwhile, which is no leave for what was queued before.
+        known = self._known
         worker = self._operations.worker
         try:
             worker.require_leader()
             self._operations.history.told_alerts()  # this reads what others have written
         except (RequestError, ConnectError, TimeoutError):
             return False
-        return worker.is_ready and self._last_other() <= self._known
+        return worker.is_ready and self._last_other() <= known
 
     def _last_other(self) -> int:
         others = (one.number for one in self._operations.history.rebalances() if one.leader != self._worker_id)

@@ -27,6 +27,8 @@ MERGES = "\n".join(
         *(f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 10)}]}}" for n in range(1, 12)),
     ]
 )
+ONE_BY_ONE = ", ".join(["<<: *m"] * 200)
+KEYS = ", ".join(f"k{n}: 1" for n in range(9000))
 HOSTILE = {
     "aliases in a value": ("yaml", f"{LISTS}\nname: x\nconnector.class: *a9", "is a list of lists"),
     "aliases in a name": ("yaml", f"{LISTS}\n---\nname: [x]\nconfig: {{a: 1}}", "is a list of lists"),
@@ -36,12 +38,15 @@ HOSTILE = {
     "merges": ("yaml", f"{MERGES}\nname: x\nconfig: {{<<: *m9}}", "a mapping has more than 10000 keys"),
     "many merges": ("yaml", f"m: &m {{a: 1}}\nn: {{<<: [{', '.join(['*m'] * 200)}]}}", "more than 100 mappings"),
     "a key twice": ("yaml", "name: x\nconfig: {topics: a, connector.class: X, topics: b}", "'topics' is there twice"),
-    "a merge twice": ("yaml", "m: &m {a: 1}\nn: {<<: *m, <<: *m}", "'<<' is there twice"),
+    "many merges one by one": ("yaml", f"m: &m {{a: 1}}\nn: {{{ONE_BY_ONE}}}", "more than 100 mappings"),
+    "a long list": ("yaml", f"s: &s {'x' * 4000}\nk: [{', '.join(['*s'] * 4000)}]", "more than 8 million characters"),
+    "many connectors": ("yaml", f"- &a {{k: {'x' * 9000}}}\n" + "- *a\n" * 1000, "more than 8 million characters"),
+    "many keys": ("yaml", f"- &a {{{KEYS}}}\n" + "- {<<: *a}\n" * 200, "more than 1000000 keys"),
     "deep YAML": ("yaml", "[" * 20_000, "nested too deep"),
     "deep JSON": ("json", "[" * 200_000, "nested too deep"),
     "too large": ("yaml", "a: " + "x" * MOST_BYTES, "has more than 4 MiB"),
     "a state of a list": ("json", '{"name": "x", "config": {"a": "1"}, "initial_state": ["PAUSED"]}', "is a list"),
-    "a state of none": ("json", '{"name": "x", "config": {"a": "1"}, "initial_state": "paused"}', "'paused' is no"),
+    "a state of none": ("json", '{"name": "x", "config": {"a": "1"}, "initial_state": "asleep"}', "'ASLEEP' is no"),
     "Strimzi's state": ("yaml", "kind: KafkaConnector\nspec: {state: asleep}", "'asleep' is none of running"),
     "half a character": ("json", '{"name": "\\ud800", "config": {"a": "1"}}', "has half of a character"),
     "half in a value": ("json", '{"name": "x", "config": {"a": "\\udfff"}}', "has half of a character"),
@@ -140,3 +145,41 @@ def test_the_last_change_is_that_of_the_newest_file(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (at_s, at_s))
     (tmp_path / "gone.json").symlink_to("nowhere.json")
     assert manifests.newest_change_s([tmp_path]) == 300
+
+
+def test_states_and_merges_are_read_as_java_and_yaml_read_them(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"name": "a", "config": {"x": "1"}, "initial_state": "stopped"}')
+    (tmp_path / "b.yaml").write_text(
+        "- &one {k: 1, name: one}\n- &two {l: 2, name: two}\n- {<<: *one, <<: *two, name: b}"
+    )
+    found, problems = read_usable([tmp_path])
+    assert not [problem for problem in problems if "a.json" in str(problem.key)]
+    by_name = {manifest.name: manifest for manifest in found}
+    assert by_name["a"].state == "STOPPED"
+    assert {"k": "1", "l": "2"}.items() <= by_name["b"].config.items()
+
+
+def test_a_link_to_itself_and_one_through_a_file_are_told_and_end_nothing(tmp_path: Path) -> None:
+    (tmp_path / "good.json").write_text(GOOD)
+    (tmp_path / "self.json").symlink_to("self.json")
+    (tmp_path / "through.json").symlink_to("good.json/x")
+    assert manifests.newest_change_s([tmp_path]) > 0
+    found, problems = read_usable([tmp_path])
+    assert [manifest.name for manifest in found] == ["good"]
+    assert sorted(Path(str(problem.key)).name for problem in problems) == ["self.json", "through.json"]
+
+
+def test_a_folder_that_nobody_may_enter_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "good.json").write_text(GOOD)
+    (tmp_path / "closed.json").write_text(GOOD)
+    is_file = Path.is_file
+
+    def refused(path: Path) -> bool:
+        if path.name == "closed.json":
+            raise PermissionError(13, "Permission denied")
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    found, problems = read_usable([tmp_path])
+    assert [manifest.name for manifest in found] == ["good"]
+    assert "Permission denied" in problems[0].message

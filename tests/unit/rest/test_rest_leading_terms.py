@@ -32,3 +32,18 @@ def test_a_term_goes_on_until_another_worker_leads(monkeypatch) -> None:
     assert not terms.goes_on(), "Kafka does not hear it"
     operations.is_ready, operations.leads = True, False
     assert not terms.goes_on()
+
+
+def test_what_was_queued_before_another_led_does_not_go_on_by_a_look_meanwhile(monkeypatch) -> None:
+    operations = MemoryOperations()
+    told = [led(1, OWN)]
+    monkeypatch.setattr(operations.history, "rebalances", lambda: told)
+    terms = LeadingTerms(operations, OWN)
+    terms.begins_anew()
+
+    def caught_up() -> None:
+        told.append(led(2, OTHER))
+        terms.begins_anew()  # the look, on its own thread
+
+    monkeypatch.setattr(operations.history, "told_alerts", caught_up)
+    assert not terms.goes_on()
