@@ -232,9 +232,10 @@ class PooledProducer:
             self._done_with(receipt, size_bytes)
             return False
         except KafkaException as error:
-            self._done_with(None, size_bytes)
             if error.args[0].code() == _UNKNOWN_PARTITION and self._shared.learns_of(batch.topic, partition):
+                self._done_with(receipt, size_bytes)  # it is awaited anew when it is queued once more
                 return False
+            self._done_with(None, size_bytes)
             size = size_bytes + len(row.key or b"")
             failed = Undelivered(error.args[0], batch.topic, size)
             raise translate(failed.error, failed.doing, self._needs(batch.topic)) from error

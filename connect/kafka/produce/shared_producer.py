@@ -71,14 +71,15 @@ class SharedProducer:
             )  # fmt: skip
 
     def learns_of(self, topic: str, partition: int) -> bool:
-        """Ask the brokers for a topic that may have more partitions by now. Return True if this one is there.
+        """Ask the brokers for a topic that may have more partitions by now. Return False if they lack this one.
 
-        The client itself asks every five minutes, and refuses a partition that it does not know.
+        Return True if it is there, or if no broker answers: then nobody knows. The client itself asks every five
+        minutes, and refuses a partition that it does not know.
         """
         try:
             found = self._client.list_topics(topic, timeout=_ASK_S).topics.get(topic)
         except KafkaException:
-            return False
+            return True
         return found is not None and found.error is None and partition in found.partitions
 
     def give_up(self, reason: str) -> None:
