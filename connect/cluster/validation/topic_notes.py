@@ -52,9 +52,13 @@ def _note(key: str, groups: Collection[str]) -> Iterator[str]:
         yield f"{key}: {NO_EFFECT}, as {DEFAULT} takes every topic that no other group takes."
         return
     near = nearest(names[group], _NAMES)
+    if near is None:
+        # Brokers of other makers and of Kafka 3 have settings of their own, which Java's users may need.
+        yield f"{key}: topics of Kafka 4.1 have no such setting; brokers that lack it refuse to make a topic with it."
+        return
     yield (
         f"{key}: topics of Kafka 4.1 have no such setting, and brokers refuse to make a topic with it: {FAIL_UNTIL} "
-        f"it is removed where a topic is missing.{_hint(f'{PREFIX}{group}.{near}' if near else None)}"
+        f"it is removed where a topic is missing.{_hint(f'{PREFIX}{group}.{near}')}"
     )
 
 

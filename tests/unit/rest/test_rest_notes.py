@@ -68,6 +68,7 @@ LISTED = {**DEFAULTS, "topic.creation.groups": "small.ones", "topic.creation.sma
     ({**DEFAULTS, "topic.creation.defualt.partitions": "3"},
      "no effect, as topic.creation.groups does not list defualt. Is topic.creation.default.partitions meant?"),
     ({**DEFAULTS, "topic.creation.group": "a"}, "nobody knows this key. Is topic.creation.groups meant?"),
+    ({**DEFAULTS, "topic.creation.default.redpanda.remote.write": "true"}, "brokers that lack it refuse"),
     ({**DEFAULTS, "topic.creation.default.exclude": "a"}, "default takes every topic that no other group takes"),
 ])  # fmt: skip
 def test_a_key_by_which_no_topic_is_made_is_named(rest: Rest, more: dict[str, str], told: str) -> None:
