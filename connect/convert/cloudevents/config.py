@@ -59,16 +59,16 @@ class CloudEventsConfig(Config):
     @property
     def json_settings(self) -> JsonConfig:
         """Return the settings of json.*."""
-        return JsonConfig.parse(self._part(JSON))
+        return JsonConfig.parse(self._part(JsonConfig, JSON))
 
     @property
     def avro_settings(self) -> AvroConfig:
         """Return the settings of avro.*. ConfigError: one is missing or wrong."""
-        return AvroConfig.parse(self._part(AVRO))
+        return AvroConfig.parse(self._part(AvroConfig, AVRO))
 
-    def _part(self, prefix: str) -> dict[str, str]:
-        """Return the settings behind a prefix, under the same leave."""
-        return {**self.with_prefix(prefix), **self._leave}
+    def _part(self, kind: type[Config], prefix: str) -> dict[str, str]:
+        """Return the settings behind a prefix, with the permissions of the worker's file, and none of their own."""
+        return kind.with_leave(self.with_prefix(prefix), self._leave)
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield the problems of both converters' settings, and of forms that do not go together."""
@@ -83,7 +83,7 @@ class CloudEventsConfig(Config):
 
     def _problems_of(self, kind: type[Config], prefix: str) -> Iterator[ConfigProblem]:
         try:
-            kind.parse(self._part(prefix))
+            kind.parse(self._part(kind, prefix))
         except ConfigError as error:
             yield from (
                 ConfigProblem(f"{prefix}{found.key}", found.message.replace(found.key, f"{prefix}{found.key}"))

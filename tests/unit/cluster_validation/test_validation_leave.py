@@ -45,6 +45,31 @@ def test_the_workers_file_alone_gives_leave(config: dict[str, str], broken: str,
     assert key not in {i.value.name for i in infos.configs}
 
 
+CLOUD_EVENTS = {
+    "connector.class": "FileStreamSource", "name": "k", "topic": "a",
+    "value.converter": "io.debezium.converters.CloudEventsConverter", "value.converter.data.serializer.type": "avro",
+    "value.converter.avro.schema.registry.url": "http://registry.example",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "leave", "worker"),
+    [
+        ("ssl.truststore.location", "/secret/ca.pem", {"allowed.paths": "/"}, {}),
+        ("ssl.keystore.location", "/secret/own.pem", {"allowed.paths": "/"}, {}),
+        ("schema.registry.url", "http://foreign.example", {"allowed.hosts": "*"}, {"security.profile": "strict"}),
+    ],
+)
+def test_settings_behind_a_converters_own_prefix_give_themselves_no_leave(
+    key: str, value: str, leave: dict[str, str], worker: dict[str, str]
+) -> None:
+    prefix = "value.converter.avro."
+    own = {prefix + name: text for name, text in {**leave, key: value}.items()}
+    infos = Validator(Catalog.installed(), worker_config(**worker)).validate({**CLOUD_EVENTS, **own})
+    errors = {i.value.name: i.value.errors for i in infos.configs if i.value.errors}
+    assert list(errors) == [prefix + key]
+
+
 def test_a_task_is_built_under_the_same_leave() -> None:
     catalog = Catalog.installed()
     with pytest.raises(Exception, match=r"python\.function\.modules"):
