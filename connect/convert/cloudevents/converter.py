@@ -21,6 +21,7 @@ from connect.convert.json.converter import JsonConverter
 from connect.convert.plain.config import JsonConfig
 from connect.convert.plain.header import ColumnHeaderConverter
 from connect.convert.registry.converter import RegistryConverter
+from connect.convert.registry.transport import without_user
 from connect.convert.vectors.cursor import spread
 
 _JSON, _AVRO = "application/json", "application/avro"
@@ -90,7 +91,8 @@ class CloudEventsConverter:
         is_avro = self._config.is_avro
         # One topic has one schema for its values, which is the whole event's where that is Avro, too.
         written = self._avro.encode(f"{topic}-data" if is_avro else topic, column)
-        registry = str(self._config.avro_settings.url[0]).rstrip("/")
+        # Debezium writes the address as it is given; a record must not tell its readers the registry's password.
+        registry = without_user(self._config.avro_settings.url[0]).rstrip("/")
         place = f"{registry}/schemas/ids/{int.from_bytes(written[0].as_py()[1:5], 'big')}"
         members = attributes_of(events, schema, origin, _AVRO, place, extensions=self._config.extensions)
         members["data"] = written, s.BYTES

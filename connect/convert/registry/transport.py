@@ -65,7 +65,7 @@ class Transport:
         urls = [url.rstrip("/") for url in config.url]
         if config.url_randomize:
             random.shuffle(urls)
-        self._addresses = [_without_user(url) for url in urls]
+        self._addresses = [without_user(url) for url in urls]
         self._attempts = config.max_retries + 1
         self._wait_s = config.retries_wait_ms / 1000, config.retries_max_wait_ms / 1000
         self._client = _client(config)
@@ -181,7 +181,8 @@ def _basic(user_info: str) -> str:
     return f"Basic {base64.b64encode(user_info.encode()).decode()}"
 
 
-def _without_user(url: str) -> str:
+def without_user(url: str) -> str:
+    """Return an address without user and password."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from connect.api import schema as s
-from connect.api.errors import ConfigError, RejectedRowsError
+from connect.api.errors import ConfigError, RejectedRowsError, SchemaError
 from connect.api.plugin import PluginKind
 from connect.api.records import Column
 from connect.convert.json.converter import JsonConfig, JsonConverter
@@ -55,6 +56,32 @@ def test_tombstones_and_what_is_no_change_become_null_and_rows_without_a_schema_
     assert made.encode("t", Column.from_rows([{"ts_ms": 1}], heartbeat)).to_pylist() == [None]
     with pytest.raises(RejectedRowsError, match="no schema"):
         made.encode("t", Column.from_rows([{"a": 1}], None))
+
+
+class Registry:
+    """Stands for the converter to Avro: it writes the frame of schema 7, and refuses the rows of each call in turn."""
+
+    def __init__(self, *refused: Mapping[int, Exception]) -> None:
+        self._refused = list(refused)
+
+    def encode(self, topic: str, column: Column) -> pa.BinaryArray:
+        refused = self._refused.pop(0) if self._refused else {}
+        if refused:
+            raise RejectedRowsError(refused)
+        return pa.array([b"\0\0\0\0\7"] * len(column), pa.binary())
+
+
+def in_avro(monkeypatch: pytest.MonkeyPatch, registry: Registry, url: str = "http://registry") -> Any:
+    monkeypatch.setattr("connect.convert.cloudevents.converter.avro", lambda *_, **__: registry)
+    return converter(**{"data.serializer.type": "avro", "avro.schema.registry.url": url})
+
+
+def test_records_tell_where_the_schema_is_and_not_the_registrys_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    [column, *_] = events("postgres")
+    made = in_avro(monkeypatch, Registry(), "https://u:s3cr3t@registry:8081/contexts/.a:/,http://other")
+    [text] = made.encode("t", column).to_pylist()
+    assert json.loads(text)["dataschema"] == "https://registry:8081/contexts/.a:/schemas/ids/7"
+    assert b"s3cr3t" not in text
 
 
 def test_wrong_settings_are_named() -> None:
