@@ -62,10 +62,15 @@ class CloudEventsConverter:
         if not len(present):
             return pa.nulls(len(column), pa.binary())
         whole = events.drop_null()
-        made = [
-            self._encoded(topic, whole.slice(start, stop - start), column.schema, origin)
-            for start, stop, origin in origins(whole)
-        ]
+        made: list[pa.BinaryArray] = []
+        rejected: dict[int, Exception] = {}
+        for start, stop, origin in origins(whole):
+            try:
+                made.append(self._encoded(topic, whole.slice(start, stop - start), column.schema, origin))
+            except RejectedRowsError as error:
+                rejected |= {int(present[start + row]): reason for row, reason in error.rows.items()}
+        if rejected:
+            raise RejectedRowsError(rejected)
         texts = pa.concat_arrays(made)
         return texts if len(present) == len(column) else spread(texts, present, len(column))
 

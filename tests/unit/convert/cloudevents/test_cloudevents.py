@@ -84,6 +84,18 @@ def test_records_tell_where_the_schema_is_and_not_the_registrys_password(monkeyp
     assert b"s3cr3t" not in text
 
 
+def test_refused_rows_are_named_by_their_numbers_in_the_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    [column, *_] = events("postgres")
+    here = column.rows()[0]
+    there = {**here, "source": {**here["source"], "db": "elsewhere"}}
+    rows = [None, here, here, None, there, there, here]
+    bad = SchemaError("It does not fit.")
+    made = in_avro(monkeypatch, Registry({1: bad}, {0: bad}))
+    with pytest.raises(RejectedRowsError) as caught:
+        made.encode("t", Column.from_rows(rows, column.schema.as_optional()))
+    assert caught.value.rows == {2: bad, 4: bad}
+
+
 def test_wrong_settings_are_named() -> None:
     with pytest.raises(ConfigError, match="no event of Avro has JSON"):
         converter(**{"serializer.type": "avro"})
