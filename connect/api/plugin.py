@@ -82,6 +82,10 @@ class Plugin:
     takes the URL and the tables that a person names, and returns an `Addressed`, or None for a URL of another kind. It
     connects to nothing.
     """
+    read_by: str = ""
+    """A converter that writes records and reads none says here, in a sentence, what reads them instead. No sink can
+    have such a converter.
+    """
 
 
 class PluginSpec:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.convert.avro.config import AvroConfig
@@ -51,9 +53,11 @@ def connect_plugins() -> list[Plugin]:
         plugins += _as_both(_CONNECT + name, factory, config, KAFKA_VERSION, doc)
     for name, factory, config, doc in _REGISTRY:
         plugins += _as_both(_CONFLUENT + name, factory, config, CONFLUENT_VERSION, doc)
-    doc = "Change events as CloudEvents, in JSON or Avro."
+    name, doc = "io.debezium.converters.CloudEventsConverter", "Change events as CloudEvents, in JSON or Avro."
+    told = "Use JsonConverter with schemas.enable=false for events in JSON, AvroConverter for those in Avro."
+    doc += " Sinks read them by JsonConverter with schemas.enable=false, or by AvroConverter; none can have this one."
     target = "cloudevents.converter:cloud_events"
-    plugins += _as_both("io.debezium.converters.CloudEventsConverter", target, CloudEventsConfig, KAFKA_VERSION, doc)
+    plugins += [replace(one, read_by=told) for one in _as_both(name, target, CloudEventsConfig, KAFKA_VERSION, doc)]
     simple = _CONNECT + "storage.SimpleHeaderConverter"
     doc = "Header values as text; the type is inferred when read."
     target = "connect.convert.plain.simple_header:simple_header"

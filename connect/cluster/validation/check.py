@@ -37,6 +37,7 @@ from connect.cluster.validation.size import is_large
 from connect.cluster.validation.topic_notes import topic_notes
 from connect.lib.secrets import HIDDEN, KnownSecrets
 from connect.plugins.catalog import Catalog
+from connect.plugins.write_only import unread
 from connect.runtime.settings.config_providers import placeholders
 from connect.runtime.settings.connector_config import (
     COMMON,
@@ -156,16 +157,20 @@ class Validator:
             for key in ("connector.class", "connector.plugin.version"):
                 errors.setdefault(key, []).append(mismatch)
         for side in CONVERTERS:
-            for key, message in self._converter_errors(side, given):
+            for key, message in self._converter_errors(plugin, side, given):
                 errors.setdefault(key, []).append(message)
         unique = {key: list(dict.fromkeys(messages)) for key, messages in errors.items()}
         defaults = self._defaults(plugin, given)
         infos = infos_of(framework_definitions(plugin.kind), given, unique)
         return [self._with_default(info, given, defaults) for info in infos]
 
-    def _converter_errors(self, side: str, given: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    def _converter_errors(self, connector: Plugin, side: str, given: Mapping[str, str]) -> Iterable[tuple[str, str]]:
         key, kind = f"{side}.converter", CONVERTERS[side]
         name = given.get(key)
+        if connector.kind is PluginKind.SINK:
+            why = unread(self.catalog, key, (name or self._workers_converters()[side]).strip(), kind)
+            if why:
+                yield key, why
         if name is None:
             return
         wrong = class_error(self.catalog, key, name.strip(), kind)
@@ -181,11 +186,7 @@ class Validator:
     def _defaults(self, plugin: Plugin, given: Mapping[str, str]) -> dict[str, str]:
         """Return the worker's values for keys that the connector leaves out, and full class names for short ones."""
         defaults = {"connector.plugin.version": plugin.version}
-        workers = {
-            "key": self.worker.key_converter,
-            "value": self.worker.value_converter,
-            "header": self.worker.header_converter,
-        }
+        workers = self._workers_converters()
         for side, kind in CONVERTERS.items():
             name = given.get(f"{side}.converter", workers[side]).strip()
             converter = self.catalog.find(name, kind)
@@ -193,6 +194,13 @@ class Validator:
             if converter:
                 defaults[f"{side}.converter.plugin.version"] = converter.version
         return defaults
+
+    def _workers_converters(self) -> Mapping[str, str]:
+        return {
+            "key": self.worker.key_converter,
+            "value": self.worker.value_converter,
+            "header": self.worker.header_converter,
+        }
 
     def _with_default(self, info: Info, given: Mapping[str, str], defaults: Mapping[str, str]) -> Info:
         value = info.value

@@ -17,6 +17,7 @@ from connect.api.plugin import Plugin, PluginKind
 from connect.api.transform import Predicate, Transform
 from connect.plugins.catalog import Catalog
 from connect.plugins.java_parts import not_found
+from connect.plugins.write_only import unread
 from connect.runtime.records.chain import Link
 from connect.runtime.records.pipeline import Converters
 from connect.runtime.settings.connector_config import CommonConnectorConfig
@@ -40,13 +41,22 @@ def build_connector(catalog: Catalog, config: Mapping[str, str], worker: Mapping
 
 
 def build_converters(catalog: Catalog, connector: Mapping[str, str], worker: Mapping[str, str]) -> Converters:
-    """Return the converters of a task: the connector's where it names one, else the worker's."""
+    """Return the converters of a task: the connector's where it names one, else the worker's.
+
+    ConfigError: the connector is a sink, and one of them reads nothing. Validation may have seen other converters of
+    the worker's.
+    """
     key = _converter("key.converter", connector, worker)
     value = _converter("value.converter", connector, worker)
     header = _converter("header.converter", connector, worker)
     key_plugin = _find(catalog, PluginKind.CONVERTER, key.key, key.name)
     value_plugin = _find(catalog, PluginKind.CONVERTER, value.key, value.name)
     header_plugin = _find(catalog, PluginKind.HEADER_CONVERTER, header.key, header.name)
+    if catalog.find(connector.get("connector.class", "").strip(), PluginKind.SINK) is not None:
+        for plugin, key_name in ((key_plugin, key.key), (value_plugin, value.key), (header_plugin, header.key)):
+            why = unread(catalog, key_name, plugin.name, plugin.kind)
+            if why:
+                raise ConfigError(why, key=key_name)
     return Converters(
         key=cast("Converter", _build(catalog, key_plugin, key.key, key.settings, key.leave, is_key=True)),
         value=cast("Converter", _build(catalog, value_plugin, value.key, value.settings, value.leave, is_key=False)),
