@@ -5,6 +5,7 @@ Names keep their case as in the catalog, integers and floats have their real wid
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import Any, ClassVar
 
@@ -64,14 +65,19 @@ class _CatalogConnection:
         return IteratorResult(SimpleResultMetaData([key.lower() for key in names]), iter(result.all()))
 
 
+_NAMING = threading.Lock()
+"""The driver takes a name once in a process, and tasks may open the same database at once."""
+
+
 @cache
 def _named(database: str, crypt: str) -> str:
     """Return the name under which the driver knows a database and the way it is spoken to."""
     from firebird.driver import driver_config
 
     name = f"{database} WireCrypt={crypt}"
-    made = driver_config.get_database(name) or driver_config.register_database(name)
-    made.dsn.value, made.config.value = database, f"WireCrypt = {crypt}"
+    with _NAMING:
+        made = driver_config.get_database(name) or driver_config.register_database(name)
+        made.dsn.value, made.config.value = database, f"WireCrypt = {crypt}"
     return name
 
 
