@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -47,13 +48,20 @@ class KeyStore:
     key: str | None = field(default=None, repr=False)
 
     def trust_in(self, context: ssl.SSLContext) -> None:
-        """Have a context trust the authorities."""
+        """Have a context trust the authorities. OSError: there are none."""
+        if not self.authorities:
+            raise OSError("the key store has no authority to trust")
         context.load_verify_locations(cadata="".join(self.authorities))
 
     def show_in(self, context: ssl.SSLContext) -> None:
-        """Have a context show the store's own certificate to servers. The ssl module reads it from files only."""
+        """Have a context show the store's own certificate to servers. OSError: the store has no key for it.
+
+        The ssl module reads it from files only.
+        """
+        if self.key is None:
+            raise OSError("the key store has no key, or its password is missing")
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
-            file.write("".join([self.key or "", *self.chain]))
+            file.write("".join([self.key, *self.chain]))
             file.flush()
             context.load_cert_chain(file.name)
 
@@ -74,7 +82,7 @@ def read_key_store(path: Path, password: str, setting: str, key_password: str = 
     try:
         data = path.read_bytes()
         made = _jks(data, password, key_password or password) if data[:4] == _JKS else _pkcs12(data, password)
-    except (OSError, ValueError, struct.error, LookupError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, struct.error, LookupError, UnicodeDecodeError, UnsupportedAlgorithm) as error:
         raise ConfigError(
             f"{setting}: the key store cannot be read: {error or type(error).__name__}.", key=setting,
             fix="Name a key store of type JKS or PKCS12, and give its password.",

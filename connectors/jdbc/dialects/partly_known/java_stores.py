@@ -13,6 +13,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from connect.api.errors import ConfigError
 from connect.api.tls.key_stores import KeyStore, read_key_store
 from connectors.jdbc.dialects.generic.url import Rename, same
 
@@ -38,18 +39,24 @@ def store_of(url: sa.URL, parameter: str, password: str) -> KeyStore | None:
 
 
 def context_of(url: sa.URL, *, checks_host: bool) -> ssl.SSLContext | None:
-    """Return the context of TLS that a URL's stores make, or None if it names none."""
+    """Return the context of TLS that a URL's stores make, or None if it names none. ConfigError: one has no use."""
     trusted, own = store_of(url, TRUST, TRUST_PASSWORD), store_of(url, OWN, OWN_PASSWORD)
     if trusted is None and own is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = checks_host
-    if trusted is None:
-        context.load_default_certs()
-    else:
-        trusted.trust_in(context)
-    if own is not None:
-        own.show_in(context)
+    named = TRUST
+    try:
+        if trusted is None:
+            context.load_default_certs()
+        else:
+            trusted.trust_in(context)
+        named = OWN
+        if own is not None:
+            own.show_in(context)
+    except OSError as error:
+        key = f"connection.url ({named})"
+        raise ConfigError(f"{key}: the key store cannot be used: {error}.", key=key) from None
     return context
 
 

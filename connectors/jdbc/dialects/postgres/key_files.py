@@ -34,7 +34,9 @@ def with_pem_key(url: sa.URL) -> sa.URL:
     if path.suffix.lower() not in _STORES:
         return rest.update_query_dict({"sslkey": _file(_pkcs8(path, password))})
     store = read_key_store(path, password, f"{_URL} (sslkey)")
-    files = {"sslkey": _file(store.key or ""), "sslcert": _file("".join(store.chain))}
+    if store.key is None:
+        raise _unusable("the key store has no key, or its password is missing")
+    files = {"sslkey": _file(store.key), "sslcert": _file("".join(store.chain))}
     return rest.update_query_dict(files)
 
 
@@ -46,12 +48,12 @@ def _pkcs8(path: Path, password: str) -> str:
     except TypeError:
         if not password:
             raise _unusable("it needs a password") from None
-        return _pem(data, "")
-    except ValueError as error:
-        raise _unusable(str(error)) from None
+    return _pem(data, "")
 
 
 def _pem(data: bytes, password: str) -> str:
+    """Return a key as PEM. TypeError: it needs a password and has none, or the reverse. ConfigError: it is no key."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
         NoEncryption,
@@ -59,7 +61,10 @@ def _pem(data: bytes, password: str) -> str:
         load_der_private_key,
     )
 
-    key = load_der_private_key(data, password.encode() or None)
+    try:
+        key = load_der_private_key(data, password.encode() or None)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise _unusable(str(error)) from None
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
