@@ -45,25 +45,21 @@ class DefaultNaming:
 
 @dataclass(frozen=True, slots=True)
 class IdentityNaming:
-    """Keeps the names of topics; heartbeats alone get the alias of the source."""
+    """Keeps the names of topics; those that end with heartbeats alone get the alias of the source."""
 
     default: DefaultNaming
 
     def target_name(self, topic: str) -> str:
         """Return the same name."""
-        return self.default.target_name(topic) if _is_heartbeats(self.default, topic) else topic
+        return self.default.target_name(topic) if topic.endswith(HEARTBEATS) else topic
 
     def origin(self, topic: str) -> str | None:
         """Return the alias of the source, as no name tells another one."""
-        return self.default.origin(topic) if _is_heartbeats(self.default, topic) else self.default.source_alias
+        return self.default.origin(topic) if topic.endswith(HEARTBEATS) else self.default.source_alias
 
     def upstream_name(self, topic: str) -> str | None:
         """Return the same name."""
-        return self.default.upstream_name(topic) if _is_heartbeats(self.default, topic) else topic
-
-
-def _is_heartbeats(naming: DefaultNaming, topic: str) -> bool:
-    return original_name(naming, topic) == HEARTBEATS
+        return self.default.upstream_name(topic) if topic.endswith(HEARTBEATS) else topic
 
 
 def original_name(naming: NamingPolicy, topic: str) -> str:

@@ -49,6 +49,12 @@ def test_the_identity_policy_keeps_names_but_those_of_heartbeats() -> None:
     naming = _config(replication__policy__class=IDENTITY_POLICY).naming
     assert [naming.target_name(topic) for topic in ("orders", "heartbeats")] == ["orders", "a.heartbeats"]
     assert _chosen("b.orders", "b.heartbeats", replication__policy__class=IDENTITY_POLICY) == ["b.orders"]
+    # Java asks for the end of the name alone.
+    assert [naming.target_name(topic) for topic in ("my-heartbeats", "heartbeats2")] == [
+        "a.my-heartbeats",
+        "heartbeats2",
+    ]
+    assert _chosen("b.my-heartbeats", replication__policy__class=IDENTITY_POLICY) == []
 
 
 @pytest.mark.parametrize(
