@@ -20,7 +20,11 @@ from connect.lib.secrets import is_private_text, is_suspect, key_lines, secrets_
 from connect.plugins.catalog import CONNECTORS, Catalog
 from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
 
-_OVERRIDES: Final = re.compile(r"(?:producer|consumer|admin)\.override\.")
+_OVERRIDES: Final = re.compile(
+    r"(?:producer|consumer|admin)\.override\.|^(?:source|target)\.(?:cluster|producer|consumer|admin)\."
+    r"|^(?:producer|consumer|admin)\."
+)
+"""Begins the keys of Kafka clients: those of a connector, and those of MirrorMaker's two clusters."""
 _CONVERTERS: Final = {
     "key": PluginKind.CONVERTER, "value": PluginKind.CONVERTER, "header": PluginKind.HEADER_CONVERTER,
 }  # fmt: skip
