@@ -140,35 +140,32 @@ class MirrorSourceConfig(ConnectorConfig):
     @property
     def source_client(self) -> Mapping[str, str]:
         """Return the settings of clients that read the source, by Java's names."""
-        own = {**self.with_prefix("consumer."), **self.with_prefix("source.consumer.")}
-        own = {name: value for name, value in own.items() if not name.startswith("override.")}
-        return {**self._client(SOURCE), **own}
+        return self._client(SOURCE, "source.", "consumer.")
 
     @property
     def source_admin(self) -> Mapping[str, str]:
         """Return the settings of clients that ask the source for its topics."""
-        return {**self._client(SOURCE), **self.with_prefix("source.admin.")}
+        return self._client(SOURCE, "source.", "admin.")
 
     @property
     def target_admin(self) -> Mapping[str, str]:
         """Return the settings of clients that make topics in the target."""
-        return {**self._client(TARGET), **self.with_prefix("target.admin.")}
+        return self._client(TARGET, "target.", "admin.")
 
-    def _client(self, prefix: str) -> Mapping[str, str]:
-        return {name: value for name, value in self.with_prefix(prefix).items() if name != "alias"}
+    def _client(self, cluster: str, side: str, client: str) -> Mapping[str, str]:
+        """Return the settings of a cluster, then those of this client of both, then those of its own."""
+        of_all = {name: value for name, value in self.with_prefix(cluster).items() if name != "alias"}
+        of_both = {name: value for name, value in self.with_prefix(client).items() if not name.startswith("override.")}
+        return {**of_all, **of_both, **self.with_prefix(f"{side}{client}")}
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Yield a problem for exactly-once without committed reads, and for copies onto their own source."""
+        """Yield a problem for exactly-once without committed reads."""
         isolation = self.source_client.get("isolation.level", "read_uncommitted")
         if self.originals.get("exactly.once.support", "").lower() == "required" and isolation != "read_committed":
             yield ConfigProblem(
                 "exactly.once.support",
                 "exactly.once.support=required needs source.consumer.isolation.level=read_committed: records of "
                 "transactions that were aborted would be copied.",
-            )
-        if self.source_alias == self.target_alias:
-            yield ConfigProblem(
-                "target.cluster.alias", f"Both clusters are called {self.source_alias}: give each an alias of its own."
             )
 
     def notes(self) -> Iterator[ConfigProblem]:
@@ -180,6 +177,13 @@ class MirrorSourceConfig(ConnectorConfig):
                     f"{name} is not {BYTES} here: the copies differ from their records unless it is the worker's. "
                     f"Set {name}={BYTES}.",
                 )
+        alias = self.originals.get("source.cluster.alias", "source")
+        if alias == self.originals.get("target.cluster.alias", "target"):
+            yield ConfigProblem(
+                "target.cluster.alias",
+                f"Both clusters are called {alias}: topics that came from there are not copied, and none at all with "
+                "IdentityReplicationPolicy. Give each an alias of its own.",
+            )
         for name in sorted(self.originals.keys() & _UNUSED.keys()):
             yield ConfigProblem(name, f"{name} has no effect here: {_UNUSED[name]}.")
         if self.originals.get("emit.offset-syncs.enabled", "").lower() == "true":

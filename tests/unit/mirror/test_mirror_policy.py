@@ -62,7 +62,6 @@ def test_the_identity_policy_keeps_names_but_those_of_heartbeats() -> None:
     [
         ("topics", "orders,(", "Java pattern"),
         ("replication.policy.class", "com.acme.Own", "could not be found"),
-        ("target.cluster.alias", "a", "Both clusters are called a"),
         ("source.cluster.bootstrap.servers", "", "source.cluster.bootstrap.servers"),
         ("exactly.once.support", "required", "isolation.level=read_committed"),
     ],
@@ -81,3 +80,20 @@ def test_clients_get_the_settings_that_java_gives_them() -> None:
     assert config.source_client == {**brokers, "fetch.min.bytes": "2"}
     assert config.source_admin == {**brokers, "retries": "3"}
     assert config.target_admin == {}
+
+
+def test_settings_of_one_client_reach_it_in_both_clusters_as_in_java() -> None:
+    config = MirrorSourceConfig.parse({
+        **CLUSTERS, "target.cluster.security.protocol": "SSL", "admin.security.protocol": "SASL_SSL",
+        "admin.retries": "1", "target.admin.retries": "2", "admin.override.retries": "9",
+    })  # fmt: skip
+    assert config.source_admin == {
+        "bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_SSL", "retries": "1",
+    }  # fmt: skip
+    assert config.target_admin == {"security.protocol": "SASL_SSL", "retries": "2"}
+
+
+def test_equal_aliases_are_a_note_as_java_takes_them() -> None:
+    told = [note.message for note in _config(target__cluster__alias="a").notes()]
+    assert any(text.startswith("Both clusters are called a:") for text in told)
+    assert not any(note.message.startswith("Both clusters") for note in _config().notes())
