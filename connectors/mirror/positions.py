@@ -34,7 +34,7 @@ def next_offset(stored: Mapping[str, object] | None, place: TopicPartition) -> i
             f"The stored offset of {place.topic}-{place.partition} is of type {type(found).__name__}, no whole number.",
             fix="Set it by PATCH /connectors/NAME/offsets, or reset it.",
         )
-    return found + 1
+    return None if found < 0 else found + 1
 
 
 def broken_members(partition: Mapping[str, object], offset: Mapping[str, object]) -> dict[str, str]:

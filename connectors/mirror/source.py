@@ -89,7 +89,7 @@ class MirrorSourceTask:
         self._losses: list[str] = []
 
     def open(self, ctx: SourceContext) -> None:
-        """Read on behind what is stored, and a partition of which nothing is stored from its first record on."""
+        """Read on behind what is stored, and a partition of which nothing is stored from where the settings say."""
         self._ctx = ctx
         starts = {
             place: next_offset(ctx.stored_offset(partition_of(self._alias, place)), place) for place in self._places

@@ -56,7 +56,10 @@ class OtherCluster(Protocol):
         """Set configs of a topic, and take away those of the names `removed`."""
 
     def reader(self, starts: Mapping[TopicPartition, int | None]) -> ClusterReader:
-        """Return a reader of these partitions, each from an offset on; None: from where the settings say."""
+        """Return a reader of these partitions, each from an offset on. It connects at its first poll.
+
+        None stands for the place that auto.offset.reset says: the first record, where nobody sets it.
+        """
 
 
 OpensCluster = Callable[[Mapping[str, str], str], OtherCluster]

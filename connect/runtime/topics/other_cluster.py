@@ -17,6 +17,8 @@ from connect.kafka.admin.topic_changes import TopicChanges
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import ClientSettings, admin_part, consumer_settings
 from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.consume.first_places import FirstPlaces
+from connect.kafka.consume.reset_policy import ResetPolicy
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import ReservedTopics
@@ -102,7 +104,11 @@ class KafkaCluster:
 
     def reader(self, starts: Mapping[TopicPartition, int | None]) -> KafkaClusterReader:
         """Return a reader of these partitions."""
-        return KafkaClusterReader(BatchConsumer(self._settings), starts)
+        policy = ResetPolicy.parse(str(self._settings["auto.offset.reset"]))
+        committed_only = self._settings.get("isolation.level") == "read_committed"
+        return KafkaClusterReader(
+            BatchConsumer(self._settings), FirstPlaces(self._admin, policy, committed_only), starts
+        )
 
     @cached_property
     def _reserved(self) -> ReservedTopics:
@@ -120,12 +126,18 @@ class KafkaCluster:
 class KafkaClusterReader:
     """Reads partitions of a cluster, see `ClusterReader`."""
 
-    def __init__(self, consumer: BatchConsumer, starts: Mapping[TopicPartition, int | None]) -> None:
-        self._consumer = consumer
-        consumer.assign(starts)
+    def __init__(
+        self, consumer: BatchConsumer, places: FirstPlaces, starts: Mapping[TopicPartition, int | None]
+    ) -> None:
+        self._consumer, self._places = consumer, places
+        self._starts: Mapping[TopicPartition, int | None] | None = starts
 
     def poll(self, deadline: Deadline) -> Sequence[Batch]:
-        """Return the next records of each partition that has some."""
+        """Return the next records of each partition that has some. The first call says where they begin."""
+        if self._starts is not None:
+            # A number does not move, as the end of a log would if the partition were assigned once more.
+            self._consumer.assign(self._places.filled(self._starts, deadline))
+            self._starts = None
         return [_batch(raw) for raw in self._consumer.poll(_POLL_RECORDS, deadline)]
 
     def take_losses(self) -> Sequence[str]:

@@ -129,6 +129,16 @@ def test_a_task_reads_on_behind_what_is_stored_and_stores_what_it_copied_last() 
     assert copied.position == SourcePosition({"cluster": "a", "partition": 1, "topic": "o"}, {"offset": 44})
 
 
+def test_a_stored_offset_below_0_says_that_nothing_was_copied() -> None:
+    source = Cluster({"o": 1})
+    connector = _connector(source)
+    task = connector.task(connector.task_configs(1)[0])
+    context = FakeSourceContext()
+    context.store.store([SourcePosition({"cluster": "a", "partition": 0, "topic": "o"}, {"offset": -1})])
+    task.open(context)
+    assert source.starts == {TopicPartition("o", 0): None}
+
+
 def test_records_that_were_deleted_before_they_were_copied_are_told() -> None:
     source = Cluster({"o": 1})
     connector = _connector(source)
