@@ -112,7 +112,7 @@ class MirrorSourceConfig(ConnectorConfig):
     )
     syncs_configs: Boolean = key(
         "sync.topic.configs.enabled", True, importance="low", group=TOPICS,
-        doc="Set the copies to the configs of their topics, and keep them so.",
+        doc="Keep the copies at the configs of their topics, which they are made with in any case.",
     )  # fmt: skip
     sync_configs_s: Annotated[Int, at_least(1)] = key(
         "sync.topic.configs.interval.seconds", 600, importance="low", group=TOPICS,

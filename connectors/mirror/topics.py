@@ -72,7 +72,7 @@ class Copies:
         copy = self._config.naming.target_name(topic)
         wanted = {name: value for name, value in configs.items() if self._is_copied(name)}
         if copy not in there:
-            self._make(topic, copy, count, wanted if self._config.syncs_configs else {}, deadline)
+            self._make(topic, copy, count, wanted, deadline)
             return
         if there[copy] < count:
             self._target.widen_topic(copy, count, deadline)

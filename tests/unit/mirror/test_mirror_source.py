@@ -105,6 +105,14 @@ def test_copies_are_made_widened_and_set_but_for_what_they_keep_for_themselves()
     }  # fmt: skip
 
 
+def test_copies_are_made_with_configs_even_where_those_are_not_kept_alike() -> None:
+    source, target = Cluster({"new": 1, "o": 1}), Cluster({"a.o": 1})
+    source.configs = {"new": {"cleanup.policy": "compact"}, "o": {"retention.ms": "5"}}
+    off = {"sync__topic__configs__enabled": "false", "target__cluster__bootstrap__servers": "y:1"}
+    _connector(source, target, **off).task_configs(1)
+    assert target.configs == {"a.new": {"cleanup.policy": "compact"}}
+
+
 def test_copies_that_are_there_are_not_set_by_the_workers_own_login() -> None:
     source, target = Cluster({"o": 3, "new": 1}), Cluster({"a.o": 2})
     source.configs = {"o": {"retention.ms": "5"}, "new": {"retention.ms": "6"}}
