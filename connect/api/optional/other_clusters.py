@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from connect.api.records import Batch, TopicPartition
@@ -31,10 +31,13 @@ class OtherCluster(Protocol):
     def topics(self, deadline: Deadline) -> Mapping[str, int]:
         """Return the number of partitions of every topic. RetriableError: no broker answers."""
 
-    def own_configs(self, topic: str, deadline: Deadline) -> Mapping[str, str]:
-        """Return the configs that are set for the topic, or for all of its brokers, without their defaults."""
+    def own_configs(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, Mapping[str, str]]:
+        """Return the configs that are set for each topic, or for all of its brokers, without their defaults.
 
-    def state_of(self, topic: str) -> str | None:
+        Topics that are gone, or whose configs may not be read, are left out; the log says why.
+        """
+
+    def state_of(self, topic: str, deadline: Deadline) -> str | None:
         """Return which state of a cluster of workers a topic holds by its records, such as "source offsets".
 
         Return None if it holds none, or if the worker's file lists it in internal.topics.writable. RetriableError: no

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-exports them without saying so
     AlterConfigOpType,
     ConfigEntry,
@@ -16,12 +18,37 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it re-expor
 )
 
 from connect.kafka.admin.calls import RetryingAdmin
+from connect.kafka.client.errors import is_retriable, translate
 from connect.lib.deadline import Deadline
+
+log = logging.getLogger(__name__)
+_MOST_TOPICS: Final = 500
+"""One request asks for the configs of so many topics."""
 
 _SET_BY_PEOPLE: Final = frozenset({
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value, ConfigSource.DYNAMIC_BROKER_CONFIG.value,
     ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG.value,
 })  # fmt: skip
+
+
+def _settled(asked: Future[Any]) -> Future[Any]:
+    """Return a future that has an error as its result, so that one topic does not end the question for all.
+
+    Errors that may pass stay errors: the question is then asked again.
+    """
+    settled: Future[Any] = Future()
+
+    def take(done: Future[Any]) -> None:
+        error = done.exception()
+        if error is None:
+            settled.set_result(done.result())
+        elif isinstance(error, KafkaException) and not is_retriable(error.args[0]):
+            settled.set_result(error)
+        else:
+            settled.set_exception(error)
+
+    asked.add_done_callback(take)
+    return settled
 
 
 class TopicChanges:
@@ -30,19 +57,34 @@ class TopicChanges:
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._admin = RetryingAdmin(settings)
 
-    def own_configs(self, topic: str, deadline: Deadline) -> dict[str, str]:
-        """Return the configs that somebody has set while the brokers run, without secrets and defaults."""
-        resource = ConfigResource(ResourceType.TOPIC, topic)
+    def own_configs(self, topics: Collection[str], deadline: Deadline) -> dict[str, dict[str, str]]:
+        """Return the configs of each topic that somebody has set while the brokers run, without secrets and defaults.
 
-        def ask(timeout_s: float) -> Future[Any]:
-            return self._admin.client.describe_configs([resource], request_timeout=timeout_s)[resource]
+        Topics whose configs brokers do not tell, as they are gone or for lack of a right, are left out and logged.
+        """
+        found, names = dict[str, dict[str, str]](), list(topics)
+        for begin in range(0, len(names), _MOST_TOPICS):
+            for name, told in self._described(names[begin : begin + _MOST_TOPICS], deadline).items():
+                if isinstance(told, KafkaException):
+                    log.warning("%s", translate(told.args[0], f"describing the configs of topic {name}"))
+                else:
+                    found[name] = {
+                        key: entry.value
+                        for key, entry in told.items()
+                        if entry.source in _SET_BY_PEOPLE and not entry.is_read_only and not entry.is_sensitive
+                    }
+        return found
 
-        entries = self._admin.call(ask, deadline, f"describing the configs of topic {topic}")
-        return {
-            name: entry.value
-            for name, entry in entries.items()
-            if entry.source in _SET_BY_PEOPLE and not entry.is_read_only and not entry.is_sensitive
-        }
+    def _described(self, names: Collection[str], deadline: Deadline) -> dict[str, Any]:
+        """Return the entries of each topic, or the error that says why there are none."""
+        resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in names}
+
+        def ask(timeout_s: float) -> dict[Any, Future[Any]]:
+            asked = self._admin.client.describe_configs(list(resources.values()), request_timeout=timeout_s)
+            return {name: _settled(asked[resource]) for name, resource in resources.items()}
+
+        described: dict[str, Any] = self._admin.call(ask, deadline, f"describing the configs of {len(names)} topics")
+        return described
 
     def widen(self, topic: str, partitions: int, deadline: Deadline) -> None:
         """Give a topic so many partitions."""

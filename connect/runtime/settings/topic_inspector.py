@@ -73,16 +73,16 @@ class BrokerTopicInspector:
         self._claimed: frozenset[str] = frozenset()
         self._claims_of_s = float("-inf")
 
-    def __call__(self, topic: str) -> StateKind | None:
+    def __call__(self, topic: str, deadline: Deadline | None = None) -> StateKind | None:
         """Return the kind of state that the topic holds; None if it holds none, or if it may not be read.
 
-        Raise RetriableError when no broker answers.
+        Raise RetriableError when no broker answers by the deadline, and after 20 s in any case.
 
         Topics that a cluster claims are known by the claim. All other topics of cluster state are compacted, so only
         compacted topics are read.
         """
         try:
-            return self._found(topic, Deadline.after(_LOOK_S))
+            return self._found(topic, Deadline.after(_LOOK_S) if deadline is None else deadline.sooner(_LOOK_S))
         except RetriableError:
             raise
         except ConnectError as error:

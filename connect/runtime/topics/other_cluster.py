@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -73,15 +73,15 @@ class KafkaCluster:
         """Return the number of partitions of every topic."""
         return self._admin.topics(deadline)
 
-    def own_configs(self, topic: str, deadline: Deadline) -> Mapping[str, str]:
-        """Return the configs of a topic that are no defaults."""
-        return self._changes.own_configs(topic, deadline)
+    def own_configs(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, Mapping[str, str]]:
+        """Return the configs of each topic that are no defaults."""
+        return self._changes.own_configs(topics, deadline)
 
-    def state_of(self, topic: str) -> str | None:
+    def state_of(self, topic: str, deadline: Deadline) -> str | None:
         """Return which state of a cluster of workers the topic's records are."""
         if topic in WorkerConfig.parse(self._worker).internal_topics_writable:
             return None
-        return self._inspector(topic)
+        return self._inspector(topic, deadline)
 
     def make_topic(
         self, topic: str, partitions: int, replication_factor: int, configs: Mapping[str, str], deadline: Deadline

@@ -51,7 +51,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(other_cluster, "TopicAdmin", lambda _: _Changed(found))
     monkeypatch.setattr(other_cluster, "TopicChanges", lambda _: _Changed(found))
     held = {"theirs": StateKind.CONFIGS, "replica": StateKind.CONFIGS}
-    monkeypatch.setattr(BrokerTopicInspector, "__call__", lambda _, topic: held.get(topic))
+    monkeypatch.setattr(BrokerTopicInspector, "__call__", lambda _, topic, deadline=None: held.get(topic))
     return found
 
 
@@ -80,4 +80,15 @@ def test_other_topics_are_changed(asked: list[str], change: Change, topic: str) 
 @pytest.mark.usefixtures("asked")
 def test_the_state_that_a_topic_holds_is_told_unless_the_worker_lists_the_topic() -> None:
     cluster = _cluster("127.0.0.1:2")
-    assert [cluster.state_of(topic) for topic in ("theirs", "replica", "orders")] == [StateKind.CONFIGS, None, None]
+    assert [cluster.state_of(topic, Deadline.after(1)) for topic in ("theirs", "replica", "orders")] == [
+        StateKind.CONFIGS, None, None,
+    ]  # fmt: skip
+
+
+def test_a_look_at_a_topics_records_ends_with_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(BrokerTopicInspector, "_found", lambda _, topic, deadline: asked.append(deadline.remaining_s))
+    cluster = _cluster("127.0.0.1:2")
+    for seconds in (3, 90):
+        cluster.state_of("orders", Deadline.after(seconds))
+    assert [round(left) for left in asked] == [3, 20]
