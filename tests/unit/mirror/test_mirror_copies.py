@@ -145,3 +145,12 @@ def test_without_an_alias_the_state_of_the_target_is_left_alone() -> None:
     source.states = {"o": "source offsets"}
     target.states = {"connect-offsets": "source offsets"}
     assert planned(mirror(source, target, **IDENTITY)) == ["o-0"]
+
+
+def test_a_topic_of_the_same_name_is_not_widened_by_the_workers_own_login(caplog: pytest.LogCaptureFixture) -> None:
+    source, target = Cluster({"o": 3}), Cluster({"o": 2})
+    assert planned(mirror(source, target, **IDENTITY)) == ["o-0", "o-1"]
+    assert target.counts == {"o": 2}
+    assert "Topic o has 2 partitions and that of the source 3." in caplog.text
+    assert len(planned(mirror(source, target, **IDENTITY, **TARGET))) == 3
+    assert target.counts == {"o": 3}
