@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import ConfigSource
+from confluent_kafka.admin import ConfigSource  # type: ignore[attr-defined]  # it re-exports it without saying so
 
 from connect.api.errors import RetriableError
 from connect.kafka.admin.topic_changes import TopicChanges
