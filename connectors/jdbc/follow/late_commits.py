@@ -199,9 +199,9 @@ class SnapshotPasses:
         ended = None if self._ended is None else self._ended.text
         return offsets.safe_pass(self._mark or {}, ended, self._running.text, at, self._server_text)
 
-    def finished(self) -> Offset | None:
+    def finished(self, until_us: int | None) -> Offset | None:
         """Return the offset with the new mark if the mark has moved in a pass without further rows; else None."""
-        at = self._mode.finished()
+        at = self._mode.finished(until_us)
         if at is not None:
             self._head = self._marks.further(self._head, at)
         before = self._mark

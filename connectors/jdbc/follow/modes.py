@@ -49,8 +49,11 @@ class Mode(Protocol):
     def delivered(self, page: Page) -> Offset | None:
         """Move the place behind this page, and give the offset to store with it."""
 
-    def finished(self) -> Offset | None:
-        """Return the offset to store when a pass ended without further rows; None if nothing new has to be stored."""
+    def finished(self, until_us: int | None) -> Offset | None:
+        """Return the offset to store when a pass ended without further rows; None if nothing new has to be stored.
+
+        `until_us` is the instant before which the pass has read; it is None for a pass to the end.
+        """
 
 
 class Bulk:
@@ -79,8 +82,9 @@ class Bulk:
         self._last = key_of(page, self._key)
         return offsets.bulk_progress(self._last, self._rows)
 
-    def finished(self) -> Offset | None:
+    def finished(self, until_us: int | None) -> Offset | None:
         """Return the offset of a finished pass: a pass that was resumed may find that its remaining rows are gone."""
+        del until_us
         return self._end() if self._last is not None else None
 
     @property
@@ -118,8 +122,9 @@ class Incrementing:
         self._last = whole_id(page.last[self._place])
         return offsets.incrementing(self._last)
 
-    def finished(self) -> Offset | None:
+    def finished(self, until_us: int | None) -> Offset | None:
         """Return None, as there is nothing new to store."""
+        del until_us
         return None
 
 
@@ -209,9 +214,12 @@ class Timestamp:
         self._tie = (last, key)
         return offsets.timestamp_with_tie(self._finished_us, last, key)
 
-    def finished(self) -> Offset | None:
-        """Return the offset of a finished timestamp: the other rows with this timestamp may be gone."""
-        if self._tie is None:
+    def finished(self, until_us: int | None) -> Offset | None:
+        """Return the offset of a finished timestamp: the other rows with this timestamp may be gone.
+
+        A pass that ended before this timestamp has seen none of them: the time up to which rows are read can go back.
+        """
+        if self._tie is None or (until_us is not None and until_us <= self._tie[0]):
             return None
         self._finished_us, self._tie = self._tie[0], None
         return offsets.timestamp(self._finished_us)
@@ -243,8 +251,9 @@ class TimestampIncrementing:
         self._last = whole_id(page.last[self._place])
         return offsets.timestamp_incrementing(self._instant_us, self._last)
 
-    def finished(self) -> Offset | None:
+    def finished(self, until_us: int | None) -> Offset | None:
         """Return None, as there is nothing new to store."""
+        del until_us
         return None
 
 

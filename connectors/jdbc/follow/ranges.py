@@ -176,8 +176,9 @@ class Range:
         self._last = key_of(page, self._key)
         return offsets.range_progress(self._mark, self._last)
 
-    def finished(self) -> Offset | None:
+    def finished(self, until_us: int | None) -> Offset | None:
         """Return the offset of a finished range, as a range is also finished if no further row is left."""
+        del until_us
         return offsets.range_finished(self._mark)
 
 
@@ -228,8 +229,9 @@ class UnnamedRows:
         self._last = (last,)
         return offsets.range_progress(self._mark, self._last)
 
-    def finished(self) -> Offset | None:
+    def finished(self, until_us: int | None) -> Offset | None:
         """Return the offset of a finished split, as a split is also finished if no further row is left."""
+        del until_us
         return offsets.range_finished(self._mark)
 
 

@@ -199,11 +199,12 @@ class TableReader:
         """
         try:
             page = self._next_page()
+            until_us = None if self._pass is None else self._pass.until_us
             self.unread.read(len(page))
             if page.following is None:
                 self._end_pass()
             # This comes last because it moves the place: if anything failed after it, the page would be lost.
-            return self._batch(page)
+            return self._batch(page, until_us)
         except BaseException:
             self.abandon()
             raise
@@ -264,9 +265,9 @@ class TableReader:
             as_text=frozenset() if current.database is None else current.database.wanted_as_text,
         )
 
-    def _batch(self, page: Page) -> Batch | None:
+    def _batch(self, page: Page, until_us: int | None) -> Batch | None:
         plan = self._plan
-        offset = plan.mode.delivered(page) if len(page) else plan.mode.finished()
+        offset = plan.mode.delivered(page) if len(page) else plan.mode.finished(until_us)
         if offset is None and not len(page):
             return None
         position = SourcePosition(plan.partition, offset)

@@ -6,6 +6,7 @@ rows with the same key only the last one counts, and only if it comes after the 
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -31,11 +32,15 @@ def changes_of(keys: pa.Table, tombstones: pa.Array, *, is_keyed: bool) -> Chang
     rows = keys.rename_columns(names).append_column("number", numbers)
     deleted = _last(rows.take(deletes), names)
     if len(deletes):
-        rows = rows.join(deleted, names)
+        rows = rows.filter(pc.invert(tombstones)).join(deleted, names)
         is_behind = pc.greater(rows["number"], pc.fill_null(rows["number_max"], -1))
         rows = rows.filter(is_behind)
-    written = _sorted(_last(rows, names)["number_max"] if is_keyed else rows["number"])
-    return Changes(_sorted(deleted["number_max"]), written)
+    if not is_keyed:
+        return Changes(_sorted(deleted["number_max"]), _sorted(rows["number"]))
+    # SQL finds no row by a key with NULL in it, so such a row replaces none, nor is it replaced.
+    is_whole = reduce(pc.and_, (pc.is_valid(rows[name]) for name in names))
+    written = [_last(rows.filter(is_whole), names)["number_max"], rows.filter(pc.invert(is_whole))["number"]]
+    return Changes(_sorted(deleted["number_max"]), _sorted(pa.chunked_array(one.combine_chunks() for one in written)))
 
 
 def _last(rows: pa.Table, names: list[str]) -> pa.Table:
