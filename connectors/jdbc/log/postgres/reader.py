@@ -211,8 +211,8 @@ class PostgresLog:
         `seen` describes the present snapshot, or None if the log begins behind it.
         """
         assert self.position is not None
-        for name in self._session.tables:
-            if name.full in begun.done or not self._options.reads_first(name):
+        for name in begun.tables_left(self._session.tables):
+            if not self._options.reads_first(name):
                 continue
             self._snapshot.hold(name)
             table = tables.plan(tables.describe(name))

@@ -9,13 +9,14 @@ hold only primitive values, so members with several parts are JSON.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from connectors.jdbc.log.shared import fences
 from connectors.jdbc.log.shared.fences import Fences, SnapshotVisibility
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.settings.table_choice import TableName
 
 Offset = Mapping[str, Any]
 
@@ -38,6 +39,15 @@ class SnapshotPlace:
     done: tuple[str, ...] = ()
     table: str = ""
     key: tuple[str, ...] = ()
+
+    def tables_left(self, tables: Iterable[TableName]) -> list[TableName]:
+        """Return the tables that are not read yet, the begun one first.
+
+        Were another one first, its pages would take the begun table's key out of the position, and rows of that table
+        that were delivered and deleted since would keep no delete.
+        """
+        left = [name for name in tables if name.full not in self.done]
+        return sorted(left, key=lambda name: name.full != self.table)
 
 
 @dataclass(frozen=True, slots=True)
