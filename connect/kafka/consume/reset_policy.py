@@ -38,6 +38,16 @@ class ResetPolicy:
         """Return True if the reader must fail instead of reading on."""
         return self.text in _NONE
 
+    @property
+    def is_earliest(self) -> bool:
+        """Return True if reading begins at the first record of the log."""
+        return self.text in _EARLIEST
+
+    @property
+    def is_latest(self) -> bool:
+        """Return True if reading begins behind the last record of the log."""
+        return self.text in _LATEST
+
     def place(self, now_ms: int) -> int:
         """Return the place to ask the brokers for: an epoch in milliseconds, OFFSET_BEGINNING or OFFSET_END."""
         if self.age is not None:

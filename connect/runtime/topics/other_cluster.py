@@ -17,13 +17,13 @@ from connect.kafka.admin.topic_changes import TopicChanges
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import ClientSettings, admin_part, consumer_settings
 from connect.kafka.consume.consumer import BatchConsumer
-from connect.kafka.consume.first_places import FirstPlaces
 from connect.kafka.consume.reset_policy import ResetPolicy
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import ReservedTopics
 from connect.runtime.settings.topic_inspector import BrokerTopicInspector
 from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.topics.first_places import FirstPlaces
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,6 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
-
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.kafka.admin.topics import TopicAdmin
@@ -42,17 +40,17 @@ class FirstPlaces:
                 key="auto.offset.reset",
                 fix="Store the offset to begin at, or set auto.offset.reset to earliest.",
             )
-        place = self._policy.place(time.time_ns() // 1_000_000)
-        if place == OFFSET_BEGINNING:
+        if self._policy.is_earliest:
             return starts
         longer = Deadline(max(deadline.at_s, time.monotonic() + _LEAST_S), deadline.stop)
         counts = self._admin.topics(longer)
         return {
             **starts,
-            **self._asked([one for one in new if one.partition < counts.get(one.topic, 0)], place, longer),
+            **self._asked([one for one in new if one.partition < counts.get(one.topic, 0)], longer),
         }
 
-    def _asked(self, there: Collection[TopicPartition], place: int, deadline: Deadline) -> dict[TopicPartition, int]:
-        found = {} if place == OFFSET_END else self._admin.offsets_at(there, place, deadline)
+    def _asked(self, there: Collection[TopicPartition], deadline: Deadline) -> dict[TopicPartition, int]:
+        at_ms = self._policy.place(time.time_ns() // 1_000_000)
+        found = {} if self._policy.is_latest else self._admin.offsets_at(there, at_ms, deadline)
         rest = [one for one in there if one not in found]
         return {**found, **self._admin.end_offsets(rest, deadline, committed_only=self._committed_only)}
