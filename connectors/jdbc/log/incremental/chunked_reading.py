@@ -197,5 +197,5 @@ class ChunkedReading(Generic[P]):
             _log.warning("Table %s is not read again. %s", name.full, error)
             return None
         if chunk is None:
-            _log.warning("Table %s has no key, by which it could be read in chunks: it is not read again.", name.full)
+            _log.warning("Table %s has no key by which it could be read in chunks: it is not read again.", name.full)
         return chunk

@@ -38,9 +38,13 @@ class MySqlChunks:
     quote: bool
 
     def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[tuple[int, int]] | None:
-        """Return the next rows of a table, or None if it has no key."""
+        """Return the next rows of a table, or None if it has no key by which rows can be ordered.
+
+        Where a key's type has no order here, rows are ordered by a digest of other columns. Rows that are alike in
+        these would be parted by the end of a chunk, and the next one would begin behind all of them.
+        """
         table = self.plan(name)
-        if not table.events.key:
+        if not table.events.key or not set(table.events.key) <= {column.name for column in table.order.columns}:
             return None
         # A transaction that is open already would show the table as it was at an earlier moment.
         self.database.end_transaction()
