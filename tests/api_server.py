@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class ApiServer(ThreadingHTTPServer):
-    """Answers with `statuses` in turn, and then always with 200. `asked` holds method, path, headers and body of each
-    request.
+    """Answers with `statuses` in turn, and then always with 200, and with the bodies `answers` in turn, and then always
+    with `answer`. `asked` holds method, path, headers and body of each request.
     """
 
     daemon_threads = True
@@ -19,6 +19,7 @@ class ApiServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.statuses: list[int] = []
         self.answer = b"{}"
+        self.answers: list[bytes] = []
         self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
         self.url = f"http://127.0.0.1:{self.server_port}"
 
@@ -39,10 +40,11 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         status = self.server.statuses.pop(0) if self.server.statuses else 200
         self.server.asked.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+        answer = self.server.answers.pop(0) if self.server.answers else self.server.answer
         self.send_response(status)
-        self.send_header("Content-Length", str(len(self.server.answer)))
+        self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(self.server.answer)
+        self.wfile.write(answer)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815 - the names that the base class calls
 

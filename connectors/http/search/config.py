@@ -87,8 +87,9 @@ class SearchSinkConfig(ConnectorConfig):
     )  # fmt: skip
     on_malformed: Annotated[String, one_of("ignore", "warn", "fail", ignore_case=True)] = key(
         "behavior.on.malformed.documents", "fail", group=CONVERSION, importance="low",
-        doc="What becomes of documents that the server refuses: fail makes their records dead letters or ends the "
-        "task, as errors.tolerance says; ignore and warn leave them out, which the task's notes tell.",
+        doc="What becomes of documents that the server refuses for what is in them: fail makes their records dead "
+        "letters or ends the task, as errors.tolerance says; ignore and warn leave them out, which the task's notes "
+        "tell.",
     )  # fmt: skip
     write_method: Annotated[String, one_of("insert", "upsert", ignore_case=True)] = key(
         "write.method", "insert", group=CONVERSION, importance="low",

@@ -25,15 +25,26 @@ _TOO_LARGE: Final = 413
 _CONFLICT: Final = 409
 _REFUSED: Final = 400
 _SHOWN_CHARS: Final = 500
+_MALFORMED: Final = frozenset({
+    "strict_dynamic_mapping_exception", "mapper_parsing_exception", "document_parsing_exception",
+    "illegal_argument_exception", "action_request_validation_exception",
+})  # fmt: skip
+"""Errors of these types are a document's own, as Confluent's sink lists them."""
 T = TypeVar("T")
 
 
 class Refusal(NamedTuple):
-    """Tells why the server refused the document of a row. With `is_for_now` it may take the same one later."""
+    """Tells why the server refused the document of a row.
+
+    With `is_for_now` it may take the same one later. With `is_malformed` the document itself is what it does not take.
+    `status` is the HTTP status of the document.
+    """
 
     row: int
     reason: str
+    status: int
     is_for_now: bool
+    is_malformed: bool
 
 
 class _Error(BaseModel):
@@ -85,7 +96,7 @@ class SearchServer:
         )
         if answer.status == _TOO_LARGE:
             if len(actions) == 1:
-                return [Refusal(actions[0].row, "The document is larger than the server takes.", is_for_now=False)]
+                return [_too_large(actions[0])]
             half = len(actions) // 2
             return self.bulk(actions[:half], deadline) + self.bulk(actions[half:], deadline)
         items = self._parsed(_BULK, answer).items
@@ -142,11 +153,7 @@ class SearchServer:
             return
         text = answer.data[:_SHOWN_CHARS].decode(errors="replace")
         if answer.status in {401, 403}:
-            raise ConfigError(
-                f"The search server refuses access (HTTP {answer.status}: {text}).",
-                key="connection.username",
-                fix="Check connection.username and connection.password, and that this user may write the indices.",
-            )
+            raise refused_access(answer.status, text)
         if answer.status in TOO_BUSY:
             raise RetriableError(f"The search server cannot do that for now (HTTP {answer.status}: {text}).")
         raise ConnectError(f"The search server refused a request (HTTP {answer.status}: {text}).", key="connection.url")
@@ -160,6 +167,15 @@ class SearchServer:
         )
 
 
+def refused_access(status: int, text: str) -> ConfigError:
+    """Return the error of a server that lets the user not do that, with the status and text of its answer."""
+    return ConfigError(
+        f"The search server refuses access (HTTP {status}: {text}).",
+        key="connection.username",
+        fix="Check connection.username and connection.password, and that this user may write the indices.",
+    )
+
+
 def _is_done(kind: str, item: _Item) -> bool:
     """Return True if nothing is left to do: it was done, a later record is there, or nothing was there to delete."""
     gone = kind == "delete" and item.status == 404 and item.error is None
@@ -171,4 +187,9 @@ def _refusal(action: Action, item: _Item) -> Refusal:
     cause = (error.caused_by or {}).get("reason")
     text = ": ".join(str(part) for part in (error.type, error.reason, cause) if part) or f"HTTP {item.status}"
     is_for_now = item.status in TOO_BUSY or item.status == _CONFLICT
-    return Refusal(action.row, text[:_SHOWN_CHARS], is_for_now)
+    return Refusal(action.row, text[:_SHOWN_CHARS], item.status, is_for_now, error.type in _MALFORMED)
+
+
+def _too_large(action: Action) -> Refusal:
+    reason = "The document is larger than the server takes."
+    return Refusal(action.row, reason, _TOO_LARGE, is_for_now=False, is_malformed=True)

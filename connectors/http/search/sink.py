@@ -19,7 +19,7 @@ from connectors.http.calls.peer import Caller
 from connectors.http.search.config import SearchSinkConfig
 from connectors.http.search.documents import Action, Documents
 from connectors.http.search.mapping import mapping_of
-from connectors.http.search.server import Refusal, SearchServer
+from connectors.http.search.server import Refusal, SearchServer, refused_access
 
 _TYPED: Final = ("5.", "6.")
 
@@ -97,6 +97,9 @@ class SearchSinkTask(WriteThroughTask):
         waiting = [one for one in refused if one.is_for_now]
         if waiting:
             raise RetriableError(f"The server is too busy for {len(waiting)} documents: {waiting[0].reason}.")
+        for one in refused:
+            if not one.is_malformed:
+                raise _failure(one)
         errors: dict[int, Exception] = {
             one.row: ConnectError(f"The server refused it: {one.reason}.") for one in refused
         }
@@ -134,3 +137,10 @@ class SearchSinkTask(WriteThroughTask):
         assert self._ctx is not None
         self._left_out += count
         self._ctx.note([f"{what}, left out: {self._left_out}. The last one: {why}"[:500].replace("\n", " ")])
+
+
+def _failure(refusal: Refusal) -> ConnectError:
+    """Return the error of a refusal that is not about the document, as of a closed index or a right that lacks."""
+    if refusal.status in {401, 403}:
+        return refused_access(refusal.status, refusal.reason)
+    return ConnectError(f"The search server refused a write (HTTP {refusal.status}: {refusal.reason}).")

@@ -1,0 +1,81 @@
+"""Which refusals of a search server are a document's own, and which end the task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from api_server import ApiServer, api
+
+from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
+from connect.testing.fakes import FakeSinkContext
+from connectors.http.search.config import SearchSinkConfig
+from connectors.http.search.sink import SearchSinkTask
+
+TP = TopicPartition("orders", 0)
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with api() as running:
+        yield running
+
+
+def put(server: ApiServer, error: dict[str, Any], status: int, on_malformed: str) -> SearchSinkTask:
+    """Put two records, of which the server takes the first and refuses the second."""
+    items = [
+        {"index": {"_id": "orders+0+0", "status": 201}},
+        {"index": {"_id": "orders+0+1", "status": status, "error": error}},
+    ]
+    server.answers = [b'{"orders":{}}', json.dumps({"items": items}).encode()]
+    config = SearchSinkConfig.parse({
+        "connection.url": server.url, "key.ignore": "true", "behavior.on.malformed.documents": on_malformed,
+    })  # fmt: skip
+    task = SearchSinkTask(config)
+    task.open(FakeSinkContext())
+    values = Column.from_rows([{"n": 1}, {"n": "x"}], None)
+    task.put(Batch("orders", values, consumed=Consumed(TP, pa.array([0, 1], pa.int64()), 2)), Deadline.after(10))
+    return task
+
+
+@pytest.mark.parametrize("on_malformed", ["ignore", "warn", "fail"])
+@pytest.mark.parametrize(
+    ("kind", "status", "ends"),
+    [
+        ("cluster_block_exception", 403, ConfigError),
+        ("security_exception", 403, ConfigError),
+        ("index_closed_exception", 400, ConnectError),
+        ("index_not_found_exception", 404, ConnectError),
+        ("es_rejected_execution_exception", 429, RetriableError),
+        ("unavailable_shards_exception", 503, RetriableError),
+    ],
+)
+def test_a_refusal_that_is_not_of_the_document_leaves_nothing_out(
+    server: ApiServer, on_malformed: str, kind: str, status: int, ends: type[Exception]
+) -> None:
+    with pytest.raises(ends, match=kind) as refused:
+        put(server, {"type": kind, "reason": "why"}, status, on_malformed)
+    assert not isinstance(refused.value, RejectedRowsError)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "strict_dynamic_mapping_exception",
+        "mapper_parsing_exception",
+        "document_parsing_exception",
+        "illegal_argument_exception",
+        "action_request_validation_exception",
+    ],
+)
+def test_a_malformed_document_is_left_out_or_a_bad_row(server: ApiServer, kind: str) -> None:
+    task = put(server, {"type": kind, "reason": "why"}, 400, "ignore")
+    assert task.flush(Deadline.after(1)) == {TP: 2}
+    with pytest.raises(RejectedRowsError, match=kind) as refused:
+        put(server, {"type": kind, "reason": "why"}, 400, "fail")
+    assert list(refused.value.rows) == [1]
