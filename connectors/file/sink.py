@@ -11,8 +11,9 @@ from typing import Final
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.connector import SinkContext
-from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
+from connect.api.values.good_rows import good_parts
 from connect.lib.deadline import Deadline
 from connectors.file.config import FileStreamSinkConfig
 from connectors.file.text import lines_of
@@ -77,16 +78,22 @@ class FileStreamSinkTask:
         """Do nothing, as nothing is kept of a partition before its first batch."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Append the batch. Raise RetriableError while the file system still refuses lines of an earlier batch."""
+        """Append the batch. Raise RetriableError while the file system still refuses lines of an earlier batch, and
+        RejectedRowsError with the rows that have no text; all others are appended.
+        """
         del deadline
         assert batch.consumed is not None
+        bad: Mapping[int, Exception] = {}
         if len(batch):
             self._write()
-            self._unwritten = memoryview(lines_of(batch.values))
+            parts, bad = good_parts(batch.values, lines_of)
+            self._unwritten = memoryview(b"".join(parts))
             # The batch counts as taken from here on, even with half a line written: the next put or flush goes on.
             with contextlib.suppress(RetriableError):
                 self._write()
         self._next_offsets[batch.consumed.topic_partition] = batch.consumed.next_offset
+        if bad:
+            raise RejectedRowsError(bad)
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
         """Wait for the disk to confirm what was put; every offset put so far is then durable."""

@@ -8,6 +8,7 @@ from typing import Any
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Record
 from connect.api.schema import Schema
+from connect.api.values.good_rows import good_rows
 from connect.api.values.json_forms import JsonForms, json_of_rows
 from connect.api.values.text import scalar_string
 from connectors.redis.config import OF_COLLECTIONS, Target
@@ -19,11 +20,16 @@ _FORMS = JsonForms(numeric_decimals=True)
 def commands_of(target: Target, batch: Batch) -> tuple[list[tuple[int, Command]], dict[int, Exception]]:
     """Return the commands of the rows, each with the row's index, and the errors of rows that no command can write."""
     made: list[tuple[int, Command]] = []
-    bad: dict[int, Exception] = {}
+    keys, bad_keys = good_rows(batch.keys, len(batch))
+    values, bad_values = good_rows(batch.values, len(batch))
+    bad = bad_keys | bad_values
+    key_schema = batch.keys.schema if batch.keys is not None else None
     keyspace = target.keyspace.replace("${topic}", batch.topic)
-    for row, record in enumerate(batch.rows()):
+    for row, (key, value) in enumerate(zip(keys, values, strict=True)):
+        if row in bad:
+            continue
         try:
-            command = _command(target, keyspace, record)
+            command = _command(target, keyspace, Record(batch.topic, key, value, key_schema, batch.values.schema))
         except SchemaError as error:
             bad[row] = error
         else:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Schema, Type
+from connect.api.values.good_rows import good_rows, good_values
 from connect.api.values.json_forms import JsonForms, json_texts
 from connect.api.values.text import java_string
 from connectors.http.calls.peer import Peer
@@ -57,7 +58,7 @@ class Request:
 def requests_of(plan: Plan, batch: Batch) -> tuple[list[Request], dict[int, Exception]]:
     """Return the requests of a batch, in order, and the rows that no request can hold, each with the reason.
 
-    The same batch gives the same requests. SchemaError: the values have no form in JSON.
+    The same batch gives the same requests.
     """
     made, bad = _bodies(plan, batch)
     requests: list[Request] = []
@@ -90,14 +91,16 @@ def _joined(plan: Plan, to: tuple[str, str] | None, waiting: Sequence[tuple[int,
 
 
 def _bodies(plan: Plan, part: Batch) -> tuple[list[tuple[int, str, str, bytes | None]], dict[int, Exception]]:
-    keys = part.keys.rows() if part.keys is not None else [None] * len(part)
-    fields = _FIELD.findall(plan.path)
-    values = part.values.rows() if {*fields} - {"topic", "key"} else [None] * len(part)
+    fields = {*_FIELD.findall(plan.path)}
+    keys, bad_keys = good_rows(part.keys if "key" in fields else None, len(part))
+    values, bad_values = good_rows(part.values if fields - {"topic", "key"} else None, len(part))
     is_json = plan.as_json and not (plan.plain_texts and _are_texts(part.values))
-    texts = json_texts(part.values, JsonForms(numeric_decimals=True)).to_pylist() if is_json else _texts(part.values)
+    texts, bad_texts = good_values(part.values, _jsons if is_json else _texts)
     made: list[tuple[int, str, str, bytes | None]] = []
-    bad: dict[int, Exception] = {}
+    bad = bad_keys | bad_values | bad_texts
     for row, text in enumerate(texts):
+        if row in bad:
+            continue
         if text is None and plan.on_null == "ignore":
             continue
         if text is None and plan.on_null == "fail":
@@ -115,6 +118,11 @@ def _are_texts(values: Column) -> bool:
     if values.schema is not None:
         return values.schema.type is Type.STRING
     return all(isinstance(value, str | None) for value in values.rows())
+
+
+def _jsons(values: Column) -> Sequence[bytes | None]:
+    texts: Sequence[bytes | None] = json_texts(values, JsonForms(numeric_decimals=True)).to_pylist()
+    return texts
 
 
 def _texts(values: Column) -> Sequence[bytes | None]:

@@ -10,7 +10,8 @@ import orjson
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, Header
-from connect.api.values.json_forms import JsonForms, json_of_rows, json_texts
+from connect.api.values.good_rows import good_rows, good_values
+from connect.api.values.json_forms import JsonForms, json_texts
 from connectors.http.search.config import SearchSinkConfig
 
 INDEX_BYTES: Final = 255
@@ -51,7 +52,9 @@ class Documents:
         assert batch.consumed is not None
         texts, bad = self._texts(batch.values)
         offsets = batch.consumed.offsets.to_pylist()
-        keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
+        keys, bad_keys = good_rows(batch.keys, len(batch))
+        if not self._config.ignores_key(batch.topic):
+            bad = bad_keys | bad
         times = batch.timestamps_ms.to_pylist() if batch.timestamps_ms is not None else [None] * len(batch)
         headers: Sequence[Sequence[Header]] = batch.headers if batch.headers is not None else [()] * len(batch)
         index, topic, made = self.index_of(batch.topic), batch.topic, []
@@ -87,18 +90,7 @@ class Documents:
 
     def _texts(self, values: Column) -> tuple[Sequence[bytes | None], dict[int, Exception]]:
         """Return the values as JSON, and the errors of those that have no such form, by their rows."""
-        try:
-            return json_texts(values, self._forms).to_pylist(), {}
-        except SchemaError:
-            texts: list[bytes | None] = []
-            bad: dict[int, Exception] = {}
-            for row, value in enumerate(values.rows()):
-                try:
-                    texts += json_of_rows([value], values.schema, self._forms).to_pylist()
-                except SchemaError as error:
-                    texts.append(None)
-                    bad[row] = error
-            return texts, bad
+        return good_values(values, lambda part: json_texts(part, self._forms).to_pylist())
 
     def _deletes(self, key: Any) -> bool:
         """Return True if a record without a value deletes a document. Raise SchemaError if it is a bad record."""

@@ -203,3 +203,17 @@ def test_topics_of_reporters_have_a_note() -> None:
 def test_json_bodies_are_json(server: ApiServer) -> None:
     put(task_on(server, request_body_format="json", batch_max_size="3"), batch(ROWS, ROW))
     assert json.loads(server.bodies()[0]) == list(ROWS)
+
+
+@pytest.mark.parametrize("form", ["string", "json"])
+def test_an_instant_after_the_year_9999_is_one_bad_row(server: ApiServer, form: str) -> None:
+    times = pa.array([0, 253_402_300_800_000, 1000], pa.int64()).cast(pa.timestamp("ms", "UTC"))
+    whole = batch(["a", "b", "c"])
+    task = task_on(server, request_body_format=form)
+    with pytest.raises(RejectedRowsError) as refused:
+        put(task, Batch("orders", Column.from_arrow(times, s.TIMESTAMP_SCHEMA), consumed=whole.consumed))
+    assert (list(refused.value.rows), len(server.asked), claimed(task)) == ([1], 2, 3)
+    keyed = task_on(server, "/o/${key}")
+    with pytest.raises(RejectedRowsError) as refused:
+        put(keyed, Batch("orders", whole.values, Column.from_arrow(times, s.TIMESTAMP_SCHEMA), consumed=whole.consumed))
+    assert (list(refused.value.rows), len(server.asked)) == ([1], 4)

@@ -50,3 +50,18 @@ def test_a_document_of_a_stream_has_one_timestamp(value: dict[str, Any], stamp: 
     pairs = json.loads(document, object_pairs_hook=list)
     assert len(pairs) == len(dict(pairs))
     assert dict(pairs) == {**value, "@timestamp": stamp}
+
+
+def test_an_instant_after_the_year_9999_is_one_bad_row() -> None:
+    times = pa.array([0, 253_402_300_800_000, 1000], pa.int64()).cast(pa.timestamp("ms", "UTC"))
+    column = Column.from_arrow(pa.StructArray.from_arrays([times], ["at"]), s.struct({"at": s.TIMESTAMP_SCHEMA}))
+    consumed = Consumed(TP, pa.array(range(3), pa.int64()), 3)
+    whole = Column.from_arrow(times, s.TIMESTAMP_SCHEMA)
+    for key_ignore, batch in {
+        "true": Batch("orders", column, keys=whole, consumed=consumed),
+        "false": Batch("orders", Column.from_rows([{"n": 1}] * 3, None), keys=whole, consumed=consumed),
+    }.items():
+        config = SearchSinkConfig.parse({"connection.url": "http://es:9200", "key.ignore": key_ignore})
+        actions, bad = Documents(config).actions(batch)
+        assert 1 in bad
+        assert [action.row for action in actions] == ([0, 2] if key_ignore == "true" else [])
