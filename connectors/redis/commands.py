@@ -7,7 +7,7 @@ from typing import Any
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Record
-from connect.api.schema import Schema
+from connect.api.schema import Schema, Type
 from connect.api.values.good_rows import good_rows
 from connect.api.values.json_forms import JsonForms, json_of_rows
 from connect.api.values.text import scalar_string
@@ -29,32 +29,43 @@ def commands_of(target: Target, batch: Batch) -> tuple[list[tuple[int, Command]]
         if row in bad:
             continue
         try:
-            command = _command(target, keyspace, Record(batch.topic, key, value, key_schema, batch.values.schema))
+            record = Record(batch.topic, key, value, key_schema, batch.values.schema)
+            made += [(row, command) for command in _commands(target, keyspace, record)]
         except SchemaError as error:
             bad[row] = error
-        else:
-            if command is not None:
-                made.append((row, command))
     return made, bad
 
 
-def _command(target: Target, keyspace: str, record: Record) -> Command | None:
-    """Return the command of a record; None if it has no value, and there is nothing to delete."""
+def _commands(target: Target, keyspace: str, record: Record) -> list[Command]:
+    """Return the commands of a record; none if it has no value, and there is nothing to delete."""
     value = record.value
+    if target.command == "XADD":
+        return [] if value is None else [("XADD", keyspace, "*", *_pairs(record))]
     if target.command in OF_COLLECTIONS:
-        if value is None:
-            return None
-        if target.command == "XADD":
-            return ("XADD", keyspace, "*", *_pairs(record))
-        return (target.command, keyspace, _bytes(value, record.value_schema))
-    name = f"{keyspace}{target.separator}".encode() + _key(record)
+        # The member is the key, as in Java, which asks for a value in a set alone.
+        return [("SREM" if value is None and target.command == "SADD" else target.command, keyspace, _key(record))]
+    name = (f"{keyspace}{target.separator}".encode() if keyspace else b"") + _key(record)
     if value is None:
-        return ("DEL", name)
+        return [("DEL", name)]
     if target.command == "HSET":
-        return ("HSET", name, *_pairs(record))
+        return _of_hash(name, record)
     if target.command == "JSONSET":
-        return ("JSON.SET", name, "$", _json(value, record.value_schema))
-    return ("SET", name, _bytes(value, record.value_schema))
+        is_json = isinstance(value, str | bytes)
+        return [("JSON.SET", name, "$", (_bytes if is_json else _json)(value, record.value_schema))]
+    return [("SET", name, _bytes(value, record.value_schema))]
+
+
+def _of_hash(name: bytes, record: Record) -> list[Command]:
+    """Return the commands that set the fields of a hash, and then take out those that are null now.
+
+    A hash that loses its last field is gone with its time to live, so fields are set first.
+    """
+    nulls = _nulls(record)
+    if not nulls:
+        return [("HSET", name, *_pairs(record))]
+    pairs = _pairs(record) if len(nulls) < len({*record.value, *nulls}) else ()
+    out: Command = ("HDEL", name, *nulls)
+    return [("HSET", name, *pairs), out] if pairs else [out]
 
 
 def _key(record: Record) -> bytes:
@@ -82,6 +93,15 @@ def _pairs(record: Record) -> Sequence[bytes]:
     if not found:
         raise SchemaError("No field of the value has a value.")
     return found
+
+
+def _nulls(record: Record) -> Sequence[str]:
+    """Return the names of the fields that are null; a struct may lack those."""
+    if not isinstance(record.value, Mapping):
+        return ()
+    schema = record.value_schema
+    fields = [field.name for field in schema.fields] if schema is not None and schema.type is Type.STRUCT else ()
+    return [name for name in fields or record.value if record.value.get(name) is None]
 
 
 def _bytes(value: Any, schema: Schema | None) -> bytes:

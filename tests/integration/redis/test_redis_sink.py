@@ -79,9 +79,15 @@ def test_hashes_streams_lists_and_sets(service: RedisService, client: redis.Redi
     assert (client.hgetall("orders:x"), client.hgetall("orders:y")) == ({b"id": b"1", b"name": b"a"}, {b"id": b"2"})
     put(task_on(service, "XADD", keyspace="stream-${topic}"), batch(rows, schema=ROW))
     assert [fields for _, fields in client.xrange("stream-orders")] == [{b"id": b"1", b"name": b"a"}, {b"id": b"2"}]
-    put(task_on(service, "RPUSH", keyspace="list"), batch(["a", None, "b"]))
-    put(task_on(service, "SADD", keyspace="set"), batch(["a", "a", "b"]))
+    put(task_on(service, "RPUSH", keyspace="list"), batch(["v", "v"], ["a", "b"]))
+    put(task_on(service, "SADD", keyspace="set"), batch(["v"] * 4, ["a", "a", "b", "c"]))
+    put(task_on(service, "SADD", keyspace="set"), batch([None], ["c"]))
     assert (client.lrange("list", 0, -1), client.smembers("set")) == ([b"a", b"b"], {b"a", b"b"})
+
+
+def test_a_field_that_is_null_now_leaves_the_hash(service: RedisService, client: redis.Redis) -> None:
+    put(task_on(service, "HSET"), batch([{"a": 1, "b": 2}, {"a": 3, "b": None}], ["x", "x"]))
+    assert client.hgetall("orders:x") == {b"a": b"3"}
 
 
 def test_what_redis_refuses_is_a_bad_row_and_all_else_is_written(service: RedisService, client: redis.Redis) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
@@ -48,3 +49,40 @@ def test_an_instant_after_the_year_9999_is_one_bad_row() -> None:
     assert {row: type(error) for row, error in bad.items()} == {1: SchemaError}
     found, bad = commands("SET", ["x", "y"], instants(BEYOND_MS, 6))
     assert (found, list(bad)) == ([(1, ("SET", b"orders:6", b"y"))], [0])
+
+
+@pytest.mark.parametrize("command", ["LPUSH", "RPUSH"])
+def test_the_members_of_a_list_are_the_keys(command: str) -> None:
+    rows = ["v", {"x": 1}, None]
+    assert made(command, rows, ["a", b"\x00", "c"], keyspace="l-${topic}") == [
+        (command, "l-orders", b"a"), (command, "l-orders", b"\x00"), (command, "l-orders", b"c"),
+    ]  # fmt: skip
+
+
+def test_the_members_of_a_set_are_the_keys_and_leave_it_by_a_null() -> None:
+    found, bad = commands("SADD", ["v", None, "w"], ["a", "b", None])
+    assert found == [(0, ("SADD", "orders", b"a")), (1, ("SREM", "orders", b"b"))]
+    assert {row: type(error) for row, error in bad.items()} == {2: SchemaError}
+
+
+def test_texts_and_bytes_are_json_already() -> None:
+    values = ['{"a": 1}', b"[1,  2]", {"a": "x"}, 7]
+    assert [command[3] for command in made("JSONSET", values, ["a", "b", "c", "d"])] == [
+        b'{"a": 1}', b"[1,  2]", b'{"a":"x"}', b"7",
+    ]  # fmt: skip
+
+
+def test_an_empty_keyspace_leaves_the_key_alone() -> None:
+    assert made("SET", ["v", None], ["k", "l"], keyspace="") == [("SET", b"k", b"v"), ("DEL", b"l")]
+
+
+def test_fields_that_are_null_now_leave_the_hash() -> None:
+    row = s.struct({"a": s.INT32.as_optional(), "b": s.INT32.as_optional()})
+    assert made("HSET", [{"a": 3, "b": None}, {"a": None, "b": None}], ["k", "l"]) == [
+        ("HSET", b"orders:k", b"a", b"3"), ("HDEL", b"orders:k", "b"), ("HDEL", b"orders:l", "a", "b"),
+    ]  # fmt: skip
+    assert made("HSET", [{"a": 3}], ["k"], schema=row) == [
+        ("HSET", b"orders:k", b"a", b"3"), ("HDEL", b"orders:k", "b"),
+    ]  # fmt: skip
+    _, bad = commands("HSET", [{}, "text"], ["k", "l"])
+    assert list(bad) == [0, 1]
