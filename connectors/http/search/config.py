@@ -59,7 +59,8 @@ class SearchSinkConfig(ConnectorConfig):
     )
     key_ignore: Boolean = key(
         "key.ignore", False, group=CONVERSION, importance="high",
-        doc="Whether a document's id is topic+partition+offset of its record, and not the record's key.",
+        doc="Whether a document's id is topic+partition+offset of its record, and not the record's key. In data "
+        "streams it is always.",
     )  # fmt: skip
     topic_key_ignore: ListOf = key(
         "topic.key.ignore", (), group=CONVERSION, importance="low", doc="Topics for which key.ignore is true."
@@ -169,8 +170,8 @@ class SearchSinkConfig(ConnectorConfig):
         return self.stream_type.lower() != "none"
 
     def ignores_key(self, topic: str) -> bool:
-        """Return True if the keys of a topic are not the ids of documents."""
-        return self.key_ignore or topic in self.topic_key_ignore
+        """Return True if keys of a topic are not the ids of documents, as in a data stream, which takes an id once."""
+        return self.is_stream or self.key_ignore or topic in self.topic_key_ignore
 
     def ignores_schema(self, topic: str) -> bool:
         """Return True if no mapping is made from the schema of a topic."""

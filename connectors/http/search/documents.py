@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +16,7 @@ from connect.api.values.json_forms import JsonForms, json_texts
 from connectors.http.search.config import SearchSinkConfig
 
 INDEX_BYTES: Final = 255
+_DIGITS: Final = re.compile("[0-9]{1,19}")
 _TIMESTAMP: Final = "@timestamp"
 
 
@@ -65,7 +67,7 @@ class Documents:
                 if text is None and not self._deletes(keys[row]):
                     continue
                 head: dict[str, Any] = {"_index": index, "_id": self._id(batch, keys[row], offsets[row])}
-                if not self._config.is_stream and not self._config.ignores_key(topic):
+                if not self._config.ignores_key(topic):
                     head["version"] = self._version(headers[row], offsets[row])
                     head["version_type"] = "external"
                 kind = self._kind(text)
@@ -120,14 +122,13 @@ class Documents:
         name = self._config.external_version_header
         if not name:
             return offset
-        for header in reversed(headers):
-            if header.key == name:
-                value = header.value.decode() if isinstance(header.value, bytes) else header.value
-                try:
-                    return int(value)  # type: ignore[call-overload, no-any-return]  # a header's value may have any type
-                except (TypeError, ValueError):
-                    break
-        raise SchemaError(f"The record has no header {name} with a whole number.", key="external.version.header")
+        found = next((header.value for header in reversed(headers) if header.key == name), None)
+        version = _whole_number(found)
+        if version is not None:
+            return version
+        raise SchemaError(
+            f"The record has no header {name} with a whole number from 0 to 2^63-1.", key="external.version.header"
+        )
 
     def _kind(self, text: bytes | None) -> str:
         if text is None:
@@ -160,3 +161,12 @@ class Documents:
             b"," if document else b"",
             text.lstrip()[1:],
         )
+
+
+def _whole_number(value: object) -> int | None:
+    """Return the number that a header's value is or spells in digits, if it can be a version; else None."""
+    if isinstance(value, bytes):
+        value = value.decode("ascii", "replace")
+    if isinstance(value, str):
+        value = int(value) if _DIGITS.fullmatch(value) else None
+    return value if type(value) is int and 0 <= value < 1 << 63 else None

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from connect.api import schema as s
-from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.api.errors import SchemaError
+from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connectors.http.search.config import SearchSinkConfig
 from connectors.http.search.documents import Documents
 
@@ -65,3 +66,43 @@ def test_an_instant_after_the_year_9999_is_one_bad_row() -> None:
         actions, bad = Documents(config).actions(batch)
         assert 1 in bad
         assert [action.row for action in actions] == ([0, 2] if key_ignore == "true" else [])
+
+
+@pytest.mark.parametrize("key_ignore", ["true", "false"])
+def test_documents_of_a_stream_have_ids_of_their_own(key_ignore: str) -> None:
+    config = SearchSinkConfig.parse({
+        "connection.url": "http://es:9200", "key.ignore": key_ignore,
+        **{name.replace("_", "."): value for name, value in STREAM.items()},
+    })  # fmt: skip
+    keys = Column.from_rows(["k", "k", None], None)
+    consumed = Consumed(TP, pa.array(range(3), pa.int64()), 3)
+    actions, bad = Documents(config).actions(
+        Batch("orders", Column.from_rows([{"n": 1}] * 3, None), keys, consumed=consumed)
+    )
+    assert bad == {}
+    assert [action.document_id for action in actions] == ["orders+0+0", "orders+0+1", "orders+0+2"]
+    assert b"version" not in b"".join(action.lines for action in actions)
+
+
+@pytest.mark.parametrize(
+    ("value", "version"),
+    [
+        (7, 7), (b"12", 12), ("0", 0), (2**63 - 1, 2**63 - 1), (b"\xff", None), (float("inf"), None), (1.7, None),
+        (True, None), ("1_0", None), (" 1", None), ("\u0661", None), ("-1", None), (-1, None), (2**63, None),
+        ("9" * 5000, None), (None, None), ({}, None),
+    ],
+)  # fmt: skip
+def test_a_version_is_a_whole_number(value: object, version: int | None) -> None:
+    config = SearchSinkConfig.parse({"connection.url": "http://es:9200", "external.version.header": "v"})
+    batch = Batch(
+        "orders",
+        Column.from_rows([{"n": 1}], None),
+        Column.from_rows(["k"], None),
+        headers=[[Header("v", value)]],
+        consumed=Consumed(TP, pa.array([0], pa.int64()), 1),
+    )
+    actions, bad = Documents(config).actions(batch)
+    told = [json.loads(action.lines.splitlines()[0])["index"]["version"] for action in actions]
+    assert (told, {row: type(error) for row, error in bad.items()}) == (
+        ([], {0: SchemaError}) if version is None else ([version], {})
+    )
