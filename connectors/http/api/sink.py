@@ -116,11 +116,11 @@ class HttpSinkTask(WriteThroughTask):
             self._next_at_s = time.monotonic() + self._plan.retry_backoff_s
             raise RetriableError(f"The server refused records ({told}); try {self._failures} of {self._plan.retries}.")
         self._failures = 0
+        if answer.status in {401, 403}:
+            raise ConfigError(f"The server refuses access ({told}).", fix="Check user, password and token.")
         if self._plan.leaves_out:
             self._left_out += len(request.rows)
             text = f"Records refused and left out: {self._left_out}. The last one: {told}"
             self._ctx.note([" ".join(text.split())[:_SHOWN_CHARS]])
             return None
-        if answer.status in {401, 403}:
-            raise ConfigError(f"The server refuses access ({told}).", fix="Check user, password and token.")
         return ConnectError(f"The server refused the record ({told}).")

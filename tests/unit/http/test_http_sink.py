@@ -137,10 +137,14 @@ def test_records_refused_too_often_are_bad_or_left_out(server: ApiServer) -> Non
     assert "Records refused and left out: 1." in context.noted[0]
 
 
-def test_a_refused_login_ends_the_task(server: ApiServer) -> None:
-    server.statuses = [401]
+@pytest.mark.parametrize("on_error", ["fail", "ignore", "log"])
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_login_ends_the_task(server: ApiServer, on_error: str, status: int) -> None:
+    server.statuses = [status]
+    task = task_on(server, max_retries="0", behavior_on_error=on_error)
     with pytest.raises(ConfigError, match="refuses access"):
-        put(task_on(server, max_retries="0"), batch(["a"]))
+        put(task, batch(["a"]))
+    assert claimed(task) is None
 
 
 def test_a_redirect_is_not_followed(server: ApiServer) -> None:
