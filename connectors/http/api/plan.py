@@ -136,7 +136,12 @@ def _text(value: Any, schema: Schema | None) -> bytes:
 
 
 def _filled(path: str, topic: str, key: Any, value: Any) -> str:
-    """Return the path with values in place of the `${…}`, escaped, so that none reaches another place."""
+    """Return the path with values in place of the `${…}`, escaped, so that none reaches another place.
+
+    A value may be empty in the query alone: before it, an empty key would be the collection of all keys. As none is a
+    dot, none can be one with what stands beside it either.
+    """
+    query_at = path.find("?") if "?" in path else len(path)
 
     def told(found: re.Match[str]) -> str:
         name = found[1]
@@ -148,9 +153,9 @@ def _filled(path: str, topic: str, key: Any, value: Any) -> str:
                 chosen = chosen.get(part) if isinstance(chosen, Mapping) else None
         if chosen is None or isinstance(chosen, Mapping | list | bytes):
             raise SchemaError(f"The record has no text or number for ${{{name}}} of the URL.", field=name)
-        text = quote(java_string(chosen), safe="")
-        if text in {".", ".."}:
+        text = java_string(chosen)
+        if text in {".", ".."} or (not text and found.start() < query_at):
             raise SchemaError(f"{text!r} cannot stand for ${{{name}}} in a URL.", field=name)
-        return text
+        return quote(text, safe="")
 
     return _FIELD.sub(told, path)

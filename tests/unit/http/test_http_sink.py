@@ -90,12 +90,36 @@ def test_fields_stand_in_the_url_and_tombstones_delete(server: ApiServer) -> Non
     assert server.paths() == [("PUT", "/o/1"), ("DELETE", "/o/7"), ("POST", "/o/8")]
 
 
-@pytest.mark.parametrize("key", [None, ".", "..", {"a": 1}])
+@pytest.mark.parametrize("key", [None, "", ".", "..", {"a": 1}])
 def test_a_key_that_is_no_part_of_a_url_is_a_bad_record(server: ApiServer, key: Any) -> None:
     with pytest.raises(RejectedRowsError) as refused:
         put(task_on(server, "/o/${key}"), batch(["a", "b"], keys=[key, "k"]))
     assert list(refused.value.rows) == [0]
     assert server.paths() == [("POST", "/o/k")]
+
+
+def test_an_empty_key_deletes_no_collection(server: ApiServer) -> None:
+    with pytest.raises(RejectedRowsError):
+        put(task_on(server, "/o/${key}", behavior_on_null_values="delete"), batch([None], keys=[""]))
+    assert server.paths() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "a", "b"),
+    [("/o/.${a}", "", ""), ("/o/${a}${b}", "", ""), ("/o/${a}${b}", ".", "."), ("/%2e${a}", ".", "")],
+)
+def test_values_are_no_step_to_another_place_together(server: ApiServer, path: str, a: str, b: str) -> None:
+    schema = s.struct({"a": s.STRING, "b": s.STRING})
+    with pytest.raises(RejectedRowsError) as refused:
+        put(task_on(server, path), batch([{"a": a, "b": b}, {"a": "x", "b": "y"}], schema))
+    assert list(refused.value.rows) == [0]
+    assert len(server.asked) == 1
+
+
+def test_a_query_may_lack_a_value(server: ApiServer) -> None:
+    put(task_on(server, "/o/?q=${a}"), batch([{"a": ""}], s.struct({"a": s.STRING})))
+    put(task_on(server, "/o//x-${a}?q"), batch([{"a": "/.."}], s.struct({"a": s.STRING})))
+    assert server.paths() == [("POST", "/o/?q="), ("POST", "/o//x-%2F..?q")]
 
 
 def test_a_server_that_is_away_gets_no_answered_record_again(server: ApiServer) -> None:
