@@ -52,6 +52,7 @@ class OpenFiles:
         self.rows_taken = 0
         self._numbers = 0
         self._begun: list[OpenFile] = []
+        self._ends: dict[Place, int] = {}
 
     def __len__(self) -> int:
         return len(self.by_place)
@@ -60,10 +61,13 @@ class OpenFiles:
         """Return the file for rows from this offset on. A place without an open file gets a new one.
 
         ConnectError: the offset is not behind the file's rows. They must ascend, as rows that are in an object already
-        are cut off the file by their offsets.
+        are cut off the file by their offsets. Or a file of the place has ended between rows of this offset: the rest
+        would be cut off the next file.
         """
         file = self.by_place.get(place)
         if file is None:
+            if first_offset <= self._ends.get(place, -1):
+                raise self._parted(place, first_offset)
             return self._begin(place, first_offset, at_ms)
         if first_offset < file.last_offset:
             where = f"{self._partition.topic}-{self._partition.partition}"
@@ -80,6 +84,18 @@ class OpenFiles:
         self._begun.append(file)
         return file
 
+    def _parted(self, place: Place, offset: int) -> ConnectError:
+        where = f"{self._partition.topic}-{self._partition.partition}"
+        return ConnectError(
+            f"{where}: a transform made several rows of the record at offset {offset}, or parted rows around it, and "
+            f"no file of topic {place.topic} can hold all of them, such as rows of different schemas.",
+            fix="Have the transform give them one schema or different topics, or use JsonFormat.",
+        )
+
+    def forget_ends(self) -> None:
+        """Forget where files ended, as all rows of the poll are assigned: later ones have higher offsets."""
+        self._ends.clear()
+
     def may_hold(self, place: Place, before_offset: int) -> bool:
         """Return True if rows of a place before this offset may be in a file that is open, or not encoded yet."""
         file = self.by_place.get(place)
@@ -95,6 +111,7 @@ class OpenFiles:
         """End these files, so that they take no more rows."""
         for file in list(files):
             del self.by_place[file.place]
+            self._ends[file.place] = file.last_offset
             self.ended.append(file)
 
     def end_all(self) -> None:

@@ -56,6 +56,7 @@ class RowAssignment:
                 self._take(part, is_consecutive=is_consecutive)
         self._assign_group()
         self._rotation.settle(self.open)
+        self.open.forget_ends()
         if self.open.position is not None:
             self.reaches.forget(lambda p: p in self.open.by_place or p in self.ended, self.open.position)
         many_ended = len(self.open.ended) * _ENDED_SHARE >= len(self.open)
