@@ -191,6 +191,11 @@ class Intake:
         import pyarrow as pa
 
         prepared = self.format.prepare(batch)
+        if len(prepared.rows) != len(batch):
+            raise ConnectError(
+                f"The format made {len(prepared.rows)} rows of {len(batch)} values of topic {batch.topic}.",
+                fix="Report it: no row may be lost.",
+            )
         if not self.shape.compatibility.widens or prepared.is_inferred or not isinstance(prepared.schema, pa.Schema):
             return prepared
         schema = pa.schema(nullable(pa.struct(list(prepared.schema))))

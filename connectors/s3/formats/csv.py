@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from connect.api.records import Batch, Column
 from connectors.s3.formats.compression import Compression
 from connectors.s3.formats.file_format import Format, Prepared, joined
-from connectors.s3.formats.inferred import typed
+from connectors.s3.formats.inferred import empty_struct, typed
 from connectors.s3.formats.json_lines import json_lines
+from connectors.s3.paths.refused_field import refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,11 +40,16 @@ class CsvFormat(Format):
         return self.compression.content_type or "text/csv"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """Return each column as text, in quotes where CSV needs them."""
+        """Return each column as text, in quotes where CSV needs them.
+
+        Values that are structs without fields are refused, as they have neither a column nor a line.
+        """
         import pyarrow as pa
 
         array = batch.values.arrow()
         table = batch.arrow()
+        if not table.schema.names:
+            raise refusal(batch, empty_struct("", "CSV"))
         columns = [_cells(column) for column in table.columns]
         schema = pa.schema([pa.field(name, pa.large_string()) for name in table.schema.names])
         rows = pa.record_batch(columns, schema=schema)

@@ -154,10 +154,10 @@ def _leaves(kind: pa.DataType, path: str) -> Iterator[tuple[str, pa.DataType]]:
         yield path, kind
 
 
-def empty_struct(path: str) -> SchemaError:
-    """Return the error for a field that holds a struct without fields."""
+def empty_struct(path: str, what: str = "Parquet") -> SchemaError:
+    """Return the error for a field, or a whole value, that is a struct without fields."""
     return SchemaError(
-        "Parquet cannot hold a struct without fields.",
+        f"{what} cannot hold a struct without fields.",
         field=path,
         fix="Leave it out with the transform ReplaceField, or use JsonFormat.",
     )

@@ -58,6 +58,8 @@ class ParquetFormat(Format):
         if is_inferred and (empty := empty_structs(batch)):
             raise RejectedRowsError(empty)
         rows = narrowed(batch.arrow()) if is_inferred else batch.arrow()
+        if not rows.schema.names:
+            raise refusal(batch, empty_struct(""))
         for column in rows.schema:
             _check_writable(batch, column.type, column.name)
         valid = array.is_valid() if array.null_count else None

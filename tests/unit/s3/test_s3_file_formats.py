@@ -142,3 +142,20 @@ def test_schemaless_fields_that_no_row_gives_a_type_are_left_out_of_the_file(sto
 
 def fastavro_rows(body: bytes) -> list:
     return list(fastavro.reader(io.BytesIO(body)))
+
+
+WITHOUT_FIELDS = [
+    ([{}, {}], None, {}),
+    ([{"p": "a"}, {"p": "b"}], None, {"partition_field_drop": "true"}),
+    ([{"p": "a"}, {"p": "b"}], s.struct({"p": s.STRING}), {"partition_field_drop": "true"}),
+]
+
+
+@pytest.mark.parametrize("format_class", [CSV_FORMAT, PARQUET_FORMAT])
+@pytest.mark.parametrize(("rows", "schema", "settings"), WITHOUT_FIELDS)
+def test_rows_that_have_no_field_for_the_file_are_bad_rows(store, format_class, rows, schema, settings):
+    dropped = {"partitioner_class": FIELD_PARTITIONER, "partition_field_name": "p", **settings} if settings else {}
+    run = TaskRun(store, format_class=format_class, **dropped)
+    with pytest.raises(RejectedRowsError, match="without fields") as refused:
+        run.put(batch(rows, schema))
+    assert set(refused.value.rows) == {0, 1}
