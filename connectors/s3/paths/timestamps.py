@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from connect.api.errors import SchemaError
+from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connectors.s3.paths.columns import field_column
 from connectors.s3.paths.refused_field import refusal
@@ -76,6 +76,35 @@ class FieldTime:
             )
             raise refusal(batch, unfit)
         return _checked(times, column, f"Field {self.path!r} holds no time")
+
+
+@dataclass(frozen=True, slots=True)
+class TombstoneTime:
+    """Gives records without a value the timestamp that Kafka has for them; all others get the time of another one."""
+
+    others: TimestampExtractor
+
+    def times(self, batch: Batch) -> Times:
+        """Return the times. The other extractor is not asked for records without a value."""
+        import pyarrow as pa
+
+        values = batch.values.arrow()
+        if not values.null_count:
+            return self.others.times(batch)
+        of_kafka = RecordTime().times(batch)
+        there = values.is_valid().to_numpy(zero_copy_only=False).nonzero()[0].tolist()
+        if not there:
+            return of_kafka
+        try:
+            found = self.others.times(batch.take(there))
+        except RejectedRowsError as error:
+            raise RejectedRowsError({there[row]: why for row, why in error.rows.items()}) from error
+        times = of_kafka.epoch_ms.to_pylist()
+        for row, time in zip(there, found.epoch_ms.to_pylist(), strict=True):
+            times[row] = time
+        gone = {row: error for row, error in of_kafka.bad.items() if not values[row].is_valid}
+        bad = gone | {there[row]: error for row, error in found.bad.items()}
+        return Times(pa.array(times, pa.int64()), bad)
 
 
 def _checked(times: pa.Int64Array, given: pa.Array, what: str) -> Times:

@@ -31,7 +31,7 @@ from connectors.s3.paths.partitioners import (
     TombstonePartitioner,
 )
 from connectors.s3.paths.path_format import PathFormat
-from connectors.s3.paths.timestamps import FieldTime, RecordTime, TimestampExtractor, Wallclock
+from connectors.s3.paths.timestamps import FieldTime, RecordTime, TimestampExtractor, TombstoneTime, Wallclock
 from connectors.s3.settings.bucket_config import BucketConfig
 from connectors.s3.settings.classes import (
     DAILY_PARTITIONER,
@@ -132,11 +132,17 @@ def intake_of(config: S3SinkConfig, now_ms: Callable[[], int], avro: WritesAvro)
         format=file_format,
         layout=_layout_of(config, values, beside),
         partitioner=_partitioner_of(config, extractor),
-        rotation_times=extractor if config.rotate_interval_ms > 0 else None,
+        rotation_times=_rotation_times_of(config, extractor) if config.rotate_interval_ms > 0 else None,
         counts_bytes=config.rotate_size_bytes > 0,
         ignores_nulls=config.null_values.lower() == "ignore",
         shape=_shape_of(config),
     )
+
+
+def _rotation_times_of(config: S3SinkConfig, extractor: TimestampExtractor) -> TimestampExtractor:
+    """Return the extractor of times for rotation. Records without a value have no field, so Kafka's time is theirs."""
+    by_field = isinstance(extractor, FieldTime)
+    return TombstoneTime(extractor) if by_field and config.writes_tombstones else extractor
 
 
 def rotation_of(config: S3SinkConfig, topic_id: str | None) -> Rotation:

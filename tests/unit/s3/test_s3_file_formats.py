@@ -106,6 +106,19 @@ def test_tombstones_are_files_of_keys_at_a_path_of_their_own(store: Store):
     assert [key for key in files if key.startswith("gone/")] == ["gone/t+0+0000000001.keys.avro"]
 
 
+@pytest.mark.parametrize("value", [{"n": 1, "ts": 1500}, None])
+def test_tombstones_have_the_time_of_their_record_for_rotation(store: Store, value):
+    keys = Column.from_rows([1, 2, 3], s.INT64)
+    schema = s.struct({"n": s.INT64, "ts": s.INT64}).as_optional()
+    files = written(
+        store, batch([value, None, None], schema, first=1500, keys=keys), format_class=JSON_FORMAT,
+        store_kafka_keys="true", behavior_on_null_values="write", rotate_interval_ms="1000",
+        timestamp_extractor="RecordField", timestamp_field="ts",
+    )  # fmt: skip
+    found = [fastavro_rows(body) for key, body in files.items() if ".keys." in key]
+    assert sorted(found) == ([[1], [2, 3]] if value else [[1, 2, 3]])
+
+
 def test_ignored_nulls_need_no_key(store: Store):
     keys = Column.from_rows([None, 2], s.INT64.as_optional())
     files = written(
