@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HAS_ZONE = r"(Z|[+-]\d\d:?\d\d)$"
+_FULL = (
+    (r"^(\d{4})$", r"\1-01-01"),
+    (r"^(\d{4}-\d\d)$", r"\1-01"),
+    (r"(:\d\d)[.,](\d{1,6})\d*", r"\1.\2"),
+)
+"""Maps forms of ISO 8601 that Joda reads to those that Arrow reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +142,26 @@ def _parsed(texts: pa.Array) -> pa.Int64Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    try:
+    with suppress(pa.ArrowInvalid):
         return _parse(texts)
+    full = _in_full(texts)
+    try:
+        return _parse(full)
     except pa.ArrowInvalid:
-        unique = texts.dictionary_encode()
+        unique = full.dictionary_encode()
         moments = pa.array([_parse_one(text) for text in unique.dictionary], pa.int64())
         return pc.take(moments, unique.indices)
+
+
+def _in_full(texts: pa.Array) -> pa.Array:
+    """Return texts as Arrow reads them: with month and day, and with a point and six digits of a second at most."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = texts.cast(pa.large_string())
+    for pattern, full in _FULL:
+        texts = pc.replace_substring_regex(texts, pattern, full)
+    return texts
 
 
 def _parse(texts: pa.Array) -> pa.Int64Array:
