@@ -17,10 +17,12 @@ from connectors.s3.formats.inferred import nullable
 from connectors.s3.formats.parquet import ParquetFormat
 from connectors.s3.iceberg.catalog import load
 from connectors.s3.iceberg.columns import fitted
+from connectors.s3.iceberg.missing import MissingTables
 from connectors.s3.iceberg.pending import Pending, Piece
 from connectors.s3.iceberg.routes import Routes
 from connectors.s3.iceberg.table import LakeTable
 from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.settings.iceberg_sink_config import IcebergSinkConfig
 from connectors.s3.sink.build import intake_of, schedule_of
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ class LakeTables:
             self._catalog = self._catalog or load(self._config)
             self._tables[name] = LakeTable(self._catalog, name, self._config)
         return self._tables[name]
+
+    def forget(self, topic: str) -> None:
+        """Forget the table of a topic, which is not there."""
+        self._tables.pop(self._config.table_of(topic), None)
 
     def close(self) -> None:
         """Release the catalogue's connections. May be called twice."""
@@ -81,6 +87,7 @@ class IcebergSinkTask:
         self._schedule = schedule_of(config)
         self._tables = LakeTables(config)
         self._routes = Routes(config)
+        self._missing = MissingTables()
         self._pending: dict[LakeTable, Pending] = {}
         self._positions: dict[TopicPartition, int] = {}
         self._claimed: dict[TopicPartition, int] = {}
@@ -110,7 +117,11 @@ class IcebergSinkTask:
         if poll != self._poll and self._is_full:
             # The offsets of one poll's batches may interleave, so a snapshot has all rows of a poll or none.
             self._commit(deadline)
-        admissions = [(self._intake.admit(part), rows) for part, rows in self._routes.parts(batch)]
+        routed = self._routes.routed(batch)
+        gone = {part.topic: len(part) for part, _ in routed.parts if self._is_missing(part.topic)}
+        admissions = [(self._intake.admit(part), rows) for part, rows in routed.parts if part.topic not in gone]
+        for name, rows_gone in gone.items():
+            self._missing.leave_out(name, rows_gone, self._ctx)
         self._is_refused = False
         self._poll = poll
         self._positions[partition] = batch.consumed.next_offset
@@ -127,14 +138,15 @@ class IcebergSinkTask:
             self._ctx.request_flush()
         self._report()
         bad = {rows[row]: error for admission, rows in admissions for row, error in admission.bad.items()}
-        if bad:
-            raise RejectedRowsError(bad)
+        if bad or routed.bad:
+            raise RejectedRowsError(dict(sorted((bad | dict(routed.bad)).items())))
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
         """Commit the rows that wait if it is time, and return the offsets to commit.
 
         RetriableError: no table could be written.
         """
+        self._missing.look_again()
         if self._is_due and not self._is_refused:
             self._commit(deadline)
         self._report()
@@ -168,6 +180,18 @@ class IcebergSinkTask:
         return by_clock or self._is_full or any(
             own.rows >= rows or 0 < size_bytes <= own.size_bytes for own in self._pending.values()
         )  # fmt: skip
+
+    def _is_missing(self, topic: str) -> bool:
+        """Return True if rows named a table that is not there and may not be made. They are left out, as in Java."""
+        config = self._config
+        if not isinstance(config, IcebergSinkConfig) or not config.dynamic or config.creates_tables:
+            return False
+        if topic in self._missing:
+            return True
+        is_missing = not self._tables.of(topic).is_there()
+        if is_missing:
+            self._tables.forget(topic)
+        return is_missing
 
     def _commit(self, deadline: Deadline) -> None:
         failure: RetriableError | None = None

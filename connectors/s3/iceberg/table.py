@@ -67,6 +67,11 @@ class LakeTable:
                 self._evolve(table, wanted)
             return columns
 
+    def is_there(self) -> bool:
+        """Return True if the catalogue has the table. RetriableError: it cannot be reached."""
+        with catalog_errors(self._config):
+            return self._opened is not None or self._loaded() is not None
+
     def append(self, pending: Pending, topic_ids: TopicIds, deadline: Deadline) -> int:
         """Commit the rows that the table does not have, in one snapshot. Return how many rows it had already.
 

@@ -128,6 +128,61 @@ def test_a_table_that_is_not_there_ends_the_task_unless_it_may_be_made(folder: P
         tables.task.put(values(ROWS, schema=ROW), soon())
 
 
+def test_a_route_fields_value_has_its_text_of_java(folder: Path) -> None:
+    tables = Tables(folder, **{
+        "tables": "shop.yes,shop.half", "tables.route-field": "at.kind", "table.shop.yes.route-regex": "true",
+        "table.shop.half.route-regex": r"0\.1|1\.0E10",
+    })  # fmt: skip
+    tables.task.put(values([{"id": n, "at": {"kind": kind}} for n, kind in enumerate([True, False])]), soon())
+    row = s.struct({"id": s.INT64, "at": s.struct({"kind": s.FLOAT32})})
+    floats = [{"id": n, "at": {"kind": kind}} for n, kind in enumerate([0.1, 1e10, 0.5])]
+    tables.task.put(values(floats, start=2, schema=row), soon())
+    assert tables.flush() == 5
+    assert (tables.ids("shop.yes"), tables.ids("shop.half")) == ([0], [0, 1])
+
+
+def test_rows_of_a_table_that_is_not_there_are_left_out_with_a_note(folder: Path, caplog) -> None:
+    keys = {"tables.dynamic-enabled": "true", "tables.route-field": "kind"}
+    former = Tables(folder, **keys)
+    former.task.put(values([{"id": 1, "kind": "shop.x"}], schema=ROW), soon())
+    assert former.flush() == 1
+    tables = Tables(folder, **keys, **{"tables.auto-create-enabled": "false"})
+    for first in (1, 4):
+        kinds = ["shop.gone", "shop.x", "none.at.all"]
+        rows = [{"id": first + n, "kind": kind} for n, kind in enumerate(kinds)]
+        tables.task.put(values(rows, start=first, schema=ROW), soon())
+        assert tables.flush() == first + 3
+    assert tables.ids("shop.x") == [1, 2, 5]
+    (note,) = tables.context.noted
+    assert note == "Rows of tables that are not there, left out: 4. The last one: none.at.all."
+    told = [record.message for record in caplog.records if "no table" in record.message]
+    assert [text.partition(":")[0] for text in told] == ["There is no table shop.gone", "There is no table none.at.all"]
+
+
+def test_a_table_that_was_made_meanwhile_gets_its_rows(folder: Path) -> None:
+    keys = {"tables.dynamic-enabled": "true", "tables.route-field": "kind"}
+    tables = Tables(folder, **keys, **{"tables.auto-create-enabled": "false"})
+    tables.task.put(values([{"id": 1, "kind": "shop.x"}], schema=ROW), soon())
+    assert tables.flush() == 1
+    other = Tables(folder, **keys)
+    other.task.put(values([{"id": 0, "kind": "shop.x"}], schema=ROW), soon())
+    other.flush()
+    tables.task.put(values([{"id": 2, "kind": "shop.x"}], start=1, schema=ROW), soon())
+    assert tables.flush() == 2
+    assert tables.ids("shop.x") == [0, 2]
+
+
+@pytest.mark.parametrize("create", ["true", "false"])
+def test_a_value_that_names_no_table_is_a_bad_row(folder: Path, create: str) -> None:
+    keys = {"tables.dynamic-enabled": "true", "tables.route-field": "kind", "tables.auto-create-enabled": create}
+    tables = Tables(folder, **keys)
+    rows = [{"id": n, "kind": kind} for n, kind in enumerate(["orders", None, "shop..x", "", "shop."])]
+    with pytest.raises(RejectedRowsError, match="namespace") as refused:
+        tables.task.put(values(rows, schema=ROW), soon())
+    assert list(refused.value.rows) == [0, 2, 3, 4]
+    assert tables.task.flush(soon()) == {TopicPartition("orders", 0): 5}
+
+
 def test_a_bad_row_of_a_route_is_told_by_its_place_in_the_batch(folder: Path) -> None:
     first = Tables(folder, tables="shop.a", **{"tables.route-field": "kind", "table.shop.a.route-regex": "a"})
     first.task.put(values([{"id": 1, "kind": "a"}], schema=ROW), soon())
