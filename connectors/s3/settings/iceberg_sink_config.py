@@ -61,6 +61,10 @@ class IcebergSinkConfig(OtherStoreConfig):
         "s3.bucket.name", "", importance="low", group="S3", harmless="a name in the store",
         doc="The bucket, where iceberg.catalog.warehouse does not say it.",
     )  # fmt: skip
+    null_values: Annotated[String, one_of("fail", "ignore", ignore_case=True)] = key(
+        "behavior.on.null.values", "ignore", group="Format",
+        doc="Records with a null value: ignore leaves them out, as Java's sink does, fail makes them bad rows.",
+    )  # fmt: skip
     flush_size: Annotated[Int, at_least(1)] = key(
         "flush.size", 1_000_000, doc="Records of a table and task after which they are committed.", group="Rotation"
     )
