@@ -38,6 +38,8 @@ _IMPLEMENTATIONS: Final = MappingProxyType({
 })  # fmt: skip
 _DATABASES: Final = MappingProxyType({"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "sqlite": "sqlite"})
 _REGEX: Final = re.compile(r"iceberg\.table\.(.+)\.route-regex")
+_BRANCH: Final = "iceberg.tables.default-commit-branch"
+_MAIN: Final = "main"
 
 
 def _check_partition_by(value: str) -> str:
@@ -49,7 +51,8 @@ class IcebergSinkConfig(OtherStoreConfig):
     """Declares the settings for tables and their catalogue. Those of the store are the S3 sink's."""
 
     own = "s3."
-    families = ("iceberg.table.",)
+    families = ("iceberg.table.", _BRANCH)
+    """Keys of one table that have no effect are told by `notes`, as its name stands in their middle."""
 
     table_format: Annotated[String, one_of("iceberg", ignore_case=True)] = key(
         "table.format", "iceberg", doc="Rows are appended to Iceberg tables.", importance="low", group="Iceberg"
@@ -134,6 +137,7 @@ class IcebergSinkConfig(OtherStoreConfig):
                     f"iceberg.tables.{name}",
                     "Rows are appended to tables here. Leave it out, and merge what was appended by a query.",
                 )
+        yield from self._branch_problems()
         if not self.dynamic and not self.tables:
             yield ConfigProblem("iceberg.tables", "Give iceberg.tables, or iceberg.tables.dynamic-enabled=true.")
         if self.dynamic and not self.route_field:
@@ -148,6 +152,23 @@ class IcebergSinkConfig(OtherStoreConfig):
                 yield ConfigProblem(f"iceberg.table.{table}.route-regex", f"It is no regular expression: {error}")
         if not self.bucket and self.catalog_type != "rest":
             yield ConfigProblem(f"{_PREFIX}warehouse", "Give the place of the tables, such as s3://bucket/folder.")
+
+    def notes(self) -> Iterable[ConfigProblem]:
+        """Yield the notes of the S3 sink, and the keys of one table that have no effect."""
+        yield from super().notes()
+        for name in self.originals:
+            if name.startswith("iceberg.table.") and not (_REGEX.fullmatch(name) or name.endswith(".commit-branch")):
+                yield ConfigProblem(
+                    name,
+                    "It has no effect here: of the keys of one table only route-regex counts. Partitions of tables "
+                    "that the sink makes are told by iceberg.tables.default-partition-by.",
+                )
+
+    def _branch_problems(self) -> Iterator[ConfigProblem]:
+        for name, value in self.originals.items():
+            of_table = name.startswith("iceberg.table.") and name.endswith(".commit-branch")
+            if (of_table or name == _BRANCH) and value not in {"", _MAIN}:
+                yield ConfigProblem(name, "Rows are committed to the branch main alone. Leave it out.")
 
     @property
     def creates_tables(self) -> bool:

@@ -11,6 +11,7 @@ from iceberg_lake import Lake, soon, values
 from connect.api import schema as s
 from connect.api.errors import ConfigError, RejectedRowsError
 from connect.api.records import TopicPartition
+from connect.cluster.validation.notes import notes
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
 from connect.testing.fakes import FakeSinkContext
@@ -202,6 +203,8 @@ def test_a_bad_row_of_a_route_is_told_by_its_place_in_the_batch(folder: Path) ->
         ({"iceberg.table.shop.orders.route-regex": "("}, "iceberg.table.shop.orders.route-regex"),
         ({"iceberg.tables.upsert-mode-enabled": "true"}, "iceberg.tables.upsert-mode-enabled"),
         ({"iceberg.tables.cdc-field": "_cdc"}, "iceberg.tables.cdc-field"),
+        ({"iceberg.tables.default-commit-branch": "audit"}, "iceberg.tables.default-commit-branch"),
+        ({"iceberg.table.shop.orders.commit-branch": "audit"}, "iceberg.table.shop.orders.commit-branch"),
         ({"iceberg.catalog.type": "hadoop"}, "iceberg.catalog.type"),
         ({"iceberg.catalog.type": "glue", "iceberg.catalog.warehouse": ""}, "iceberg.catalog.warehouse"),
     ],
@@ -210,3 +213,22 @@ def test_what_cannot_run_is_refused_at_its_own_key(given: dict[str, str], key: s
     with pytest.raises(ConfigError) as refused:
         IcebergSinkConfig.parse({**PUBLIC, **given})
     assert [problem.key for problem in refused.value.problems] == [key]
+
+
+def test_keys_of_one_table_that_change_nothing_are_noted() -> None:
+    of_table = {
+        "commit-branch": "main", "route-regex": "a", "partition-by": "day(at)", "id-columns": "id",
+    }  # fmt: skip
+    given = PUBLIC | {f"iceberg.table.shop.orders.{name}": value for name, value in of_table.items()}
+    given["iceberg.tables.default-commit-branch"] = "main"
+    plugin = Catalog.installed().connector("org.apache.iceberg.connect.IcebergSinkConnector")
+    told = [note for note in notes(plugin, given, ()) if "iceberg.table" in note]
+    assert [note.partition(":")[0].rpartition(".")[2] for note in told] == ["partition-by", "id-columns"]
+    assert all("no effect" in note for note in told)
+
+
+def test_tombstones_are_left_out_as_in_java(folder: Path) -> None:
+    tables = Tables(folder, tables="shop.one")
+    tables.task.put(values([ROWS[0], None, ROWS[1]], schema=ROW.as_optional()), soon())
+    assert tables.flush() == 3
+    assert tables.ids("shop.one") == [1, 2]
