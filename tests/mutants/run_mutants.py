@@ -19,13 +19,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("configs", "connect", "connectors", "tests", "pyproject.toml")
 LIMIT_S = 600
-"""Of the tests of one mutant."""
+"""The tests of one mutant may take so long."""
 TEST_LIMIT_S = 20
-"""Of each test; one that hangs has noticed, where the machine is not too busy for it."""
+"""Each test may take so long. A test that hangs has noticed the mutant, unless the machine is too busy for it."""
 PASSED, FAILED = 0, 1
 """What pytest returns (pytest.ExitCode); everything else is no answer."""
 NOTICED, LATE, NOT_NOTICED = "noticed", "LATE", "NOT NOTICED"
-"""What is said of a mutant. LATE: no test failed but by its time limit, which a busy machine takes it to as well."""
+"""These words tell what became of a mutant. LATE: tests failed by their time limit alone, as on a busy machine."""
 
 
 @dataclass(frozen=True)

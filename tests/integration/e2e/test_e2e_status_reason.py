@@ -144,7 +144,7 @@ def test_a_task_that_opens_for_long_does_not_seem_to_run_and_says_what_it_waits_
     assert worker.create(unique, config).status_code == 201
     worker.wait_for_tasks(unique, "RUNNING")
     assert worker.create(new, config | {"file": str(pipe)}).status_code == 201
-    # Of a new one there is no status yet, and that of a changed one is the one of its last run.
+    # A new connector has no status yet, and a changed one has that of its last run.
     said = wait_for(lambda: reasons_of(worker, new), 60, "a status of the connector")
     assert said["task 0"].startswith("UNASSIGNED: no worker has said that it runs."), said
     assert "planned none" not in str(said)

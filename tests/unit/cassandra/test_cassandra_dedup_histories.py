@@ -24,7 +24,7 @@ EVENTS: Final = {True: 60, False: 200}
 RETENTION_DAYS: Final = 20
 """Removals and marks are remembered so long by default."""
 VALUES_OF_A_TIME: Final = 8
-"""Of more values of one time the first ones are forgotten."""
+"""The first values of one time are forgotten where there are more than these."""
 
 
 class DrawnEvents:

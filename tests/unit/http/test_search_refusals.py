@@ -1,4 +1,4 @@
-"""Which refusals of a search server are a document's own, and which end the task."""
+"""A search server's refusal of a document is a bad row; every other refusal ends the task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files SQL reaches in DuckDB: those that the worker allows, and none of a closed folder in them."""
+"""SQL in DuckDB reaches the files that the worker allows, and none of a closed folder within them."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ async def change(request: web.Request) -> web.Response:
         return await _page(request, name, text, changes=found)
 
     async def act() -> tuple[str, Sequence[str]]:
-        # Of two forms that come at once the second one sees what the first has written.
+        # If two forms come at once, the second one sees what the first has written.
         async with request.app[PATCHING].setdefault(name, asyncio.Lock()):
             _check(request, name, await _stored(request, name), form)
             return await _act(request, name, do, form)
