@@ -79,7 +79,7 @@ class KafkaCluster:
 
     def state_of(self, topic: str, deadline: Deadline) -> str | None:
         """Return which state of a cluster of workers the topic's records are."""
-        if topic in WorkerConfig.parse(self._worker).internal_topics_writable:
+        if topic in self._config.internal_topics_writable:
             return None
         return self._inspector(topic, deadline)
 
@@ -111,8 +111,12 @@ class KafkaCluster:
         )
 
     @cached_property
+    def _config(self) -> WorkerConfig:
+        return WorkerConfig.parse(self._worker)
+
+    @cached_property
     def _reserved(self) -> ReservedTopics:
-        return ReservedTopics(WorkerConfig.parse(self._worker), self._inspector)
+        return ReservedTopics(self._config, self._inspector)
 
     @cached_property
     def _admin(self) -> TopicAdmin:
