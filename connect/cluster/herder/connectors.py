@@ -61,9 +61,11 @@ class HerderConnectors:
         step = partial(self._requests.create, name, config, initial_state, who)
         return self._parts.loop.submit(f"creating connector {name}", step)
 
-    def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
-        """Store the configuration of a new or an existing connector."""
-        step = partial(self._requests.save, name, config, who)
+    def save(
+        self, name: str, config: Mapping[str, str], who: str = "rest", *, instead_of: Mapping[str, str] | None = None
+    ) -> Future[Saved]:
+        """Store the configuration of a new or an existing connector; see `Connectors.save`."""
+        step = partial(self._requests.save, name, config, who, instead_of)
         return self._parts.loop.submit(f"writing the configuration of connector {name}", step)
 
     def delete(self, name: str) -> Future[None]:

@@ -13,6 +13,7 @@ from connect.cluster.model.config_records import ConnectorRecord, LoggerRecord, 
 from connect.cluster.model.connector_values import Saved, TargetState
 from connect.cluster.model.request_errors import (
     BadRequestError,
+    ChangedMeanwhileError,
     ConflictError,
     NotFoundError,
     NotLeaderError,
@@ -23,6 +24,7 @@ from connect.lib.deadline import Deadline
 from connect.runtime.task.task_id import TaskId
 
 TOPICS_TIMEOUT_S: Final = 30.0
+_NAMED_KEYS: Final = 20
 _TARGETS: Final = {
     TargetState.STARTED: "connector_resumed",
     TargetState.PAUSED: "connector_paused",
@@ -62,10 +64,17 @@ class Requests:
         """Give up the reservation of a name."""
         self._reserved.discard(name)
 
-    def save(self, name: str, config: Mapping[str, str], who: str) -> Saved:
-        """Store a new or changed connector; its target state stays as it is."""
+    def save(
+        self, name: str, config: Mapping[str, str], who: str, instead_of: Mapping[str, str] | None = None
+    ) -> Saved:
+        """Store a new or changed connector; its target state stays as it is.
+
+        ChangedMeanwhileError: it has not the configuration `instead_of`, from which this one was computed.
+        """
         self.require_leader()
         known = self._parts.configs.snapshot.connectors.get(name)
+        if instead_of is not None and known != instead_of:
+            raise ChangedMeanwhileError(_changed_text(name, instead_of, known))
         if known is None:
             self._check_free(name, reserved=False)
         new = {**config, "name": config.get("name", name)}
@@ -184,3 +193,15 @@ class Requests:
         view = self._parts.membership.view
         if not view.leads:
             raise NotLeaderError(view.leader_url)
+
+
+def _changed_text(name: str, before: Mapping[str, str], now: Mapping[str, str] | None) -> str:
+    """Return the text of a change that came too late. It names keys alone, as a value may be a secret."""
+    if now is None:
+        return f"Connector {name} was deleted while its change was being validated. Nothing was written."
+    keys = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    named = ", ".join(keys[:_NAMED_KEYS]) + (f" and {len(keys) - _NAMED_KEYS} more" if len(keys) > _NAMED_KEYS else "")
+    return (
+        f"Connector {name} was changed by another request while this change was being validated: keys {named}. "
+        "Nothing was written. Read its configuration again and send the change anew."
+    )

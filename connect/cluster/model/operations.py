@@ -106,8 +106,14 @@ class Connectors(Protocol):
         nothing is created.
         """
 
-    def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
-        """Store a validated configuration, new or changed; `who` goes into its history."""
+    def save(
+        self, name: str, config: Mapping[str, str], who: str = "rest", *, instead_of: Mapping[str, str] | None = None
+    ) -> Future[Saved]:
+        """Store a validated configuration, new or changed; `who` goes into its history.
+
+        `instead_of` is the configuration from which this one was computed. ChangedMeanwhileError: at the moment of
+        writing the connector has another one, or is deleted.
+        """
 
     def delete(self, name: str) -> Future[None]:
         """Remove a connector. NotFoundError."""

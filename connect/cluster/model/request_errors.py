@@ -23,6 +23,10 @@ class ConflictError(RequestError):
     """Raised if the request conflicts with something that exists or is under way."""
 
 
+class ChangedMeanwhileError(ConflictError):
+    """Raised if a change was computed from a configuration that is no longer the connector's; nothing was written."""
+
+
 class NotLeaderError(ConflictError):
     """Raised if only the leader may do this. The request may be sent to `leader_url`; None while nobody leads."""
 

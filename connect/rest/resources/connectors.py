@@ -14,7 +14,7 @@ from aiohttp import web
 from pydantic import Field
 
 from connect.cluster.model.connector_values import Saved
-from connect.cluster.model.request_errors import NotFoundError
+from connect.cluster.model.request_errors import ChangedMeanwhileError, NotFoundError
 from connect.rest.access.config_bounds import check_new_name
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
@@ -35,6 +35,8 @@ from connect.rest.server.waiting import finished
 
 PATCHING: Final = web.AppKey("patching", WeakValueDictionary[str, asyncio.Lock])
 """Only one request at a time may change a connector's configuration, as a PATCH writes back what it has read."""
+PATCH_TRIES: Final = 5
+"""A PATCH is computed anew this many times at most if each time a PUT changes the connector during its validation."""
 NOTES_WANTED: Final = Annotated[
     bool, Field(description="With each status, what is worth knowing of the configuration.")
 ]
@@ -119,13 +121,21 @@ async def patch_config(request: web.Request) -> web.Response:
         stored = context.operations.connectors.info(name).config
         if patch is None:
             raise HttpError(500, 'Cannot read the request, because "connectorConfigPatch" is null')
-        merged = {**stored, **patch}
-        # Unlike in a PUT, another `name` among the values is stored, as in Java.
-        config = {key: value for key, value in merged.items() if value is not None}
         if flag(request, "dry_run"):
-            return await preview(request, name, config)
-        wanted = await ready(request, name, config)
-        saved = await finished(request, context.operations.connectors.save(name, wanted, who(request)))
+            return await preview(request, name, _patched(stored, patch))
+        tries = 0
+        while True:
+            wanted = await ready(request, name, _patched(stored, patch))
+            try:
+                saving = context.operations.connectors.save(name, wanted, who(request), instead_of=stored)
+                saved = await finished(request, saving)
+                break
+            except ChangedMeanwhileError:
+                # A PUT came during the validation. Its values stay, and those of the patch go on top of them.
+                tries += 1
+                if tries == PATCH_TRIES:
+                    raise
+                stored = context.operations.connectors.info(name).config
     return json_answer(await shown_info(request, saved.info))
 
 
@@ -137,6 +147,12 @@ async def delete(request: web.Request) -> web.Response:
     )
     await finished(request, removal(name), f"deleting connector {name}")
     return empty_answer(204)
+
+
+def _patched(stored: Mapping[str, str], patch: Mapping[str, str | None]) -> dict[str, str]:
+    """Return a configuration with the changes of a patch. Another `name` is taken as in Java, unlike in a PUT."""
+    merged = {**stored, **patch}
+    return {key: value for key, value in merged.items() if value is not None}
 
 
 def _wants_notes(request: web.Request, wanted: set[str]) -> bool:

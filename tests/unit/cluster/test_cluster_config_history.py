@@ -8,7 +8,7 @@ from connect.cluster.model.config_records import ConfigHistoryRecord, ConnectorR
 from connect.cluster.model.config_state import ConfigState
 from connect.cluster.model.history import Author, ConfigVersion
 from connect.cluster.model.record_json import RecordFormatError
-from connect.cluster.model.request_errors import NotFoundError
+from connect.cluster.model.request_errors import ChangedMeanwhileError, NotFoundError
 from connect.lib.deadline import Deadline
 
 AUTHOR = Author("me", 5)
@@ -113,3 +113,20 @@ def test_a_herder_keeps_versions_over_restarts_and_drops_them_with_the_connector
     herder.stop(Deadline.after(60))
     last = dict(world.configs.records)
     assert [key for key, value in last.items() if key.startswith(b"history-config-") and value] == []
+
+
+def test_a_change_that_was_computed_from_another_configuration_is_not_written():
+    herder = World().herder()
+    herder.connectors.create("c-1", config(1), None, "alice").result(60)
+    first = herder.connectors.info("c-1").config
+    second = {**first, "password": "p4ssw0rd"}
+    herder.connectors.save("c-1", second, instead_of=first).result(60)
+    with pytest.raises(ChangedMeanwhileError, match=r"by another request .*: keys password\.") as late:
+        herder.connectors.save("c-1", {**first, "x": "1"}, instead_of=first).result(60)
+    assert "p4ssw0rd" not in str(late.value)
+    assert herder.connectors.info("c-1").config == second
+    herder.connectors.delete("c-1").result(60)
+    with pytest.raises(ChangedMeanwhileError, match="was deleted while"):
+        herder.connectors.save("c-1", second, instead_of=second).result(60)
+    assert herder.connectors.names() == []
+    herder.stop(Deadline.after(60))

@@ -16,6 +16,7 @@ from connect.cluster.model.connector_values import Checked, ConnectorInfo, Parti
 from connect.cluster.model.history import Author, ConfigVersion, Rebalance, StateChange
 from connect.cluster.model.request_errors import (
     BadRequestError,
+    ChangedMeanwhileError,
     ConflictError,
     NotFoundError,
     NotLeaderError,
@@ -194,8 +195,12 @@ class MemoryConnectors:
         self._whole.cluster.offsets[name] = [given for given in initial_offsets if given.offset is not None]
         return self._whole.done(replace(stored.result(), offsets_whole=True))
 
-    def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
+    def save(
+        self, name: str, config: Mapping[str, str], who: str = "rest", *, instead_of: Mapping[str, str] | None = None
+    ) -> Future[Saved]:
         self._whole.require_leader()
+        if instead_of is not None and self._whole.cluster.configs.get(name) != instead_of:
+            return self._whole.failed(ChangedMeanwhileError(f"Connector {name} was changed by another request"))
         self._whole.cluster.targets.setdefault(name, TargetState.STARTED)
         return self._whole.store(name, config, who)
 

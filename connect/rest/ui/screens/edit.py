@@ -28,7 +28,7 @@ from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
-from connect.rest.ui.screens.seen import check_seen, version_of
+from connect.rest.ui.screens.seen import check_seen, save_unless_changed, version_of
 from connect.rest.ui.views.edit import Preview, preview_of, refused
 
 NEW: Final = "new"
@@ -78,8 +78,13 @@ async def change(request: web.Request) -> web.Response:
         async with request.app[PATCHING].setdefault(wanted.name, asyncio.Lock()):
             _check(request, wanted)
             stored = await ready(request, wanted.name, config)
-            _check(request, wanted)  # somebody may have changed the connector during the validation
-            await finished(request, context_of(request).operations.connectors.save(wanted.name, stored, who(request)))
+            # Somebody may have changed or made the connector during the validation.
+            if wanted.seen == NEW:
+                await finished(
+                    request, context_of(request).operations.connectors.create(wanted.name, stored, None, who(request))
+                )
+            else:
+                await save_unless_changed(request, wanted.name, stored, {"seen": wanted.seen})
 
     await request.app[ONCE_ONLY].run(once_of(form), act)
     raise web.HTTPSeeOther(link("/connector", name=wanted.name, done="saved"))

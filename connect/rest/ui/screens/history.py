@@ -16,17 +16,16 @@ from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import ready
 from connect.rest.resources.connectors import PATCHING
 from connect.rest.resources.history import changes_of_each, version_called
-from connect.rest.server.author import who
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route
 from connect.rest.server.secrets import Secrets
-from connect.rest.server.waiting import MASKING, finished, of_configs
+from connect.rest.server.waiting import MASKING, of_configs
 from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.rest.ui.screens.named import named
-from connect.rest.ui.screens.seen import change_lines, check_seen, version_of
+from connect.rest.ui.screens.seen import change_lines, check_seen, save_unless_changed, version_of
 from connect.rest.ui.views.numbers import cut, moment
 from connect.rest.ui.views.states import sign
 
@@ -80,8 +79,7 @@ async def roll_back(request: web.Request) -> web.Response:
             config = version_called(context.operations.history.config_versions(name), name, number).config
             wanted = await ready(request, name, dict(config))
             # Somebody may have changed the connector while the old version was tried.
-            check_seen(context.operations, context.secrets, name, form)
-            await finished(request, context.operations.connectors.save(name, wanted, who(request)))
+            await save_unless_changed(request, name, wanted, form)
 
     await request.app[ONCE_ONLY].run(once_of(form), act)
     raise web.HTTPSeeOther(link("/history", name=name, done=number))

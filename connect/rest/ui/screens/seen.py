@@ -7,11 +7,17 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from aiohttp import web
+
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import ConfigVersion
 from connect.cluster.model.operations import Operations
+from connect.cluster.model.request_errors import ChangedMeanwhileError
 from connect.rest.errors.http_error import HttpError
+from connect.rest.server.author import who
+from connect.rest.server.context import context_of
 from connect.rest.server.secrets import Secrets, changes
+from connect.rest.server.waiting import finished
 from connect.rest.ui.views.numbers import cut
 
 _SHOWN: Final = 20
@@ -47,6 +53,23 @@ def check_seen(operations: Operations, secrets: Secrets, name: str, form: Mappin
     else:
         said += change_lines(changes(shown.config, now.config, secrets))
     raise HttpError(409, "\n".join([*said, ANEW]))
+
+
+async def save_unless_changed(
+    request: web.Request, name: str, config: Mapping[str, str], form: Mapping[str, str]
+) -> None:
+    """Store a configuration in place of the one that the form's page showed. The errors are those of `check_seen`.
+
+    The herder compares once more at the moment of writing, as another request may write before this one.
+    """
+    operations, secrets = context_of(request).operations, context_of(request).secrets
+    check_seen(operations, secrets, name, form)
+    present = operations.connectors.info(name).config
+    try:
+        await finished(request, operations.connectors.save(name, config, who(request), instead_of=present))
+    except ChangedMeanwhileError:
+        check_seen(operations, secrets, name, form)  # Its text tells the values, too.
+        raise
 
 
 def check_target(operations: Operations, name: str, form: Mapping[str, str]) -> None:
