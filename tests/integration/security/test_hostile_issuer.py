@@ -149,7 +149,7 @@ LIFETIMES: dict[str, bytes] = {
 def test_a_lifetime_that_is_none_keeps_a_token_for_a_minute(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the answer and in the token's own claim; where the answer is no JSON for it, there is no token."""
     clock_s = [0.0]
-    monkeypatch.setattr("connect.convert.registry.oauth.time.monotonic", lambda: clock_s[0])
+    monkeypatch.setattr("connect.lib.oauth.client_credentials.time.monotonic", lambda: clock_s[0])
     in_claims = say({"access_token": jwt(b'{"exp":' + LIFETIMES[name] + b"}")})
     in_answer = say(b'{"access_token":"' + TOKEN.encode() + b'","expires_in":' + LIFETIMES[name] + b"}")
     for answers in (in_claims, in_answer):
