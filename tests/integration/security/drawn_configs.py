@@ -42,6 +42,8 @@ FUNCTIONS = ("os:mkdir", "posix:mkdir", "pathlib:os.mkdir", "shutil:os.mkdir", "
 _FILES = re.compile(r"file|path|folder|location|warehouse|cert|bucket")
 _HOSTS = re.compile(r"url|uri|host|server|endpoint|contact|proxy")
 _CODE = re.compile(r"class|function|provider|impl|type$")
+_NAMES = {"name", "connector.class", "transforms", "predicates"}
+"""Every answer shows the values of these keys, as they are names of parts."""
 _OPENED, _MADE = 0x20, 0x100
 _EVENT = struct.Struct("iIII")
 
@@ -124,7 +126,9 @@ class Attacker:
             code = {"transforms": "f", "transforms.f.type": "connect.transforms.PythonFunction$Value"}
             ready = {key: text.format(self.allowed) for key, text in READY[FILE_SOURCE].items()}
             return FILE_SOURCE, {**ready, **code, "transforms.f.function": function}
-        drawn = next((key for key in config if _FILES.search(key) or _HOSTS.search(key)), "topic")
+        named = [key for key in config if _FILES.search(key) or _HOSTS.search(key)]
+        others = sorted(set(self.keys[plugin]) - set(config) - _NAMES)
+        drawn = self.draw.choice(named if self.draw.random() < 0.5 else others)
         return plugin, config | {drawn: self._payload(drawn)}
 
     def _checked(self) -> tuple[str, dict[str, Any]]:
@@ -136,7 +140,7 @@ class Attacker:
 
     def _any(self) -> tuple[str, dict[str, Any]]:
         plugin = self.draw.choice(sorted(self.keys))
-        keys = {name: kind for name, kind in self.keys[plugin].items() if name not in {"name", "connector.class"}}
+        keys = {name: kind for name, kind in self.keys[plugin].items() if name not in _NAMES}
         config = {"topics": "t"}
         for name in keys:
             if name in self.required[plugin]:

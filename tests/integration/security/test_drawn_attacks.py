@@ -23,6 +23,8 @@ from connect.tools.services import KafkaEndpoint
 pytestmark = pytest.mark.attacks
 
 DRAWS = 60
+MOST_DRAWS = 300
+"""So many are drawn where none has run or none has reached the listed host: new plug-ins change what a seed draws."""
 
 
 @pytest.fixture
@@ -79,7 +81,9 @@ def test_no_drawn_configuration_gets_out_of_bounds(
         watch = stack.enter_context(closing(Watch(bait / "outside")))
         attacker = Attacker(worker, listed, other, bait, seed)
         runs = 0
-        for _ in range(DRAWS):
+        for drawn in range(MOST_DRAWS):
+            if drawn >= DRAWS and runs and listed.found:
+                break
             plugin, config = attacker.config()
             answer = requests.put(f"{worker.url}/connector-plugins/{plugin}/config/validate", json=config, timeout=120)
             shown = json.dumps({name: str(value)[:100] for name, value in config.items()})
