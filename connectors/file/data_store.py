@@ -39,12 +39,25 @@ class DataStore:
     def list(self) -> Sequence[DataFile]:
         """Return the files of the folder now, by path.
 
-        Raise ConfigError if there is no such folder, and RetriableError if it cannot be reached now.
+        Raise ConfigError if there is no such folder, or if a link in it leads to a folder that the worker does not
+        allow. Raise RetriableError if the folder cannot be reached now.
         """
         with self._translated(self._shown):
-            found = self._files.get_file_info(pafs.FileSelector(self._folder, recursive=True))
+            found = list(self._found_in(self._folder))
         files = [DataFile(info.path, info.size) for info in found if info.type is pafs.FileType.File]
         return sorted((file for file in files if self._is_wanted(file.path)), key=lambda file: file.path)
+
+    def _found_in(self, folder: str) -> Iterator[pafs.FileInfo]:
+        """Yield what is in a folder and below it. A folder of this machine is opened after a check of its links."""
+        if self._allowed is None:
+            yield from self._files.get_file_info(pafs.FileSelector(folder, recursive=True))
+            return
+        self._real(folder)
+        for info in self._files.get_file_info(pafs.FileSelector(folder)):
+            if info.type is not pafs.FileType.Directory:
+                yield info
+            elif not info.base_name.startswith(_HIDDEN):
+                yield from self._found_in(info.path)
 
     def size(self, path: str) -> int:
         """Return how large a file is now, in bytes. Raise ConnectError if it is gone."""

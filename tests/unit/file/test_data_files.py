@@ -18,6 +18,7 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.file.data_config import DataFilesSourceConfig
 from connectors.file.data_source import DataFilesSourceConnector, DataFilesSourceTask
+from connectors.file.data_store import DataStore
 
 ROWS = 500
 
@@ -226,6 +227,21 @@ def test_a_file_that_changed_since_it_was_planned_stops_the_bulk_read(tmp_path):
     (tmp_path / "a.csv").write_text("id,name\n1,a\n")
     with pytest.raises(ConnectError, match="when it was planned"):
         list(connector.bulk_reader().read(split, None))
+
+
+def test_a_link_to_a_folder_that_the_worker_does_not_allow_is_told_and_not_listed(tmp_path):
+    allowed, outside = tmp_path / "allowed", tmp_path / "outside"
+    for folder in (allowed, outside):
+        folder.mkdir()
+        write(folder, "csv")
+    (allowed / "inner").mkdir()
+    write(allowed / "inner", "csv")
+    listed = DataStore(config(allowed, "csv", allowed_paths=str(allowed))).list()
+    assert [file.path for file in listed] == [f"{allowed}/a.csv", f"{allowed}/inner/a.csv"]
+    (allowed / "link").symlink_to(outside)
+    with pytest.raises(ConfigError, match=f"lets no configuration name .* allowed.paths=…,{allowed}/link"):
+        DataStore(config(allowed, "csv", allowed_paths=str(allowed))).list()
+    assert len(DataStore(config(allowed, "csv", allowed_paths=str(tmp_path))).list()) == 3
 
 
 def test_empty_files_and_those_that_are_hidden_or_do_not_match_give_nothing(tmp_path):
