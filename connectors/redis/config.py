@@ -18,6 +18,8 @@ PORT: Final = 6379
 COMMANDS: Final = ("SET", "HSET", "JSONSET", "XADD", "LPUSH", "RPUSH", "SADD")
 OF_COLLECTIONS: Final = frozenset({"XADD", "LPUSH", "RPUSH", "SADD"})
 """With these commands all records of a topic are added to one key; the others write a key for each record."""
+OF_ADDITIONS: Final = frozenset({"XADD", "LPUSH", "RPUSH"})
+"""With these commands a record that is sent twice is there twice."""
 CONNECTION: Final = "Connection"
 WRITES: Final = "Writes"
 
@@ -79,6 +81,17 @@ class RedisSinkConfig(ConnectorConfig):
             yield ConfigProblem("redis.uri", "Invalid value for configuration redis.uri: write redis://host:6379/0.")
         if self.cluster:
             yield ConfigProblem("redis.cluster.enabled", "One server is written to here, and no cluster.")
+
+    def notes(self) -> Iterable[ConfigProblem]:
+        """Yield a note where a record that is sent again is there twice."""
+        command = self.command.upper()
+        if command in OF_ADDITIONS:
+            yield ConfigProblem(
+                "redis.command",
+                f"{command} adds records at least once: where the worker is killed, those since the last commit of "
+                "offsets are added again, and where an answer of Redis is lost, those of its request (up to 1000). "
+                "SET, HSET, JSONSET and SADD leave no trace of a second one.",
+            )
 
     def target(self) -> Target:
         """Return the target that the settings describe. Raise ConfigError if the worker does not allow a file."""

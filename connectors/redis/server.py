@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -26,6 +27,8 @@ _ANSWER_BYTES: Final = 16 << 20
 _SHOWN_CHARS: Final = 300
 _FOR_NOW: Final = ("BUSY ", "MISCONF ", "NOREPLICAS ")
 """Errors that begin with these pass by themselves; the library has no class for them."""
+_BEGIN: Final[Command] = ("MULTI",)
+_END: Final[Command] = ("EXEC",)
 _OK: Final = re.compile(rb"OK|PONG")
 _STREAM_ID: Final = re.compile(rb"\d+-\d+")
 
@@ -37,56 +40,123 @@ class RedisServer:
         self._where = f"Redis at {target.host}:{target.port}"
         self._client = _client(target)
 
-    def send(self, commands: Sequence[Command]) -> list[ConnectError | None]:
-        """Send commands. Return for each the error for which it was refused, or None if it was carried out.
+    def send(self, commands: Sequence[Command], answered: list[ConnectError | None]) -> None:
+        """Send commands, and append for each in order the error for which it was refused, or None if it was carried
+        out.
 
         Raise RetriableError if the server is away, still starts, is out of memory or takes no writes, ConfigError if it
-        refuses the user, and ConnectError if no Redis answers.
+        refuses the user, and ConnectError if no Redis answers. The commands before the one of which that is told are
+        in `answered` then.
+        """
+        later: RetriableError | None = None
+        with self._connected() as connection:
+            connection.send_packed_command(connection.pack_commands(commands))
+            for command in commands:
+                answer = _answer(connection)
+                if later is None:
+                    try:
+                        answered.append(self._judged(command, answer))
+                    except RetriableError as error:
+                        later = error  # the other answers are read, so that the next commands get their own
+        if later is not None:
+            raise later
+
+    def send_together(self, commands: Sequence[Command], answered: list[ConnectError | None]) -> None:
+        """Do as `send`, in a transaction: where its answer is lost, Redis carried out all of the commands or none.
+
+        A server without transactions, and one whose user may not use them, gets the commands one by one.
         """
         from redis import exceptions as e
 
-        answers = self._answers(commands)
-        for answer in answers:
-            if isinstance(answer, e.AuthenticationError | e.NoPermissionError):
-                raise ConfigError(f"{self._where} refuses access: {_shown(answer)}", key="redis.password")
-            if isinstance(
-                answer, e.ConnectionError | e.OutOfMemoryError | e.ReadOnlyError | e.TryAgainError | e.ClusterDownError
-            ) or (isinstance(answer, e.ResponseError) and str(answer).startswith(_FOR_NOW)):
-                raise RetriableError(f"{self._where} cannot do that for now: {_shown(answer)}.")
-        for command, answer in zip(commands, answers, strict=True):
-            if not isinstance(answer, e.RedisError) and not _is_done(answer):
-                raise self._no_redis(f"it answers {command[0]!s} with {_shown(repr(answer))}")
-        return [
-            ConnectError(f"Redis refused it: {_shown(a)}.") if isinstance(a, e.RedisError) else None for a in answers
-        ]
+        with self._connected() as connection:
+            begun = _said(connection, [_BEGIN])[0]
+            if isinstance(begun, e.NoPermissionError) or self._judged(_BEGIN, begun) is not None:
+                queued, done = None, None
+            else:
+                *queued, done = _said(connection, [*commands, _END])
+        if queued is None:
+            self.send(commands, answered)
+            return
+        errors = [pair for pair in zip(commands, queued, strict=True) if isinstance(pair[1], e.RedisError)]
+        refused = self._judged(*errors[0]) if errors else None
+        if isinstance(done, list) and len(done) == len(commands) and all(answer == b"QUEUED" for answer in queued):
+            for pair in zip(commands, done, strict=True):
+                answered.append(self._judged(*pair))  # noqa: PERF401 - those before an error have to be kept
+        elif not isinstance(done, e.ExecAbortError):
+            self._judged(_END, done)
+            raise self._no_redis(f"it answers EXEC with {_shown(repr(done))}")
+        elif refused is None:
+            raise RetriableError(f"{self._where} cannot do that for now: {_shown(done)}.")
+        elif len(commands) == 1:
+            answered.append(refused)
+        else:
+            # Redis carries out none of them where it refuses one at once; halves find it, in order.
+            half = len(commands) // 2
+            self.send_together(commands[:half], answered)
+            self.send_together(commands[half:], answered)
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
-    def _answers(self, commands: Sequence[Command]) -> list[Any]:
-        """Return the server's answer to each command; an error is returned as an answer."""
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        """Lend the connection. It is ended where a step fails, as the next commands would get answers to these."""
         from redis import exceptions as e
 
-        pipeline = self._client.pipeline(transaction=False)
-        for command in commands:
-            pipeline.execute_command(*command)  # type: ignore[no-untyped-call]  # redis declares no types for this method
+        pool = self._client.connection_pool
         try:
-            return pipeline.execute(raise_on_error=False)
+            connection: Any = pool.get_connection()  # redis declares no types for its methods
+            try:
+                yield connection
+            except BaseException:
+                connection.disconnect()
+                raise
+            finally:
+                pool.release(connection)
         except (e.AuthenticationError, e.NoPermissionError) as error:
             raise ConfigError(f"{self._where} refuses access: {_shown(error)}", key="redis.password") from None
         except (e.ConnectionError, e.TimeoutError, OSError) as error:
             raise RetriableError(f"{self._where} does not answer ({type(error).__name__}: {_shown(error)}).") from None
         except (e.RedisError, ValueError, TypeError, OverflowError, RecursionError) as error:
-            # The library would read the rest of such an answer as the answers to the next commands.
-            self._client.connection_pool.disconnect()
             raise self._no_redis(f"{type(error).__name__}: {_shown(error)}") from None
+
+    def _judged(self, command: Command, answer: object) -> ConnectError | None:
+        """Return what `send` appends for an answer, or raise what it raises."""
+        from redis import exceptions as e
+
+        if isinstance(answer, e.AuthenticationError | e.NoPermissionError):
+            raise ConfigError(f"{self._where} refuses access: {_shown(answer)}", key="redis.password")
+        if isinstance(
+            answer, e.ConnectionError | e.OutOfMemoryError | e.ReadOnlyError | e.TryAgainError | e.ClusterDownError
+        ) or (isinstance(answer, e.ResponseError) and str(answer).startswith(_FOR_NOW)):
+            raise RetriableError(f"{self._where} cannot do that for now: {_shown(answer)}.")
+        if isinstance(answer, e.RedisError):
+            return ConnectError(f"Redis refused it: {_shown(answer)}.")
+        if not _is_done(answer):
+            raise self._no_redis(f"it answers {command[0]!s} with {_shown(repr(answer))}")
+        return None
 
     def _no_redis(self, why: str) -> ConnectError:
         return ConnectError(
             f"What answers as {self._where} is no Redis ({why}).",
             fix="Check the address, and what is on the way there.",
         )
+
+
+def _said(connection: Any, commands: Sequence[Command]) -> list[Any]:
+    """Send commands, and return the answer to each; an error is returned as an answer."""
+    connection.send_packed_command(connection.pack_commands(commands))
+    return [_answer(connection) for _ in commands]
+
+
+def _answer(connection: Any) -> Any:
+    from redis.exceptions import ResponseError
+
+    try:
+        return connection.read_response()
+    except ResponseError as error:
+        return error
 
 
 def _client(target: Target) -> redis.Redis:

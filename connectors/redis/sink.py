@@ -1,22 +1,24 @@
 """Sends one command for each record, at least once.
 
-SET, HSET and JSONSET keep each key's last value, however often they are sent. The commands that add to streams and
-lists may add a record twice after a crash; in a set the second one leaves no trace.
+SET, HSET and JSONSET keep each key's last value, however often they are sent, and in a set a second member leaves no
+trace. What adds to streams and lists is sent in transactions, and a batch that is put again goes on behind the last one
+that was answered. So a record is there twice only where the task, or Redis before it answers, is killed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext, SinkTask
-from connect.api.errors import ConfigError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.kept_answers import KeptAnswers
 from connect.api.optional.write_through import WriteThroughTask
-from connect.api.records import Batch
+from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.redis.commands import commands_of
-from connectors.redis.config import HostsRedisSinkConfig, RedisSinkConfig
+from connectors.redis.config import OF_ADDITIONS, HostsRedisSinkConfig, RedisSinkConfig
 from connectors.redis.server import RedisServer
 
 _COMMANDS_OF_A_REQUEST: Final = 1000
@@ -37,7 +39,7 @@ class RedisSinkConnector:
         target = self._config.target()
         server = RedisServer(target)
         try:
-            server.send([("PING",)])
+            server.send([("PING",)], [])
         except RetriableError as error:
             raise ConfigError(error.message, fix="Check the address, and that Redis runs there.") from None
         finally:
@@ -59,20 +61,35 @@ class RedisSinkTask(WriteThroughTask):
         super().__init__()
         self._target = config.target()
         self._server = RedisServer(self._target)
+        self._answers: KeptAnswers[ConnectError | None] = KeptAnswers()
+        adds = self._target.command in OF_ADDITIONS
+        self._send = self._server.send_together if adds else self._server.send
 
     def open(self, ctx: SinkContext) -> None:
         """Do nothing: the task connects with the first rows."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Write the rows. Raise RetriableError if the server is away; then the whole batch comes again."""
+        """Write the rows. Raise RetriableError if the server is away; the same batch goes on behind the last answer."""
+        assert batch.consumed is not None
         commands, bad = commands_of(self._target, batch) if len(batch) else ([], {})
-        for start in range(0, len(commands), _COMMANDS_OF_A_REQUEST):
-            part = commands[start : start + _COMMANDS_OF_A_REQUEST]
+        answered = self._answers.to(batch)
+        while len(answered) < len(commands):
             if deadline.expired:
                 raise RetriableError("There was no time left to write the records.")
-            answers = self._server.send([command for _, command in part])
-            bad |= {row: error for (row, _), error in zip(part, answers, strict=True) if error is not None}
+            part = commands[len(answered) : len(answered) + _COMMANDS_OF_A_REQUEST]
+            self._send([command for _, command in part], answered)
+        bad |= {row: error for (row, _), error in zip(commands, answered, strict=True) if error is not None}
+        self._answers.forget([batch.consumed.topic_partition])
         self._done(batch, bad)
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget what was answered of these partitions before."""
+        self._answers.forget(partitions)
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget what was answered of these partitions."""
+        super().revoked(partitions)
+        self._answers.forget(partitions)
 
     def close(self) -> None:
         """Close the connection."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,47 @@ def test_a_server_that_is_killed_loses_nothing_that_was_claimed(service: RedisSe
     again = redis.Redis(port=service.endpoint.port)
     assert claimed == 3000
     assert sorted(int(key.partition(b":")[2]) for key in again.keys("k:*")) == list(range(3000))
+
+
+class SecondQuestion(threading.Event):
+    """Stops a call that asks for the second time if it is to stop."""
+
+    asked = 0
+
+    def is_set(self) -> bool:
+        self.asked += 1
+        return self.asked > 1
+
+
+@pytest.mark.parametrize("command", ["XADD", "LPUSH", "RPUSH"])
+def test_a_retry_goes_on_behind_what_was_answered(service: RedisService, client: redis.Redis, command: str) -> None:
+    task = task_on(service, command)
+    rows = batch([{"n": n} for n in range(2500)], list(range(2500)))
+    with pytest.raises(RetriableError, match="no time left"):
+        task.put(rows, Deadline.after(60, SecondQuestion()))
+    assert put(task, rows) == 2500
+    found = (
+        [int(entry[b"n"]) for _, entry in client.xrange("orders")]
+        if command == "XADD"
+        else [int(member) for member in client.lrange("orders", 0, -1)][:: -1 if command == "LPUSH" else 1]
+    )
+    assert found == list(range(2500))
+
+
+def test_a_server_that_runs_full_adds_a_request_as_a_whole_or_not_at_all(
+    service: RedisService, client: redis.Redis
+) -> None:
+    task = task_on(service, "XADD")
+    rows = batch([{"n": n, "x": "x" * 1000} for n in range(900)])
+    assert put(task, batch([{"n": -1}])) == 1
+    client.config_set("maxmemory", client.info("memory")["used_memory"] + 300_000)
+    try:
+        with pytest.raises(RetriableError, match="cannot do that for now"):
+            put(task, rows)
+    finally:
+        client.config_set("maxmemory", 0)
+    assert put(task, rows) == 900
+    assert [int(entry[b"n"]) for _, entry in client.xrange("orders")] == [-1, *range(900)]
 
 
 def test_a_server_that_wants_a_password_refuses_at_its_key(service: RedisService, client: redis.Redis) -> None:

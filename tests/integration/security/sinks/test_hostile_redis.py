@@ -125,10 +125,11 @@ def test_an_answer_that_never_ends_is_given_up(lie: str) -> None:
         assert time.monotonic() - began_s < TIMEOUT_S + SLACK_S
 
 
+@pytest.mark.parametrize("command", ["SET", "XADD"])
 @pytest.mark.parametrize("state", NOT_NOW)
-def test_a_server_that_takes_no_writes_for_now_makes_no_bad_rows(state: str) -> None:
+def test_a_server_that_takes_no_writes_for_now_makes_no_bad_rows(state: str, command: str) -> None:
     with hostile_redis(lying(NOT_NOW[state])) as server, pytest.raises(RetriableError):
-        task_on(server, "SET").put(batch(), Deadline.after(20))
+        task_on(server, command).put(batch(), Deadline.after(20))
 
 
 @pytest.mark.parametrize("sends", ["MOVING", "-MOVED", "-ASK"])
