@@ -9,77 +9,20 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jdbc_binlog_log import CONFIG, NAMES, TABLES, event_of, query_of, told_by, transaction_of
 from jdbc_known_tables import Known
-from sqlalchemy.dialects import mysql as m
 
 from connect.api import schema as s
 from connect.api.records import Batch, Column
-from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.binlog.gtid_set import GtidSet
 from connectors.jdbc.log.binlog.packets import Event
 from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, read_binlog_offset
-from connectors.jdbc.log.binlog.values import LoggedColumn
 from connectors.jdbc.log.ddl.logged_statements import StatementPlace
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.mysql.flavour import MARIADB, MYSQL
-from connectors.jdbc.log.mysql.tables import BinlogTable, binlog_source
-from connectors.jdbc.log.shared.envelope import EventFormat
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
-from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
-from connectors.jdbc.values.columns import RowFormat, TimeRules
-from connectors.jdbc.values.java_zones import zone
-from connectors.jdbc.values.types import TypeRules, plan_column
-
-CONFIG = JdbcSourceConfig.parse(
-    {"connection.url": "jdbc:mariadb://h/db", "mode": "log", "topic.prefix": "p", "table.whitelist": "a,b"}
-)
-NAMES = ("a", "b", "unchosen")
-
-
-def _table(name: str) -> BinlogTable:
-    plans = [plan_column("id", m.INTEGER(), False, TypeRules(dialect_named("mariadb").types))]
-    form = RowFormat(f"db.{name}", f"p.db.{name}.Value", plans, TimeRules(zone("UTC"), "micros_long"))
-    events = EventFormat(f"p.db.{name}", form.schema, ("id",), binlog_source("mariadb"))
-    return BinlogTable(TableName("db", name), form, events, (LoggedColumn("id"),))
-
-
-TABLES = {table.name: table for table in map(_table, NAMES[:2])}
-
-
-def _event(kind: int, body: bytes, end: int) -> Event:
-    return Event.of(struct.pack("<IBIIIH", 5, kind, 1, 19 + len(body), end, 0) + body)
-
-
-def _query(text: str, end: int) -> Event:
-    return _event(2, bytes(8) + struct.pack("<BHH", 2, 0, 0) + b"db\0" + text.encode(), end)
-
-
-def _transaction(number: int, statements: list[tuple[str, str, list[int]]], ends: str) -> list[Event]:
-    """`statements`: table, operation, and the ids of an event's rows; a table is created before
-    rows are inserted, as by CREATE TABLE … SELECT.
-
-    `ends`: how the transaction does.
-    """
-    events = [_event(162, struct.pack("<QIB", number, 0, 0) + bytes(6), number * 100)]
-    for name, operation, ids in statements:
-        if operation == "c":
-            events.append(_query(f"CREATE TABLE `{name}` (id INT)", number * 100 + 1))
-        table = struct.pack("<IHH", NAMES.index(name) + 1, 0, 0)
-        said = b"".join(bytes((len(text),)) + text.encode() + b"\0" for text in ("db", name))
-        events.append(_event(19, table + said + b"\x01\x03\x00\x00", number * 100))
-        kind = {"c": 23, "u": 24, "d": 25}[operation]
-        images = [i for number in ids for i in ([number, number] if operation == "u" else [number])]
-        rows = b"".join(b"\0" + struct.pack("<i", image) for image in images)
-        events.append(_event(kind, table + b"\x01" + b"\x01" * (2 if operation == "u" else 1) + rows, number * 100))
-    end = number * 100 + 50
-    match ends:
-        case "xa":
-            return [*events, _query("XA END X'78'", end - 1), _event(38, bytes(14), end)]
-        case "commit":
-            return [*events, _query("COMMIT", end)]
-    return [*events, _event(16, bytes(8), end)]
 
 
 @st.composite
@@ -97,13 +40,8 @@ def logs(draw):
             made.append((name, operation, ids))
             if name in NAMES[:2]:
                 wanted[f"p.db.{name}"] += [(operation, i) for i in ids]
-        transactions.append(_transaction(number, made, draw(st.sampled_from(("xid", "commit", "xa")))))
+        transactions.append(transaction_of(number, made, draw(st.sampled_from(("xid", "commit", "xa")))))
     return transactions, wanted
-
-
-def _told(batch) -> list[tuple[str, int]]:
-    values = [value for value in batch.values.rows() if value is not None]
-    return [(v["op"], (v["after"] or v["before"])["id"]) for v in values]
 
 
 @pytest.mark.thorough
@@ -133,13 +71,13 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
                 if delivered == crashes_after:
                     break
                 delivered += 1
-                got[batch.topic] += _told(batch)
-                assert len(_told(batch)) <= limit
+                got[batch.topic] += told_by(batch)
+                assert len(told_by(batch)) <= limit
                 position = read_binlog_offset(batch.position.offset)
             if delivered == crashes_after:
                 break
     for batch in events.batches(limit):
-        got[batch.topic] += _told(batch)
+        got[batch.topic] += told_by(batch)
     assert got == wanted
 
 
@@ -158,9 +96,9 @@ class Teller:
 @pytest.mark.parametrize("cut", range(1, 12))
 def test_each_statement_is_told_once_wherever_the_log_is_cut_and_the_reader_crashes(cut):
     transactions = [
-        _transaction(1, [("a", "c", [1, 2]), ("b", "c", [3]), ("a", "u", [1])], "xid"),
-        [*_transaction(2, [], "xid")[:1], _query("CREATE TABLE a (id INT)", 250)],
-        _transaction(3, [("a", "d", [1]), ("b", "c", [4])], "commit"),
+        transaction_of(1, [("a", "c", [1, 2]), ("b", "c", [3]), ("a", "u", [1])], "xid"),
+        [*transaction_of(2, [], "xid")[:1], query_of("CREATE TABLE a (id INT)", 250)],
+        transaction_of(3, [("a", "d", [1]), ("b", "c", [4])], "commit"),
     ]
     wanted = ["0-1-1"] * 2 + ["0-1-2", "0-1-3"]
     for crashes_after in range(12):
@@ -199,11 +137,11 @@ def test_what_the_first_read_of_a_table_holds_does_not_come_again_and_other_tabl
         chosen=TABLES.__contains__,
     )
     for number in (5, 6):
-        for event in _transaction(number, [("a", "u", [number]), ("b", "u", [number])], "xid"):
+        for event in transaction_of(number, [("a", "u", [number]), ("b", "u", [number])], "xid"):
             events.take(event)
     got = defaultdict(list)
     for batch in events.batches(9):
-        got[batch.topic] += _told(batch)
+        got[batch.topic] += told_by(batch)
     assert got == {"p.db.a": [("u", 6)], "p.db.b": [("u", 5), ("u", 6)]}
 
 
@@ -218,12 +156,12 @@ def test_a_reader_knows_how_far_it_has_read_in_which_file():
         chosen=lambda _: True,
     )
     assert events.read_to == ("f.000007", 4)
-    for event in _transaction(5, [("a", "u", [1])], "xid"):
+    for event in transaction_of(5, [("a", "u", [1])], "xid"):
         events.take(event)
     assert events.read_to == ("f.000007", 550)
-    events.take(_event(4, struct.pack("<Q", 4) + b"f.000008", 600))
+    events.take(event_of(4, struct.pack("<Q", 4) + b"f.000008", 600))
     assert events.read_to == ("f.000008", 4)
-    events.take(_event(27, b"f.000008", 0))
+    events.take(event_of(27, b"f.000008", 0))
     assert events.read_to == ("f.000008", 4), "an event without an end says nothing"
 
 
@@ -237,15 +175,15 @@ def test_a_change_that_is_logged_as_a_statement_is_told_and_ends_no_transaction(
         history=Known(),
         chosen=TABLES.__contains__,
     )
-    first, *rest = _transaction(7, [("a", "u", [1])], "xid")
-    for event in (first, _query("update a set id = 2", 701)):
+    first, *rest = transaction_of(7, [("a", "u", [1])], "xid")
+    for event in (first, query_of("update a set id = 2", 701)):
         events.take(event)
     assert list(events.batches(9)) == []
     assert events.position == BinlogPosition("f", 4)
     assert "UPDATE in database db was logged as a statement" in caplog.text
     for event in rest:
         events.take(event)
-    assert [_told(batch) for batch in events.batches(9)] == [[("u", 1)]]
+    assert [told_by(batch) for batch in events.batches(9)] == [[("u", 1)]]
     assert events.position.gtids == {"0": "0-1-7"}
 
 
@@ -271,17 +209,17 @@ def test_a_table_that_is_renamed_is_told(statement, is_told, caplog):
         history=Known(),
         chosen=named.__contains__,
     )
-    events.take(_query(statement, 701))
+    events.take(query_of(statement, 701))
     assert ("A table was renamed" in caplog.text) == is_told
 
 
 def _mysql_transaction(number: int | None, first_id: int) -> list[Event]:
     begun = (
-        _event(34, bytes(42), 10)
+        event_of(34, bytes(42), 10)
         if number is None
-        else _event(33, b"\0" + UUID(int=1).bytes + struct.pack("<Q", number), 10)
+        else event_of(33, b"\0" + UUID(int=1).bytes + struct.pack("<Q", number), 10)
     )
-    return [begun, *_transaction(1, [("a", "u", [first_id])], "xid")[1:]]
+    return [begun, *transaction_of(1, [("a", "u", [first_id])], "xid")[1:]]
 
 
 def test_mysqls_position_holds_the_set_of_what_was_executed_while_every_transaction_has_an_identifier():
@@ -308,5 +246,5 @@ def test_mysqls_position_holds_the_set_of_what_was_executed_while_every_transact
     assert "gtids" not in position(*_mysql_transaction(None, 4))
     assert "gtids" not in position(*_mysql_transaction(9, 5))
     # The next log file tells the set of all before it.
-    previous = _event(35, GtidSet({server: f"{server}:1-9"}).encoded(), 20)
+    previous = event_of(35, GtidSet({server: f"{server}:1-9"}).encoded(), 20)
     assert position(previous, *_mysql_transaction(10, 6))["gtids"] == f"{server}:1-10"

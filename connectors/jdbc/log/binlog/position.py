@@ -9,23 +9,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from connectors.jdbc.log.binlog.gtid_set import GtidSet, gtid_parts
+from connectors.jdbc.log.binlog.numbered_transactions import Run, Runs
 from connectors.jdbc.log.binlog.packets import Gtid
 from connectors.jdbc.log.shared import snapshot_segments as segments
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, Segment
 
 
 class Row(NamedTuple):
-    """Tells a changed row by two numbers from 1: its transaction's behind a place, and its own in that transaction."""
+    """Tells a changed row by two numbers from 1: its transaction's behind a place, and its own in that transaction.
+
+    The row's own number counts the rows of its table, or those of all chosen tables, as `BinlogPosition` says.
+    """
 
     transaction: int = 0
     row: int = 0
 
 
 _START = Row()
+_NOTHING = Row(1)
+"""This is before the first row of the first transaction."""
 
 
 class Skipped(NamedTuple):
@@ -91,8 +97,12 @@ class BinlogPosition:
     """Holds a position in the log: all changes before `file` and `pos` were delivered.
 
     * `gtids`: the last one of each domain (MariaDB), or the set of all by server (MySQL).
-    * `reached`: the last row behind the place up to which all tables' rows were delivered.
-    * `ahead`: the last delivered row of each table of which more was delivered.
+    * `ahead`: the last delivered row of each table of which rows behind the place were delivered. Its number counts
+      the table's own rows, so that it holds whichever tables are chosen later.
+    * `numbered`: the GTIDs of the transactions that `ahead` numbers, from the first one behind the place on; none if
+      they have no GTIDs. None: an older release stored `ahead`, whose numbers count the rows of all chosen tables.
+    * `reached`: the last row of all chosen tables together up to which all rows behind the place were delivered. Older
+      releases go by it, and records of transactions.
     * `skipped`: the rows behind the place that Debezium has delivered, before those of `reached` and `ahead`.
     * `snapshot_done`: the tables that the first snapshot has read; None: it has read all.
     * `snapshot_table`: the table that the snapshot reads now, up to `snapshot_key`.
@@ -105,6 +115,7 @@ class BinlogPosition:
     gtids: Mapping[str, str] = field(default_factory=dict)
     reached: Row = _START
     ahead: Mapping[str, Row] = field(default_factory=dict)
+    numbered: Runs | None = ()
     server_id: int = 0
     second: int = 0
     snapshot_done: tuple[str, ...] | None = None
@@ -135,12 +146,20 @@ class BinlogPosition:
             made["reached"] = json.dumps(self.reached)
         if self.ahead:
             made["ahead"] = json.dumps(self.ahead)
+            if self.numbered is not None:
+                made["numbered"] = json.dumps(self.numbered)
         return made
 
     def behind(self, transactions: int) -> dict[str, Row]:
         """Return `ahead` with its rows counted from a place so many transactions further on."""
         moved = {t: Row(at.transaction - transactions, at.row) for t, at in self.ahead.items()}
-        return {table: at for table, at in moved.items() if at.transaction > 0}
+        return {table: at for table, at in moved.items() if at > _NOTHING}
+
+    def before(self, transaction: int) -> BinlogPosition:
+        """Return the position without what was delivered of the transactions from this number on."""
+        end = Row(transaction)
+        ahead = {table: min(at, end) for table, at in self.ahead.items()}
+        return replace(self, reached=min(self.reached, end), ahead=ahead)
 
 
 def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
@@ -154,12 +173,17 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
         done = tuple(map(str, json.loads(offset.get("snapshot_done") or "[]")))
     ahead = {str(table): Row(int(at[0]), int(at[1])) for table, at in json.loads(offset.get("ahead") or "{}").items()}
     reached = json.loads(offset.get("reached") or "[0, 0]")
+    runs = offset.get("numbered")
+    is_old = runs is None and (ahead or reached[0])
     return BinlogPosition(
         file,
         pos,
         gtids,
         Row(int(reached[0]), int(reached[1])),
         ahead,
+        None
+        if is_old
+        else tuple(Run(str(prefix), int(first), int(count)) for prefix, first, count in json.loads(runs or "[]")),
         snapshot_done=done,
         snapshot_table=str(offset.get("snapshot_table") or ""),
         snapshot_key=tuple(map(str, json.loads(offset.get("snapshot_key") or "[]"))),

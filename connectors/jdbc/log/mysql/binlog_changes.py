@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from connectors.jdbc.log.binlog.packets import Operation
+from connectors.jdbc.log.binlog.position import BinlogPosition, Row
 from connectors.jdbc.log.binlog.row_layout import Images
 from connectors.jdbc.log.mysql.tables import LoggedRows
 
@@ -64,22 +65,76 @@ class Changes:
     after: Indices
     transaction: Indices
     row: Indices
+    """Holds each change's number among the changes of all tables in its transaction."""
+    of_table: Indices
+    """Holds each change's number among the changes of its table in its transaction."""
 
     def __len__(self) -> int:
         return len(self.event)
 
     def take(self, rows: slice | npt.NDArray[np.bool_]) -> Changes:
         """Return these changes."""
-        names = ("event", "in_event", "operation", "before", "after", "transaction", "row")
+        names = ("event", "in_event", "operation", "before", "after", "transaction", "row", "of_table")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
-def numbered(collected: Collected, images: Images, transactions: Indices, number: Indices) -> Changes:
-    """Return the changes of one table, numbered within their transactions.
+@dataclass(frozen=True, slots=True)
+class EventNumbers:
+    """Holds for each event its transaction, and how many rows precede its rows there: of all tables, and of its own."""
 
-    `transactions` and `number` have a value per event: its transaction's number, and how many rows precede its rows
-    there.
-    """
+    transaction: Indices
+    before: Indices
+    before_of_table: Indices
+
+
+class RowNumbers:
+    """Numbers the rows of transactions across the chunks in which these are read. Owned by the reading thread."""
+
+    def __init__(self) -> None:
+        self.open_rows = 0
+        """The transaction that is open behind the last chunk has so many rows until there."""
+        self.open_rows_by_table: dict[str, int] = {}
+        """Holds the same number for each table."""
+
+    def of_events(
+        self, transactions: Indices, tables: Sequence[str], counts: Indices, open_: int | None
+    ) -> EventNumbers:
+        """Return the numbers of a chunk's events: of each, the transaction, the table, and how many rows it changed.
+
+        `open_` is the transaction that is open behind them, or None if none is. Transaction 1 is the one that was open
+        before, if one was.
+        """
+        places = {name: place for place, name in enumerate(dict.fromkeys(tables))}
+        table = np.array([places[name] for name in tables], np.int64)
+        begun = np.array([self.open_rows_by_table.get(name, 0) for name in places], np.int64)
+        is_first = transactions == 1
+        before = _preceding(counts, transactions) + np.where(is_first, self.open_rows, 0)
+        of_table = _preceding(counts, transactions * (len(places) + 1) + table)
+        of_table += np.where(is_first, begun[table], 0)
+        if open_ != 1:
+            self.open_rows, self.open_rows_by_table = 0, {}
+        if open_ is not None:
+            of_open = transactions == open_
+            self.open_rows += int(counts[of_open].sum())
+            for name, place in places.items():
+                rows = int(counts[of_open & (table == place)].sum())
+                if rows:
+                    self.open_rows_by_table[name] = self.open_rows_by_table.get(name, 0) + rows
+        return EventNumbers(transactions, before, of_table)
+
+
+def _preceding(counts: Indices, groups: Indices) -> Indices:
+    """Return for each event how many rows the events before it have that are in its group."""
+    order = np.argsort(groups, kind="stable")
+    sorted_groups, sorted_counts = groups[order], counts[order]
+    before = np.cumsum(sorted_counts) - sorted_counts
+    found = np.empty_like(before)
+    found[order] = before - before[np.searchsorted(sorted_groups, sorted_groups)]
+    return found
+
+
+def numbered(collected: Collected, images: Images, numbers: EventNumbers) -> Changes:
+    """Return the changes of one table, numbered within their transactions."""
     told = np.array(collected.told, np.int64)
     paired = told[:, 1] == Operation.UPDATE
     counts = images.per_event // np.where(paired, 2, 1)
@@ -87,6 +142,7 @@ def numbered(collected: Collected, images: Images, transactions: Indices, number
     in_event = np.arange(len(event)) - np.repeat(np.cumsum(counts) - counts, counts)
     operation = told[event, 1].astype(np.uint8)
     first = (np.cumsum(images.per_event) - images.per_event)[event] + in_event * np.where(paired, 2, 1)[event]
+    number = told[event, 0]
     return Changes(
         collected.rows,
         images,
@@ -95,6 +151,20 @@ def numbered(collected: Collected, images: Images, transactions: Indices, number
         operation,
         np.where(operation == Operation.INSERT, NONE, first),
         np.where(operation == Operation.DELETE, NONE, first + paired[event]),
-        transactions[told[event, 0]],
-        number[told[event, 0]] + in_event + 1,
+        numbers.transaction[number],
+        numbers.before[number] + in_event + 1,
+        numbers.before_of_table[number] + in_event + 1,
     )
+
+
+def undelivered(changes: Changes, collected: Collected, position: BinlogPosition) -> Mask:
+    """Return which changes were not delivered before, as the position at which the reader began says."""
+    done, row = position.ahead.get(changes.rows.table.name.full, Row()), changes.of_table
+    if position.numbered is None:
+        done, row = max(done, position.reached), changes.row
+    same = changes.transaction == done.transaction
+    found: Mask = (changes.transaction > done.transaction) | (same & (row > done.row))
+    skipped = np.array([facts.skipped for facts in collected.told], np.int64)
+    if skipped.any():
+        found &= changes.in_event >= skipped[changes.event]
+    return found

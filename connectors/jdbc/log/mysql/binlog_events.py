@@ -9,18 +9,25 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from connect.api.errors import SchemaError
 from connect.api.records import Batch
 from connectors.jdbc.database.catalog import NoTableError
 from connectors.jdbc.log.binlog import packets as binlog
+from connectors.jdbc.log.binlog.numbered_transactions import NumberedTransactions
 from connectors.jdbc.log.binlog.packets import Event, Operation
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Row, SnapshotEnd, ahead_of
 from connectors.jdbc.log.binlog.statements import tell
 from connectors.jdbc.log.ddl.logged_statements import SILENT, StatementPlace, StatementTeller
-from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected, EventFacts, Mask, numbered
-from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
+from connectors.jdbc.log.mysql.binlog_changes import (
+    Changes,
+    Collected,
+    EventFacts,
+    Mask,
+    RowNumbers,
+    numbered,
+    undelivered,
+)
+from connectors.jdbc.log.mysql.binlog_records import BinlogRecords, texts_of
 from connectors.jdbc.log.mysql.chunk_window import tell_changes
 from connectors.jdbc.log.mysql.flavour import Flavour
 from connectors.jdbc.log.mysql.half_read import HalfRead
@@ -30,7 +37,7 @@ from connectors.jdbc.log.mysql.told_transactions import STATEMENTS, Part, ToldTr
 from connectors.jdbc.log.shared.cells import BYTES_AT_MOST
 from connectors.jdbc.log.shared.snapshot_segments import Fence
 from connectors.jdbc.settings.table_choice import TableName
-from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, without_bad
+from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, without_bad
 
 _log = logging.getLogger(__name__)
 _BEGIN = re.compile(r"(?i)\s*(BEGIN|START TRANSACTION|XA START)\b")
@@ -78,8 +85,8 @@ class BinlogEvents:
         self._commits = 0
         self._open = False
         self._has_end = False
-        self._row = 0
-        self._row_at_start = 0
+        self._rows_numbered = RowNumbers()
+        self._numbered = NumberedTransactions(position.numbered or ())
         self._statement_number = 0
         self._row_bytes = _ROW_BYTES
         self._gtid: binlog.Gtid | None = None
@@ -99,7 +106,7 @@ class BinlogEvents:
 
     def has(self, rows: int) -> bool:
         """Return True if about `rows` rows are collected, or as many bytes as a chunk may have."""
-        return self._size_bytes > min(BYTES_AT_MOST, rows * self._row_bytes)
+        return self._numbered.is_long or self._size_bytes > min(BYTES_AT_MOST, rows * self._row_bytes)
 
     def take(self, event: Event) -> None:
         """Collect the rows of an event."""
@@ -130,11 +137,20 @@ class BinlogEvents:
     def _begin(self, event: Event) -> None:
         self._half_read.begin()
         self._transaction = f"file={self._file},pos={event.start}" if self._gtid is None else self._gtid.text
-        if not self._open:
-            self._open, self._row, self._statement_number = True, 0, 0
+        self._number()
+
+    def _number(self) -> None:
+        """Number a transaction that begins."""
+        if self._open:
+            return
+        self._open, self._statement_number = True, 0
+        if not self._numbered.takes(None if self._gtid is None else self._gtid.text):
+            # Numbers that hold for other transactions, of a server that is lost, say nothing of these.
+            self.position = self.position.before(self._commits + 1)
 
     def _commit(self, event: Event) -> None:
-        self._open, self._has_end, self._row, self._thread, self._statement_number = False, False, 0, -1, 0
+        self._number()
+        self._open, self._has_end, self._thread, self._statement_number = False, False, -1, 0
         self._half_read = HalfRead()
         self._commits += 1
         gtids = self._executed.committed(self._base.gtids, self._gtid)
@@ -263,10 +279,13 @@ class BinlogEvents:
         record can hold come before the batch that is behind them.
         """
         found = self._changes()
-        fences, behind = self._fences, self._behind()
+        fences, start = self._fences, self.position
+        if start.numbered is not None:
+            start = replace(start, numbered=self._numbered.runs())
+        behind = self._behind()
         parts: list[Part] = []
         for collected, changes in zip(self._collected.values(), found, strict=True):
-            is_fresh = self._fresh(changes, collected)
+            is_fresh = undelivered(changes, collected, self.position)
             parts += self._told_before(collected, changes, ~is_fresh)
             fresh = self._unseen(changes.take(is_fresh), collected, fences)
             tell_changes(self._records, fresh, collected, self._signal_table)
@@ -278,17 +297,17 @@ class BinlogEvents:
                 made, why = without_bad(
                     some, len(some), Changes.take, partial(self._records.of_changes, table, collected)
                 )
-                rows = [BadRow(_texts(some, row), error) for row, error in why.items()]
+                rows = [BadRow(texts_of(some, row), error) for row, error in why.items()]
                 bad = self._records.bad_rows(table, rows, self.position) if rows else None
                 if made is not None or bad is not None:
-                    last = Row(int(some.transaction[-1]), int(some.row[-1]))
+                    rows_numbered = some.row if self.position.numbered is None else some.of_table
+                    last = Row(int(some.transaction[-1]), int(rows_numbered[-1]))
                     told = None if self._tells is None else transactions_of(collected, some)
                     parts.append(Part(table.name.full, last, made, bad, told))
         if self._tells is not None:
             parts = self._tells.among(parts, self.position, self._commits + 1 if self._open else None)
         parts = [*self._told_statements, *parts]
         ahead = dict(self.position.ahead)
-        start = self.position
         for number, part in enumerate(parts, 1):
             if part.bad is not None:
                 yield part.bad
@@ -298,7 +317,7 @@ class BinlogEvents:
                 yield replace(part.made, position=self._records.position(self.position))
         self.position, self._base = behind, behind
         self._collected, self._transactions, self._told_statements = {}, [], []
-        self._size_bytes, self._commits, self._row_at_start = 0, 0, self._row
+        self._size_bytes, self._commits = 0, 0
 
     def _told_before(self, collected: Collected, changes: Changes, told: Mask) -> Iterator[Part]:
         """Yield the changes that were delivered before, which `told` marks, where records count the events of
@@ -318,30 +337,19 @@ class BinlogEvents:
         for collected, found in zip(self._collected.values(), images, strict=True):
             told = np.array(collected.told, np.int64)
             counts[told[:, 0]] = found.per_event // np.where(told[:, 1] == Operation.UPDATE, 2, 1)
-        transactions = np.array(self._transactions, np.int64)
-        before = np.cumsum(counts) - counts
-        begins = before[np.searchsorted(transactions, transactions)]
-        # The first transaction was open before: some of its rows were numbered in an earlier chunk.
-        number = before - begins + np.where(transactions == 1, self._row_at_start, 0)
-        if self._open:
-            of_last = transactions == self._commits + 1
-            self._row = int(counts[of_last].sum()) + (self._row_at_start if self._commits == 0 else 0)
+        tables = [""] * len(self._transactions)
+        for collected in self._collected.values():
+            for facts in collected.told:
+                tables[facts.number] = collected.rows.table.name.full
+        open_ = self._commits + 1 if self._open else None
+        numbers = self._rows_numbered.of_events(np.array(self._transactions, np.int64), tables, counts, open_)
         total = int(counts.sum())
         if total:
             self._row_bytes = max(1, self._size_bytes // total)
         return [
-            numbered(collected, found, transactions, number)
+            numbered(collected, found, numbers)
             for collected, found in zip(self._collected.values(), images, strict=True)
         ]
-
-    def _fresh(self, changes: Changes, collected: Collected) -> npt.NDArray[np.bool_]:
-        done = max(self.position.reached, self.position.ahead.get(changes.rows.table.name.full, Row()))
-        same = changes.transaction == done.transaction
-        fresh: npt.NDArray[np.bool_] = (changes.transaction > done.transaction) | (same & (changes.row > done.row))
-        skipped = np.array([facts.skipped for facts in collected.told], np.int64)
-        if skipped.any():
-            fresh &= changes.in_event >= skipped[changes.event]
-        return fresh
 
     def _unseen(self, changes: Changes, collected: Collected, fences: Mapping[str, Fence[SnapshotEnd]]) -> Changes:
         fence = fences.get(changes.rows.table.name.full)
@@ -351,18 +359,32 @@ class BinlogEvents:
         return self._shown(changes, fence, hidden) if hidden.any() else changes
 
     def _behind(self) -> BinlogPosition:
-        reached = Row(1, self._row) if self._open and self._row else Row()
+        rows = self._rows_numbered
+        reached = Row(1, rows.open_rows) if rows.open_rows else Row()
         if not self._commits:
             reached = max(reached, self.position.reached)
-        known = self.position.behind(self._commits).items()
-        # Statements have their own numbers, which are not those of the rows in their transaction.
-        ahead = {table: at for table, at in known if at > reached or table == STATEMENTS}
+        ahead = self.position.behind(self._commits)
+        is_old = self.position.numbered is None and (ahead or not self._commits)
+        if is_old:
+            # Statements have their own numbers, which are not those of the rows in their transaction.
+            ahead = {table: at for table, at in ahead.items() if at > reached or table == STATEMENTS}
+        else:
+            ahead |= {t: max(ahead.get(t, Row()), Row(1, n)) for t, n in rows.open_rows_by_table.items()}
+        self._numbered.move(keeps_last=self._open)
         gtids = self._executed.behind(self._base.gtids)
         for part in self._told_statements:
             if part.last.transaction > self._commits:
                 ahead[STATEMENTS] = Row(part.last.transaction - self._commits, part.last.row)
         self._fences = ahead_of(self._fences, self._base.file, self._base.pos)
-        return replace(self._base, gtids=gtids, reached=reached, ahead=ahead, snapshot_done=None, fences=self._fences)
+        return replace(
+            self._base,
+            gtids=gtids,
+            reached=reached,
+            ahead=ahead,
+            numbered=None if is_old else self._numbered.runs() if ahead else (),
+            snapshot_done=None,
+            fences=self._fences,
+        )
 
     def _widened(self, changes: Changes) -> BinlogTable:
         """Return the table, with columns nullable that hold NULL in these changes."""
@@ -372,18 +394,3 @@ class BinlogEvents:
         if self._tables.get(table.name) is changes.rows.table:
             self._tables[table.name] = table
         return table
-
-
-def _texts(changes: Changes, row: int) -> dict[str, str | None]:
-    """Return the row as it is after a change, or before it for a delete. Values that cannot be read are as the log has
-    them.
-    """
-    place = changes.after[row] if changes.after[row] >= 0 else changes.before[row]
-    fields = changes.images.take(np.array([place]))
-    found = {}
-    for number, plan in enumerate(changes.rows.table.format.columns):
-        try:
-            found[plan.name] = text_of(changes.rows.column(number, fields[number]), 0)
-        except SchemaError:
-            found[plan.name] = text_of(fields[number], 0)
-    return found

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from connect import __version__
+from connect.api.errors import SchemaError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.log.binlog.position import BinlogPosition
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
@@ -18,7 +19,7 @@ from connectors.jdbc.log.shared import envelope
 from connectors.jdbc.log.shared.position import partition_of
 from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.settings.config import JdbcSourceConfig
-from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows
+from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of
 
 _OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
 """Holds the codes that operations have in events, in the order of `Operation`."""
@@ -96,3 +97,18 @@ class BinlogRecords:
             "version": __version__, "connector": table.connector, "name": self._prefix, "db": table.name.schema,
             "table": table.name.name,
         }  # fmt: skip
+
+
+def texts_of(changes: Changes, row: int) -> dict[str, str | None]:
+    """Return the row as it is after a change, or before it for a delete. Values that cannot be read are as the log has
+    them.
+    """
+    place = changes.after[row] if changes.after[row] >= 0 else changes.before[row]
+    fields = changes.images.take(np.array([place]))
+    found = {}
+    for number, plan in enumerate(changes.rows.table.format.columns):
+        try:
+            found[plan.name] = text_of(changes.rows.column(number, fields[number]), 0)
+        except SchemaError:
+            found[plan.name] = text_of(fields[number], 0)
+    return found
