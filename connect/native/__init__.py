@@ -173,6 +173,10 @@ def consume(queue: int, most: int, *, wait_s: float, fill_s: float) -> Consumed:
     return Consumed([_read(batch) for batch in batches], errors, ends)
 
 
+_UNKNOWN_PARTITION: Final = -190
+"""This is librdkafka's RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION. It refuses all rows of a batch, or none."""
+
+
 class _Sent(NamedTuple):
     rows: object
     """The native code's, which counts them and keeps them in memory."""
@@ -210,12 +214,16 @@ class RowSender:
 
         Return how many were taken, and librdkafka's code (0: none was). Columns of binary or string, large or not.
         Their memory is kept, and must not be changed, until `settle` after librdkafka is done with the rows. `settle`
-        calls `on_acknowledged` once all that were taken are in Kafka. `headers`: what every one of the rows has.
+        calls `on_acknowledged` once all that were taken are in Kafka. `headers`: what every one of the rows has. Where
+        the client does not know the partition, and has taken no row, `on_acknowledged` is not called.
         """
         own = None if headers is None else list(headers)
         taken, refusal, rows = self._native.produce(
             self._linger, topic, partition, values, keys, own, start, len(values)
         )
+        if refusal == _UNKNOWN_PARTITION and not taken:
+            self._native.forget_rows(rows)  # librdkafka has none of them, but may have counted one as failed
+            return 0, refusal
         self._sent.append(_Sent(rows, on_acknowledged))
         self.settle()
         return taken, refusal
@@ -228,6 +236,11 @@ class RowSender:
         rows, opaque = self._native.copied_rows(count)
         self._sent.append(_Sent(rows, on_acknowledged))  # kept whatever happens: librdkafka counts in it
         taken = queue(opaque)
+        if not taken:
+            self._sent.pop()
+            self._native.forget_rows(rows)  # librdkafka may have counted the refused row as failed
+            on_acknowledged()
+            return 0
         self._native.refused_rows(rows, count - taken)
         return taken
 

@@ -58,6 +58,20 @@ class Message(Structure):
     )  # fmt: skip
 
 
+class TopicMetadata(Structure):
+    """This structure is rd_kafka_metadata_topic_t."""
+
+    _fields_ = (("topic", c_char_p), ("partition_cnt", c_int), ("partitions", c_void_p), ("err", c_int))
+
+
+class Metadata(Structure):
+    """This structure is rd_kafka_metadata_t as far as it is read here."""
+
+    _fields_ = (
+        ("broker_cnt", c_int), ("brokers", c_void_p), ("topic_cnt", c_int), ("topics", POINTER(TopicMetadata)),
+    )  # fmt: skip
+
+
 _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_version": (c_int, ()),
     "rd_kafka_err2str": (c_char_p, (c_int,)),
@@ -178,6 +192,22 @@ def meet_brokers(client: c_void_p | int) -> None:
         found = c_void_p()
         if lib.rd_kafka_metadata(client, 0, None, byref(found), _MEET_MS) == 0:
             lib.rd_kafka_metadata_destroy(found)
+
+
+def partition_count(client: c_void_p | int, topic: int, timeout_ms: int) -> int | None:
+    """Ask the brokers how many partitions a topic has now; the client knows them from then on, too.
+
+    `topic` is a rd_kafka_topic_t of the client. Return None if no broker answers in time.
+    """
+    lib = library()
+    found = c_void_p()
+    if lib.rd_kafka_metadata(client, 0, topic, byref(found), timeout_ms) != 0:
+        return None
+    try:
+        told = ctypes.cast(found, POINTER(Metadata)).contents
+        return sum(told.topics[i].partition_cnt for i in range(told.topic_cnt) if not told.topics[i].err)
+    finally:
+        lib.rd_kafka_metadata_destroy(found)
 
 
 def commit_offsets(client: c_void_p, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:

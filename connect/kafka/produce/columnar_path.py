@@ -19,6 +19,7 @@ import numpy.typing as npt
 from confluent_kafka import KafkaError
 
 from connect.kafka.client.librdkafka import error, library, raise_error
+from connect.kafka.produce.added_partitions import UNKNOWN_PARTITION, may_be_there_for
 from connect.kafka.produce.native_producer import NativeProducer
 from connect.kafka.produce.receipt import Receipt, Undelivered
 from connect.kafka.raw import RawBatch, RawHeaders, SharedHeaders, sent_times
@@ -147,7 +148,9 @@ class ColumnarPath:
             topic, partition, values, keys, headers, start=start, on_acknowledged=receipt.acknowledge
         )
         if refusal:
-            self._raise_unless_full(refusal)
+            self._raise_unless_later(refusal, batch, taken)
+            if refusal == UNKNOWN_PARTITION:
+                receipt.acknowledge()  # no row of this part is on its way
         return taken
 
     def _enqueue_plain(self, batch: RawBatch, opaque: int) -> int:
@@ -162,8 +165,8 @@ class ColumnarPath:
         if taken == len(batch):
             return len(batch)
         first = int(np.flatnonzero(messages["err"])[0])
-        self._raise_unless_full(int(messages["err"][first]))
-        return first  # A full queue refuses every row behind the first one too.
+        self._raise_unless_later(int(messages["err"][first]), batch, first)
+        return first  # Every row behind the first one is refused, too.
 
     def _enqueue_full(self, batch: RawBatch, opaque: int) -> int:
         """Queue rows with timestamps or headers, which batches of messages cannot carry: one call per row."""
@@ -180,7 +183,7 @@ class ColumnarPath:
         for row, (address, count) in enumerate(zip(addresses, counts, strict=True)):
             failed = produce(client, address, count)
             if failed:
-                if self._lib.rd_kafka_error_code(failed) != KafkaError._QUEUE_FULL:  # noqa: SLF001 - its own code
+                if not self._is_for_later(self._lib.rd_kafka_error_code(failed), batch, row):
                     raise_error(failed)
                 self._lib.rd_kafka_error_destroy(failed)
                 return row
@@ -210,9 +213,18 @@ class ColumnarPath:
         theirs[mine.ravel()] = False
         return fields, starts, _fill_headers(fields, np.flatnonzero(theirs), headers)
 
-    def _raise_unless_full(self, code: int) -> None:
-        if code != KafkaError._QUEUE_FULL:  # noqa: SLF001 - librdkafka's own code
+    def _raise_unless_later(self, code: int, batch: RawBatch, taken: int) -> None:
+        if not self._is_for_later(code, batch, taken):
             raise error(code)
+
+    def _is_for_later(self, code: int, batch: RawBatch, taken: int) -> bool:
+        """Return True if refused rows can be queued again: the queue is full, or the partition was just added.
+
+        `taken` rows of the batch were queued before. With some the partition was there a moment ago, and is gone.
+        """
+        if code == UNKNOWN_PARTITION and batch.partition is not None and not taken:
+            return may_be_there_for(self._native.handle, self._native.topic(batch.topic), batch.partition)
+        return code == KafkaError._QUEUE_FULL  # noqa: SLF001 - librdkafka's own code
 
 
 def _fill_headers(fields: npt.NDArray[Any], at: npt.NDArray[np.int64], headers: Sequence[RawHeaders]) -> object:

@@ -11,6 +11,7 @@ from itertools import repeat
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from connect.kafka.client.client_log import client_logger
+from connect.kafka.produce.added_partitions import UNKNOWN_PARTITION, may_be_there
 from connect.kafka.produce.receipt import Receipt, Undelivered
 from connect.kafka.raw import RawBatch, RawHeaders, sent_time
 
@@ -84,6 +85,11 @@ class PlainPath:
                     queued += 1
         except BufferError:
             receipt.acknowledge()  # the row that found no room
+            return queued
+        except KafkaException as error:
+            if error.args[0].code() != UNKNOWN_PARTITION or not may_be_there(self._client, topic, partition):
+                raise
+            receipt.acknowledge()  # the row whose partition was just added
             return queued
         return queued
 

@@ -17,6 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from connect.api.errors import RetriableError
 from connect.kafka.client.errors import FatalProducerError, PartlySentError, translate, undelivered
 from connect.kafka.client.rights import Needs
+from connect.kafka.produce.added_partitions import UNKNOWN_PARTITION
 from connect.kafka.produce.producer import BatchProducer, Settings
 from connect.kafka.produce.receipt import Receipt, Undelivered
 from connect.kafka.produce.shared_producer import ANY_PARTITION, OnDelivery, SharedProducer
@@ -31,7 +32,6 @@ ALONE_S: Final = 60.0
 _WINDOW_S: Final = 1.0
 _WAIT_S: Final = 0.1
 _GIVEN_UP: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - its own codes
-_UNKNOWN_PARTITION: Final = KafkaError._UNKNOWN_PARTITION  # noqa: SLF001 - its own code
 
 
 class RowProducer(Protocol):
@@ -232,7 +232,7 @@ class PooledProducer:
             self._done_with(receipt, size_bytes)
             return False
         except KafkaException as error:
-            if error.args[0].code() == _UNKNOWN_PARTITION and self._shared.learns_of(batch.topic, partition):
+            if error.args[0].code() == UNKNOWN_PARTITION and self._shared.learns_of(batch.topic, partition):
                 self._done_with(receipt, size_bytes)  # it is awaited anew when it is queued once more
                 return False
             self._done_with(None, size_bytes)

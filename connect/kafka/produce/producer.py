@@ -41,6 +41,7 @@ class ProducerPath(Protocol):
     def enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
         """Queue rows from `start` on, in order, until the queue is full. Return the number of rows that were queued.
 
+        It may also be none because their partition was added to the topic a moment ago: the next call queues them.
         Their acknowledgements are counted in `receipt` while `poll` runs.
         """
 

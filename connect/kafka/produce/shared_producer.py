@@ -13,6 +13,7 @@ from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.inner_client import client_of
 from connect.kafka.client.librdkafka import meet_brokers
 from connect.kafka.client.rights import Needs
+from connect.kafka.produce.added_partitions import may_be_there
 from connect.kafka.raw import TIME_OF_SENDING
 
 Settings = Mapping[str, str | int | float | bool]
@@ -23,7 +24,6 @@ _LOG = logging.getLogger("connect.kafka.produce.shared_producer")
 _POLL_S: Final = 0.25
 _DROP_S: Final = 5.0
 _LINGER_MS: Final = 1
-_ASK_S: Final = 2.0
 ANY_PARTITION: Final = -1
 
 
@@ -71,16 +71,8 @@ class SharedProducer:
             )  # fmt: skip
 
     def learns_of(self, topic: str, partition: int) -> bool:
-        """Ask the brokers for a topic that may have more partitions by now. Return False if they lack this one.
-
-        Return True if it is there, or if no broker answers: then nobody knows. The client itself asks every five
-        minutes, and refuses a partition that it does not know.
-        """
-        try:
-            found = self._client.list_topics(topic, timeout=_ASK_S).topics.get(topic)
-        except KafkaException:
-            return True
-        return found is not None and found.error is None and partition in found.partitions
+        """Ask the brokers for a topic that may have more partitions by now. See `may_be_there`."""
+        return may_be_there(self._client, topic, partition)
 
     def give_up(self, reason: str) -> None:
         """Fail all records on the way, of all owners, as those that an owner gives up must not be sent later."""
