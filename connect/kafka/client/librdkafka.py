@@ -205,7 +205,7 @@ def partition_count(client: c_void_p | int, topic: int, timeout_ms: int) -> int 
         return None
     try:
         told = ctypes.cast(found, POINTER(Metadata)).contents
-        return sum(told.topics[i].partition_cnt for i in range(told.topic_cnt) if not told.topics[i].err)
+        return sum(int(told.topics[i].partition_cnt) for i in range(told.topic_cnt) if not told.topics[i].err)
     finally:
         lib.rd_kafka_metadata_destroy(found)
 
