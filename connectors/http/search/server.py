@@ -25,9 +25,11 @@ _TOO_LARGE: Final = 413
 _CONFLICT: Final = 409
 _REFUSED: Final = 400
 _SHOWN_CHARS: Final = 500
+_INVALID: Final = "action_request_validation_exception"
+"""With an error of this type a whole bulk request is refused for one of its actions, as for an id that is too long."""
 _MALFORMED: Final = frozenset({
     "strict_dynamic_mapping_exception", "mapper_parsing_exception", "document_parsing_exception",
-    "illegal_argument_exception", "action_request_validation_exception",
+    "illegal_argument_exception", _INVALID,
 })  # fmt: skip
 """Errors of these types are a document's own, as Confluent's sink lists them."""
 T = TypeVar("T")
@@ -59,6 +61,10 @@ class _Item(BaseModel):
     id: str | None = Field(default=None, alias="_id")
 
 
+class _RefusedBulk(BaseModel):
+    error: _Error
+
+
 class _Bulk(BaseModel):
     items: list[dict[str, _Item]]
 
@@ -72,6 +78,7 @@ class _Hello(BaseModel):
 
 
 _BULK: Final = TypeAdapter(_Bulk)
+_REFUSED_BULK: Final = TypeAdapter(_RefusedBulk)
 _HELLO: Final = TypeAdapter(_Hello)
 _MAPPINGS: Final = TypeAdapter(dict[str, dict[str, Any]])
 
@@ -94,9 +101,10 @@ class SearchServer:
         answer = self._caller.ask(
             "POST", "/_bulk", deadline, body=b"".join(action.lines for action in actions), headers=_LINES
         )
-        if answer.status == _TOO_LARGE:
+        one_is_bad = _error_of_one(answer)
+        if one_is_bad is not None:
             if len(actions) == 1:
-                return [_too_large(actions[0])]
+                return [Refusal(actions[0].row, one_is_bad, answer.status, is_for_now=False, is_malformed=True)]
             half = len(actions) // 2
             return self.bulk(actions[:half], deadline) + self.bulk(actions[half:], deadline)
         items = self._parsed(_BULK, answer).items
@@ -176,6 +184,19 @@ def refused_access(status: int, text: str) -> ConfigError:
     )
 
 
+def _error_of_one(answer: Answer) -> str | None:
+    """Return why a bulk request was refused as a whole for one of its documents, whichever it is; else None."""
+    if answer.status == _TOO_LARGE:
+        return "The document is larger than the server takes."
+    if answer.status != _REFUSED or _INVALID.encode() not in answer.data:
+        return None
+    try:
+        error = _REFUSED_BULK.validate_json(answer.data).error
+    except ValidationError:
+        return None
+    return _told(error, answer.status) if error.type == _INVALID else None
+
+
 def _is_done(kind: str, item: _Item) -> bool:
     """Return True if nothing is left to do: it was done, a later record is there, or nothing was there to delete."""
     gone = kind == "delete" and item.status == 404 and item.error is None
@@ -184,12 +205,11 @@ def _is_done(kind: str, item: _Item) -> bool:
 
 def _refusal(action: Action, item: _Item) -> Refusal:
     error = item.error or _Error()
-    cause = (error.caused_by or {}).get("reason")
-    text = ": ".join(str(part) for part in (error.type, error.reason, cause) if part) or f"HTTP {item.status}"
     is_for_now = item.status in TOO_BUSY or item.status == _CONFLICT
-    return Refusal(action.row, text[:_SHOWN_CHARS], item.status, is_for_now, error.type in _MALFORMED)
+    return Refusal(action.row, _told(error, item.status), item.status, is_for_now, error.type in _MALFORMED)
 
 
-def _too_large(action: Action) -> Refusal:
-    reason = "The document is larger than the server takes."
-    return Refusal(action.row, reason, _TOO_LARGE, is_for_now=False, is_malformed=True)
+def _told(error: _Error, status: int) -> str:
+    cause = (error.caused_by or {}).get("reason")
+    text = ": ".join(str(part) for part in (error.type, error.reason, cause) if part) or f"HTTP {status}"
+    return text[:_SHOWN_CHARS]

@@ -70,6 +70,15 @@ def test_fields_are_merged_by_upsert(url: str) -> None:
     assert documents(url, "merged") == {"a": {"n": 1, "m": 2}}
 
 
+def test_an_id_that_is_too_long_is_one_bad_row(url: str) -> None:
+    task, _ = task_on(url)
+    keys = ["a", "é" * 256, "é" * 256 + "x", "b", "x" * 600]
+    with pytest.raises(RejectedRowsError, match="too long") as refused:
+        task.put(batch("long-ids", [{"n": n} for n in range(5)], keys), Deadline.after(60))
+    assert list(refused.value.rows) == [2, 4]
+    assert sorted(documents(url, "long-ids")) == ["a", "b", "é" * 256]
+
+
 def test_a_refused_document_is_a_bad_row_or_left_out(url: str) -> None:
     rows = [{"n": 1}, {"n": "no number"}, {"n": 3}]
     task, _ = task_on(url)

@@ -14,7 +14,7 @@ from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, Ret
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.http.search.config import SearchSinkConfig
+from connectors.http.search.config import OpenSearchSinkConfig, SearchSinkConfig
 from connectors.http.search.sink import SearchSinkTask
 
 TP = TopicPartition("orders", 0)
@@ -79,3 +79,49 @@ def test_a_malformed_document_is_left_out_or_a_bad_row(server: ApiServer, kind: 
     with pytest.raises(RejectedRowsError, match=kind) as refused:
         put(server, {"type": kind, "reason": "why"}, 400, "fail")
     assert list(refused.value.rows) == [1]
+
+
+def refusal(kind: str) -> bytes:
+    """Return the answer to a bulk request that is refused as a whole."""
+    error = {"type": kind, "reason": "Validation Failed: 1: id is too long"}
+    return json.dumps({"error": {**error, "root_cause": [error]}, "status": 400}).encode()
+
+
+def taken(*ids: str, status: int = 201, error: dict[str, Any] | None = None) -> bytes:
+    told = {"status": status} | ({"error": error} if error else {})
+    return json.dumps({"items": [{"index": {"_id": one, **told}} for one in ids]}).encode()
+
+
+def keyed(keys: list[str]) -> Batch:
+    offsets = pa.array(range(len(keys)), pa.int64())
+    values = Column.from_rows([{"n": 1}] * len(keys), None)
+    return Batch("orders", values, Column.from_rows(keys, None), consumed=Consumed(TP, offsets, len(keys)))
+
+
+def keyed_task(server: ApiServer, **keys: str) -> tuple[SearchSinkTask, FakeSinkContext]:
+    given = {name.replace("_", "."): value for name, value in keys.items()}
+    task = SearchSinkTask(OpenSearchSinkConfig.parse({"connection.url": server.url, **given}))
+    context = FakeSinkContext()
+    task.open(context)
+    return task, context
+
+
+def test_a_request_that_is_refused_for_one_id_is_one_bad_row(server: ApiServer) -> None:
+    whole = refusal("action_request_validation_exception")
+    server.statuses = [200, 400, 200, 400, 400, 200]
+    server.answers = [b'{"orders":{}}', whole, taken("a", "b"), whole, whole, taken("d")]
+    task, _ = keyed_task(server)
+    with pytest.raises(RejectedRowsError, match="id is too long") as refused:
+        task.put(keyed(["a", "b", "c" * 513, "d"]), Deadline.after(10))
+    assert list(refused.value.rows) == [2]
+    assert task.flush(Deadline.after(1)) == {TP: 4}
+
+
+def test_a_request_that_is_refused_for_no_document_ends_the_task(server: ApiServer) -> None:
+    server.statuses = [200, 400]
+    server.answers = [b'{"orders":{}}', refusal("illegal_argument_exception")]
+    task, _ = keyed_task(server)
+    with pytest.raises(ConnectError, match="illegal_argument_exception") as refused:
+        task.put(keyed(["a", "b"]), Deadline.after(10))
+    assert not isinstance(refused.value, RejectedRowsError)
+    assert len(server.asked) == 2
