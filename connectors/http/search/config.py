@@ -153,7 +153,7 @@ class SearchSinkConfig(ConnectorConfig):
             )
         if self.is_stream and not self.stream_dataset:
             yield ConfigProblem("data.stream.dataset", "data.stream.type needs data.stream.dataset.")
-        if self.is_stream and self.write_method.lower() == "upsert":
+        if self.is_stream and self.merges:
             yield ConfigProblem("write.method", "A data stream takes new documents alone: set write.method=insert.")
         if self.kerberos:
             yield ConfigProblem(
@@ -168,6 +168,11 @@ class SearchSinkConfig(ConnectorConfig):
     def is_stream(self) -> bool:
         """Return True if documents go to data streams."""
         return self.stream_type.lower() != "none"
+
+    @property
+    def merges(self) -> bool:
+        """Return True if the fields of a record are merged into the document that is there."""
+        return self.write_method.lower() == "upsert"
 
     def ignores_key(self, topic: str) -> bool:
         """Return True if keys of a topic are not the ids of documents, as in a data stream, which takes an id once."""

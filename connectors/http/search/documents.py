@@ -59,7 +59,9 @@ class Documents:
             bad = bad_keys | bad
         times = batch.timestamps_ms.to_pylist() if batch.timestamps_ms is not None else [None] * len(batch)
         headers: Sequence[Sequence[Header]] = batch.headers if batch.headers is not None else [()] * len(batch)
-        index, topic, made = self.index_of(batch.topic), batch.topic, []
+        index, made = self.index_of(batch.topic), []
+        # A merged document has no version of ours, and a delete with one could be taken for older than the document.
+        is_versioned = not self._config.ignores_key(batch.topic) and not self._config.merges
         for row, text in enumerate(texts):
             if row in bad:
                 continue
@@ -67,11 +69,12 @@ class Documents:
                 if text is None and not self._deletes(keys[row]):
                     continue
                 head: dict[str, Any] = {"_index": index, "_id": self._id(batch, keys[row], offsets[row])}
-                if not self._config.ignores_key(topic):
+                if is_versioned:
                     head["version"] = self._version(headers[row], offsets[row])
                     head["version_type"] = "external"
                 kind = self._kind(text)
-                made.append(Action(row, kind, head["_id"], self._lines(kind, head, text, times[row])))
+                lines = self._lines(kind, head, text, times[row])
+                made.append(Action(row, kind, head["_id"], lines))
             except SchemaError as error:
                 bad[row] = error
         return made, bad
@@ -135,14 +138,13 @@ class Documents:
             return "delete"
         if self._config.is_stream:
             return "create"
-        return "update" if self._config.write_method.lower() == "upsert" else "index"
+        return "update" if self._config.merges else "index"
 
     def _lines(self, kind: str, head: dict[str, Any], text: bytes | None, time_ms: int | None) -> bytes:
         if text is None:
             return orjson.dumps({kind: head}) + b"\n"
         if kind == "update":
-            kept = {name: head[name] for name in ("_index", "_id")}
-            line = orjson.dumps({kind: {**kept, "retry_on_conflict": 5}})
+            line = orjson.dumps({kind: {**head, "retry_on_conflict": 5}})
             return b'%b\n{"doc":%b,"doc_as_upsert":true}\n' % (line, text)
         return b"%b\n%b\n" % (orjson.dumps({kind: head}), self._stamped(text, time_ms) if kind == "create" else text)
 

@@ -70,6 +70,15 @@ def test_fields_are_merged_by_upsert(url: str) -> None:
     assert documents(url, "merged") == {"a": {"n": 1, "m": 2}}
 
 
+def test_a_deleted_document_stays_deleted_where_records_are_written_again(url: str) -> None:
+    task, _ = task_on(url, write_method="upsert", behavior_on_null_values="delete")
+    for _ in range(3):
+        task.put(
+            batch("merged-deletes", [{"n": 1}, {"m": 2}, None, {"o": 3}], ["a", "a", "a", "b"]), Deadline.after(60)
+        )
+        assert documents(url, "merged-deletes") == {"b": {"o": 3}}
+
+
 def test_an_id_that_is_too_long_is_one_bad_row(url: str) -> None:
     task, _ = task_on(url)
     keys = ["a", "é" * 256, "é" * 256 + "x", "b", "x" * 600]

@@ -106,3 +106,20 @@ def test_a_version_is_a_whole_number(value: object, version: int | None) -> None
     assert (told, {row: type(error) for row, error in bad.items()}) == (
         ([], {0: SchemaError}) if version is None else ([version], {})
     )
+
+
+@pytest.mark.parametrize("method", ["insert", "upsert"])
+def test_a_delete_has_a_version_where_the_other_writes_have_one(method: str) -> None:
+    """A merged document's version counts its writes, so a delete with an offset could be taken for an older one."""
+    config = SearchSinkConfig.parse({
+        "connection.url": "http://es:9200", "write.method": method, "behavior.on.null.values": "delete",
+    })  # fmt: skip
+    values, keys = Column.from_rows([{"n": 1}, None], None), Column.from_rows(["k", "k"], None)
+    batch = Batch("orders", values, keys, consumed=Consumed(TP, pa.array([4, 5], pa.int64()), 6))
+    actions, bad = Documents(config).actions(batch)
+    assert bad == {}
+    heads = [json.loads(action.lines.splitlines()[0]) for action in actions]
+    assert [head[action.kind].get("version") for head, action in zip(heads, actions, strict=True)] == (
+        [4, 5] if method == "insert" else [None, None]
+    )
+    assert heads[1]["delete"]["_id"] == "k"
