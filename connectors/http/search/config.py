@@ -174,6 +174,16 @@ class SearchSinkConfig(ConnectorConfig):
         """Return True if the fields of a record are merged into the document that is there."""
         return self.write_method.lower() == "upsert"
 
+    @property
+    def leaves_malformed_out(self) -> bool:
+        """Return True if documents that the server refuses for what is in them are left out."""
+        return self.on_malformed.lower() in {"ignore", "warn"}
+
+    @property
+    def conflict_behavior(self) -> str:
+        """Return what becomes of a record whose document has its version or a later one: warn, report or fail."""
+        return "warn"
+
     def ignores_key(self, topic: str) -> bool:
         """Return True if keys of a topic are not the ids of documents, as in a data stream, which takes an id once."""
         return self.is_stream or self.key_ignore or topic in self.topic_key_ignore
@@ -205,6 +215,19 @@ class OpenSearchSinkConfig(SearchSinkConfig):
         doc="What a record without a value does: ignore leaves it out, delete deletes the document of its key, fail "
         "makes it a bad record.",
     )  # fmt: skip
+    on_malformed: Annotated[String, one_of("ignore", "warn", "report", "fail", ignore_case=True)] = key(
+        "behavior.on.malformed.documents", "fail", group=CONVERSION, importance="low",
+        doc="What becomes of documents that the server refuses for what is in them: fail and report make their records "
+        "dead letters or end the task, as errors.tolerance says; ignore and warn leave them out, which the task's "
+        "notes tell.",
+    )  # fmt: skip
+    on_conflict: Annotated[String, one_of("ignore", "warn", "report", "fail", ignore_case=True)] = key(
+        "behavior.on.version.conflict", "warn", group=CONVERSION, importance="low",
+        doc="What becomes of records whose document has their version or a later one: ignore and warn leave the "
+        "document as it is and count them in the task's notes, report makes them dead letters or ends the task, as "
+        "errors.tolerance says, fail ends the task. Records that are written again after a crash are such records, so "
+        "fail, which is the default in Java, needs a person then.",
+    )  # fmt: skip
     write_method: Annotated[String, one_of("insert", "upsert", ignore_case=True)] = key(
         "index.write.method", "insert", group=CONVERSION, importance="low",
         doc="insert puts the document in place of the one before, unless that is of a later record; upsert merges the "
@@ -214,3 +237,8 @@ class OpenSearchSinkConfig(SearchSinkConfig):
         "topic.index.map", (), group=CONVERSION, importance="low",
         doc="topic:name pairs: the index, alias or data stream that a topic is written to.",
     )  # fmt: skip
+
+    @property
+    def conflict_behavior(self) -> str:
+        """Return what becomes of a record whose document has its version or a later one: warn, report or fail."""
+        return "warn" if self.on_conflict.lower() == "ignore" else self.on_conflict.lower()

@@ -25,12 +25,14 @@ class Action:
     """Holds the part of a bulk request that writes one record.
 
     `row` is the record's index in the batch. `lines` are the lines of the request, each with a line end. `kind` is
-    index, create, update or delete. `document_id` is the id in the form in which the server returns it.
+    index, create, update or delete. `document_id` is the id in the form in which the server returns it. With
+    `is_versioned` the server carries it out unless the document has the same version or a later one.
     """
 
     row: int
     kind: str
     document_id: str
+    is_versioned: bool
     lines: bytes
 
 
@@ -74,7 +76,7 @@ class Documents:
                     head["version_type"] = "external"
                 kind = self._kind(text)
                 lines = self._lines(kind, head, text, times[row])
-                made.append(Action(row, kind, head["_id"], lines))
+                made.append(Action(row, kind, head["_id"], is_versioned, lines))
             except SchemaError as error:
                 bad[row] = error
         return made, bad

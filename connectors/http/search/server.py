@@ -39,7 +39,8 @@ class Refusal(NamedTuple):
     """Tells why the server refused the document of a row.
 
     With `is_for_now` it may take the same one later. With `is_malformed` the document itself is what it does not take.
-    `status` is the HTTP status of the document.
+    With `is_conflict` the document that is there has the row's version or a later one. `status` is the HTTP status of
+    the document.
     """
 
     row: int
@@ -47,6 +48,7 @@ class Refusal(NamedTuple):
     status: int
     is_for_now: bool
     is_malformed: bool
+    is_conflict: bool = False
 
 
 class _Error(BaseModel):
@@ -117,7 +119,7 @@ class SearchServer:
             is_of_it = item.id == action.document_id or (item.id is None and item.status >= _REFUSED)
             if kind != action.kind or not is_of_it:
                 raise self._no_search_server(answer, "it tells of another document than the one that was sent")
-        return [_refusal(action, item) for action, kind, item in told if not _is_done(kind, item)]
+        return [_refusal(action, item) for action, _, item in told if not _is_done(action, item)]
 
     def require_index(self, name: str, mapping: Mapping[str, Any] | None, deadline: Deadline) -> None:
         """Create an index with the mapping if there is none. An index without any fields gets the mapping, too."""
@@ -197,16 +199,18 @@ def _error_of_one(answer: Answer) -> str | None:
     return _told(error, answer.status) if error.type == _INVALID else None
 
 
-def _is_done(kind: str, item: _Item) -> bool:
-    """Return True if nothing is left to do: it was done, a later record is there, or nothing was there to delete."""
-    gone = kind == "delete" and item.status == 404 and item.error is None
-    return item.status < 300 or gone or (item.status == _CONFLICT and kind != "update")
+def _is_done(action: Action, item: _Item) -> bool:
+    """Return True if nothing is left to do: it was done, now or before, or nothing was there to delete."""
+    gone = action.kind == "delete" and item.status == 404 and item.error is None
+    return item.status < 300 or gone or (item.status == _CONFLICT and action.kind == "create")
 
 
 def _refusal(action: Action, item: _Item) -> Refusal:
     error = item.error or _Error()
-    is_for_now = item.status in TOO_BUSY or item.status == _CONFLICT
-    return Refusal(action.row, _told(error, item.status), item.status, is_for_now, error.type in _MALFORMED)
+    is_conflict = item.status == _CONFLICT and action.is_versioned
+    is_for_now = item.status in TOO_BUSY or (item.status == _CONFLICT and not is_conflict)
+    told = _told(error, item.status)
+    return Refusal(action.row, told, item.status, is_for_now, error.type in _MALFORMED, is_conflict)
 
 
 def _told(error: _Error, status: int) -> str:

@@ -1,19 +1,21 @@
 """Puts records into an index as documents, each of them once.
 
 The id of a document follows from its record. If the ids are keys, the records' offsets are the versions. So a document
-that is written again after a crash is there once, and a late write of an older record changes nothing.
+that is written again after a crash is there once, and a late write of an older record changes nothing. A record that
+changes nothing is counted, unless this task has sent it before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.kept_answers import KeptAnswers
 from connect.api.optional.write_through import WriteThroughTask
-from connect.api.records import Batch
+from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.http.calls.peer import Caller
 from connectors.http.search.config import SearchSinkConfig
@@ -66,7 +68,11 @@ class SearchSinkTask(WriteThroughTask):
         self._caller: Caller | None = None
         self._ctx: SinkContext | None = None
         self._ready: set[str] = set()
+        self._sent: KeptAnswers[int] = KeptAnswers()
         self._left_out = 0
+        self._conflicts: KeptAnswers[Refusal] = KeptAnswers()
+        self._passed = 0
+        self._notes: dict[str, str] = {}
 
     def open(self, ctx: SinkContext) -> None:
         """Read the TLS files; the task connects with the first rows. Raise ConfigError if a file cannot be used."""
@@ -75,12 +81,28 @@ class SearchSinkTask(WriteThroughTask):
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Write the rows. Raise RetriableError if the server is away or busy; a batch may be written again."""
-        self._done(batch, self._written(batch, deadline) if len(batch) else {})
+        assert batch.consumed is not None
+        bad = self._written(batch, deadline) if len(batch) else {}
+        self._forget([batch.consumed.topic_partition])
+        self._done(batch, bad)
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget what was sent of these partitions before."""
+        self._forget(partitions)
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget what was sent of these partitions."""
+        super().revoked(partitions)
+        self._forget(partitions)
 
     def close(self) -> None:
         """Close the connections."""
         if self._caller is not None:
             self._caller.close()
+
+    def _forget(self, partitions: Collection[TopicPartition]) -> None:
+        self._sent.forget(partitions)
+        self._conflicts.forget(partitions)
 
     def _written(self, batch: Batch, deadline: Deadline) -> dict[int, Exception]:
         """Write the rows. Return the errors of those that cannot be documents, or that the server refused."""
@@ -88,25 +110,46 @@ class SearchSinkTask(WriteThroughTask):
         server = SearchServer(self._caller)
         self._require_target(server, batch, deadline)
         actions, bad = self._documents.actions(batch)
-        if bad and self._config.drop_invalid_message:
-            self._leave_out(len(bad), "Records that cannot be documents", next(iter(bad.values())))
-            bad = {}
+        sent, conflicts = self._sent.to(batch), self._conflicts.to(batch)
+        before = {*sent}
         refused: list[Refusal] = []
         for part in self._parts(actions):
-            refused += server.bulk(part, deadline)
+            sent += [action.row for action in part]
+            answers = server.bulk(part, deadline)
+            conflicts += [one for one in answers if one.is_conflict and one.row not in before]
+            refused += answers
         waiting = [one for one in refused if one.is_for_now]
         if waiting:
             raise RetriableError(f"The server is too busy for {len(waiting)} documents: {waiting[0].reason}.")
+        refused = [one for one in refused if not one.is_conflict]
         for one in refused:
             if not one.is_malformed:
                 raise _failure(one)
-        errors: dict[int, Exception] = {
-            one.row: ConnectError(f"The server refused it: {one.reason}.") for one in refused
-        }
-        if errors and self._config.on_malformed.lower() != "fail":
+        if bad and self._config.drop_invalid_message:
+            self._leave_out(len(bad), "Records that cannot be documents", next(iter(bad.values())))
+            bad = {}
+        errors = _errors(refused)
+        if errors and self._config.leaves_malformed_out:
             self._leave_out(len(errors), "Documents that were refused", next(iter(errors.values())))
             errors = {}
-        return bad | errors
+        return bad | errors | self._passed_over(conflicts)
+
+    def _passed_over(self, conflicts: Sequence[Refusal]) -> dict[int, Exception]:
+        """Count rows whose documents have the same version or a later one. Return their errors if they are bad rows."""
+        if not conflicts:
+            return {}
+        if self._config.conflict_behavior == "report":
+            return _errors(conflicts)
+        if self._config.conflict_behavior == "fail":
+            raise ConnectError(
+                f"The server refused {len(conflicts)} documents: {conflicts[0].reason}.",
+                key="behavior.on.version.conflict",
+                fix="Set it to warn to leave the documents as they are, as where records are written again.",
+            )
+        self._passed += len(conflicts)
+        told = f"Records passed over, as their documents have the same version or a later one: {self._passed}."
+        self._tell("passed over", f"{told} The last one: {conflicts[-1].reason}")
+        return {}
 
     def _parts(self, actions: Sequence[Action]) -> Iterator[Sequence[Action]]:
         """Yield the actions for each request, as batch.size and bulk.size.bytes allow."""
@@ -134,9 +177,18 @@ class SearchSinkTask(WriteThroughTask):
         self._ready.add(name)
 
     def _leave_out(self, count: int, what: str, why: Exception) -> None:
-        assert self._ctx is not None
         self._left_out += count
-        self._ctx.note([f"{what}, left out: {self._left_out}. The last one: {why}"[:500].replace("\n", " ")])
+        self._tell("left out", f"{what}, left out: {self._left_out}. The last one: {why}")
+
+    def _tell(self, kind: str, note: str) -> None:
+        """Make a note the one of its kind, beside those of the other kinds."""
+        assert self._ctx is not None
+        self._notes[kind] = note[:500].replace("\n", " ")
+        self._ctx.note([*self._notes.values()])
+
+
+def _errors(refused: Sequence[Refusal]) -> dict[int, Exception]:
+    return {one.row: ConnectError(f"The server refused it: {one.reason}.") for one in refused}
 
 
 def _failure(refusal: Refusal) -> ConnectError:

@@ -88,6 +88,15 @@ def test_an_id_that_is_too_long_is_one_bad_row(url: str) -> None:
     assert sorted(documents(url, "long-ids")) == ["a", "b", "é" * 256]
 
 
+def test_records_older_than_the_document_are_counted(url: str) -> None:
+    task, context = task_on(url)
+    task.put(batch("older", [{"n": 5}, {"n": 6}], ["a", "b"], start=5), Deadline.after(60))
+    assert context.noted == ()
+    task.put(batch("older", [{"n": 1}, {"n": 3}], ["a", "c"], start=1), Deadline.after(60))
+    assert "a later one: 1." in context.noted[0]
+    assert documents(url, "older") == {"a": {"n": 5}, "b": {"n": 6}, "c": {"n": 3}}
+
+
 def test_a_refused_document_is_a_bad_row_or_left_out(url: str) -> None:
     rows = [{"n": 1}, {"n": "no number"}, {"n": 3}]
     task, _ = task_on(url)

@@ -125,3 +125,61 @@ def test_a_request_that_is_refused_for_no_document_ends_the_task(server: ApiServ
         task.put(keyed(["a", "b"]), Deadline.after(10))
     assert not isinstance(refused.value, RejectedRowsError)
     assert len(server.asked) == 2
+
+
+CONFLICT = {"type": "version_conflict_engine_exception", "reason": "current version [9] is higher"}
+
+
+@pytest.mark.parametrize("behavior", [None, "ignore", "Warn"])
+def test_records_that_a_later_version_stands_against_are_counted(server: ApiServer, behavior: str | None) -> None:
+    task, context = keyed_task(server, **({"behavior_on_version_conflict": behavior} if behavior else {}))
+    server.answers = [b'{"orders":{}}', *[taken("a", "b", status=409, error=CONFLICT)] * 2]
+    for _ in range(2):
+        task.put(keyed(["a", "b"]), Deadline.after(10))
+    assert task.flush(Deadline.after(1)) == {TP: 2}
+    assert "a later one: 4." in context.noted[0]
+    assert "current version [9]" in context.noted[0]
+
+
+def test_a_conflict_of_versions_is_reported_or_ends_the_task_as_it_is_asked_for(server: ApiServer) -> None:
+    server.answers = [b'{"orders":{}}', taken("a", status=409, error=CONFLICT)]
+    with pytest.raises(RejectedRowsError, match="version_conflict"):
+        keyed_task(server, behavior_on_version_conflict="report")[0].put(keyed(["a"]), Deadline.after(10))
+    server.answers = [b'{"orders":{}}', taken("a", status=409, error=CONFLICT)]
+    with pytest.raises(ConnectError, match="version_conflict") as refused:
+        keyed_task(server, behavior_on_version_conflict="fail")[0].put(keyed(["a"]), Deadline.after(10))
+    assert not isinstance(refused.value, RejectedRowsError | RetriableError)
+
+
+def test_a_conflict_is_counted_once_where_the_batch_is_tried_again(server: ApiServer) -> None:
+    task, context = keyed_task(server, batch_size="1")
+    busy = {"type": "es_rejected_execution_exception", "reason": "busy"}
+    old = taken("a", status=409, error=CONFLICT)
+    server.answers = [b'{"orders":{}}', old, taken("b", status=429, error=busy), old, taken("b")]
+    with pytest.raises(RetriableError):
+        task.put(keyed(["a", "b"]), Deadline.after(10))
+    task.put(keyed(["a", "b"]), Deadline.after(10))
+    assert "a later one: 1." in context.noted[0]
+
+
+def test_what_the_task_itself_wrote_before_is_no_conflict(server: ApiServer) -> None:
+    task, context = keyed_task(server, behavior_on_version_conflict="fail", batch_size="1")
+    busy = {"type": "es_rejected_execution_exception", "reason": "busy"}
+    server.answers = [
+        b'{"orders":{}}', taken("a"), taken("b", status=429, error=busy),
+        taken("a", status=409, error=CONFLICT), taken("b"),
+    ]  # fmt: skip
+    with pytest.raises(RetriableError):
+        task.put(keyed(["a", "b"]), Deadline.after(10))
+    task.put(keyed(["a", "b"]), Deadline.after(10))
+    assert (task.flush(Deadline.after(1)), context.noted) == ({TP: 2}, ())
+    server.answers = [taken("a", status=409, error=CONFLICT), taken("b")]
+    with pytest.raises(ConnectError, match="version_conflict"):
+        task.put(keyed(["a", "b"]), Deadline.after(10))
+
+
+def test_aivens_report_makes_malformed_documents_bad_rows(server: ApiServer) -> None:
+    error = {"type": "mapper_parsing_exception", "reason": "why"}
+    server.answers = [b'{"orders":{}}', taken("a", status=400, error=error)]
+    with pytest.raises(RejectedRowsError, match="why"):
+        keyed_task(server, behavior_on_malformed_documents="report")[0].put(keyed(["a"]), Deadline.after(10))
