@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 class ApiServer(ThreadingHTTPServer):
     """Answers with `statuses` in turn, and then always with 200, and with the bodies `answers` in turn, and then always
-    with `answer`. `asked` holds method, path, headers and body of each request.
+    with `answer`. `asked` holds method, path, headers and body of each request, `raw_headers` the headers as they came.
     """
 
     daemon_threads = True
@@ -21,6 +21,7 @@ class ApiServer(ThreadingHTTPServer):
         self.answer = b"{}"
         self.answers: list[bytes] = []
         self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.raw_headers: list[list[tuple[str, str]]] = []
         self.url = f"http://127.0.0.1:{self.server_port}"
 
     def bodies(self) -> list[bytes]:
@@ -40,6 +41,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         status = self.server.statuses.pop(0) if self.server.statuses else 200
         self.server.asked.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+        self.server.raw_headers.append(self.headers.items())
         answer = self.server.answers.pop(0) if self.server.answers else self.server.answer
         self.send_response(status)
         self.send_header("Content-Length", str(len(answer)))

@@ -15,7 +15,7 @@ from connect.api.tls.client_tls import checks_host, client_tls
 from connect.api.url import Url
 from connectors.http.api.oauth_keys import AivenOAuthKeys, ConfluentOAuthKeys
 from connectors.http.api.plan import Plan, statuses
-from connectors.http.calls.peer import Peer, basic_authorization, proxy_url
+from connectors.http.calls.peer import Peer, basic_authorization, merged_headers, proxy_url
 from connectors.http.calls.tls_keys import client_key_password, store_file, store_password, store_type
 
 CONNECTION: Final = "Connection"
@@ -140,10 +140,10 @@ class HttpSinkConfig(ConfluentOAuthKeys):
         is_json = self.body_format.lower() == "json"
         base, path = split_url(str(self.url))
         given: Mapping[str, str] = self.with_prefix(_SSL)
-        headers = dict(_pair(one) for one in self._given_headers())
-        headers.setdefault("Content-Type", "application/json" if is_json else "text/plain")
+        given_headers = [dict([_pair(one)]) for one in self._given_headers()]
+        headers = merged_headers({"Content-Type": "application/json" if is_json else "text/plain"}, *given_headers)
         if self.auth_type.upper() == "BASIC":
-            headers["Authorization"] = basic_authorization(self.user, self.password)
+            headers = merged_headers(headers, {"Authorization": basic_authorization(self.user, self.password)})
         peer = Peer(
             [base],
             timeout_s=self.request_timeout_ms / 1000,
@@ -252,7 +252,7 @@ class AivenHttpSinkConfig(AivenOAuthKeys):
         own = {"Content-Type": self.content_type} if self.content_type else {}
         if self.auth_type == "static" and self.authorization is not None:
             own["Authorization"] = self.authorization.get_secret_value()
-        headers = {**dict(_pair(one) for one in self._given_headers()), **own}
+        headers = merged_headers(*[dict([_pair(one)]) for one in self._given_headers()], own)
         batched = self.batching
         credentials = self.credentials() if self.auth_type == "oauth2" else None
         return Plan(

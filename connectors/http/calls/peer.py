@@ -44,6 +44,12 @@ def basic_authorization(user: str, password: SecretStr | None) -> str:
     return f"Basic {base64.b64encode(f'{user}:{secret}'.encode()).decode()}"
 
 
+def merged_headers(*parts: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of all parts, each once however its name is spelt; the last one counts."""
+    found = {name.lower(): (name, value) for part in parts for name, value in part.items()}
+    return dict(found.values())
+
+
 def proxy_url(host: str, port: int, user: str = "", password: SecretStr | None = None) -> str | None:
     """Return the address of a proxy with its login; None if no host is given."""
     if not host:
@@ -85,7 +91,7 @@ class Caller:
                 raise RetriableError("There was no time left to send the records.")
             url = self._peer.urls[self._first]
             try:
-                return self._answer(method, url + path, {**self._peer.headers, **(headers or {})}, body)
+                return self._answer(method, url + path, merged_headers(self._peer.headers, headers or {}), body)
             except NoAnswerError as error:
                 reasons.append(f"{masked_setting(url)}: {error.kind}: {error}")
                 self._first = (self._first + 1) % len(self._peer.urls)
@@ -94,11 +100,11 @@ class Caller:
     def _answer(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         if self._tokens is None:
             return self._client.ask(method, url, headers=headers, body=body)
-        answer = self._client.ask(method, url, headers={**headers, **self._authorization()}, body=body)
+        answer = self._client.ask(method, url, headers=merged_headers(headers, self._authorization()), body=body)
         if answer.status == _UNAUTHORIZED:
             # The token may have been withdrawn before its end.
             self._tokens.forget()
-            answer = self._client.ask(method, url, headers={**headers, **self._authorization()}, body=body)
+            answer = self._client.ask(method, url, headers=merged_headers(headers, self._authorization()), body=body)
         return answer
 
     def _authorization(self) -> Mapping[str, str]:

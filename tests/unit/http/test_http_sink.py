@@ -245,3 +245,37 @@ def test_an_instant_after_the_year_9999_is_one_bad_row(server: ApiServer, form: 
     with pytest.raises(RejectedRowsError) as refused:
         put(keyed, Batch("orders", whole.values, Column.from_arrow(times, s.TIMESTAMP_SCHEMA), consumed=whole.consumed))
     assert (list(refused.value.rows), len(server.asked)) == ([1], 4)
+
+
+def sent_headers(server: ApiServer) -> list[tuple[str, str]]:
+    """Return the headers of the last request as they were sent, with names in small letters."""
+    return [(name.lower(), value) for name, value in server.raw_headers[-1]]
+
+
+@pytest.mark.parametrize("auth", ["BASIC", "OAUTH2"])
+def test_a_header_is_sent_once_however_it_is_spelt(server: ApiServer, auth: str) -> None:
+    server.answer = b'{"access_token": "t", "expires_in": 60}'
+    keys = {
+        "BASIC": {"connection_user": "u", "connection_password": "p"},
+        "OAUTH2": {"oauth2_token_url": f"{server.url}/token", "oauth2_client_id": "c", "oauth2_client_secret": "s"},
+    }[auth]
+    given = "content-TYPE:text/x|authorization:Bearer mine|x-a:1|X-A:2"
+    put(task_on(server, headers=given, auth_type=auth, **keys), batch(["a"]))
+    sent = sent_headers(server)
+    assert [value for name, value in sent if name == "content-type"] == ["text/x"]
+    assert [value for name, value in sent if name == "authorization"] == [
+        "Basic dTpw" if auth == "BASIC" else "Bearer t"
+    ]
+    assert [value for name, value in sent if name == "x-a"] == ["2"]
+
+
+def test_aivens_headers_are_sent_once_however_they_are_spelt(server: ApiServer) -> None:
+    config = AivenHttpSinkConfig.parse({
+        "http.url": f"{server.url}/in", "http.authorization.type": "static", "http.headers.authorization": "Bearer t",
+        "http.headers.additional": "authorization:none,Content-type:text/y", "http.headers.content.type": "text/x",
+    })  # fmt: skip
+    task = HttpSinkTask(config)
+    task.open(FakeSinkContext())
+    put(task, batch(["a"]))
+    own = [pair for pair in sent_headers(server) if pair[0] in {"authorization", "content-type"}]
+    assert sorted(own) == [("authorization", "Bearer t"), ("content-type", "text/x")]
