@@ -76,17 +76,22 @@ def json_of_rows(rows: Sequence[Any], schema: s.Schema | None, forms: JsonForms 
     convert = None if schema is None else _converter(schema, forms)
     parts = []
     for start in range(0, max(1, len(rows)), _ROWS_OF_A_PART):
-        part = rows[start : start + _ROWS_OF_A_PART]
-        try:
-            lines = [None if v is None else orjson.dumps(convert(v) if convert else v) for v in part]
-        except orjson.JSONEncodeError:
-            # orjson refuses integers beyond 64 bits, which JSON allows.
-            lines = [None if v is None else _dumps(convert(v) if convert else v) for v in part]
+        lines = [
+            None if v is None else _dumps(convert(v) if convert else v) for v in rows[start : start + _ROWS_OF_A_PART]
+        ]
         parts.append(pa.array(lines, pa.large_binary()))
     return pa.concat_arrays(parts)
 
 
 def _dumps(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        # orjson refuses integers beyond 64 bits, which JSON allows.
+        return _any_numbers(value)
+
+
+def _any_numbers(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except (TypeError, ValueError) as error:

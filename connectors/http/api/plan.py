@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
@@ -94,8 +94,7 @@ def _bodies(plan: Plan, part: Batch) -> tuple[list[tuple[int, str, str, bytes | 
     fields = {*_FIELD.findall(plan.path)}
     keys, bad_keys = good_rows(part.keys if "key" in fields else None, len(part))
     values, bad_values = good_rows(part.values if fields - {"topic", "key"} else None, len(part))
-    is_json = plan.as_json and not (plan.plain_texts and _are_texts(part.values))
-    texts, bad_texts = good_values(part.values, _jsons if is_json else _texts)
+    texts, bad_texts = good_values(part.values, _form(plan, part.values.schema))
     made: list[tuple[int, str, str, bytes | None]] = []
     bad = bad_keys | bad_values | bad_texts
     for row, text in enumerate(texts):
@@ -114,15 +113,23 @@ def _bodies(plan: Plan, part: Batch) -> tuple[list[tuple[int, str, str, bytes | 
     return made, bad
 
 
-def _are_texts(values: Column) -> bool:
-    if values.schema is not None:
-        return values.schema.type is Type.STRING
-    return all(isinstance(value, str | None) for value in values.rows())
+def _form(plan: Plan, schema: Schema | None) -> Callable[[Column], Sequence[bytes | None]]:
+    if not plan.as_json:
+        return _texts
+    if not plan.plain_texts:
+        return _jsons
+    return _plain_texts_and_jsons if schema is None else _texts if schema.type is Type.STRING else _jsons
 
 
 def _jsons(values: Column) -> Sequence[bytes | None]:
     texts: Sequence[bytes | None] = json_texts(values, JsonForms(numeric_decimals=True)).to_pylist()
     return texts
+
+
+def _plain_texts_and_jsons(values: Column) -> Sequence[bytes | None]:
+    """Return values without a schema as JSON, and those that are texts as they are."""
+    rows = values.rows()
+    return [row.encode() if isinstance(row, str) else text for row, text in zip(rows, _jsons(values), strict=True)]
 
 
 def _texts(values: Column) -> Sequence[bytes | None]:

@@ -279,3 +279,20 @@ def test_aivens_headers_are_sent_once_however_they_are_spelt(server: ApiServer) 
     put(task, batch(["a"]))
     own = [pair for pair in sent_headers(server) if pair[0] in {"authorization", "content-type"}]
     assert sorted(own) == [("authorization", "Bearer t"), ("content-type", "text/x")]
+
+
+def test_a_body_does_not_depend_on_its_neighbours(server: ApiServer) -> None:
+    rows: list[Any] = ["text", {"x": 1}, 10**30, "more", {"y": 1e-7}]
+    config = AivenHttpSinkConfig.parse({"http.url": f"{server.url}/in", "http.authorization.type": "none"})
+
+    def bodies(*parts: Sequence[Any]) -> list[bytes]:
+        task = HttpSinkTask(config)
+        task.open(FakeSinkContext())
+        server.asked.clear()
+        for part in parts:
+            put(task, batch(part))
+        return server.bodies()
+
+    alone = bodies(*[[row] for row in rows])
+    assert bodies(rows) == alone
+    assert alone == [b"text", b'{"x":1}', b"1" + b"0" * 30, b"more", b'{"y":1e-7}']
