@@ -65,7 +65,8 @@ def requests_of(plan: Plan, batch: Batch) -> tuple[list[Request], dict[int, Exce
     waiting: list[tuple[int, bytes | None]] = []
     last: tuple[str, str] | None = None
     for row, method, path, body in made:
-        if last != (method, path) or len(waiting) == plan.batch_rows or body is None:
+        is_alone = body is None or (bool(waiting) and waiting[-1][1] is None)
+        if last != (method, path) or len(waiting) == plan.batch_rows or is_alone:
             requests += _joined(plan, last, waiting)
             last, waiting = (method, path), []
         waiting.append((row, body))

@@ -296,3 +296,10 @@ def test_a_body_does_not_depend_on_its_neighbours(server: ApiServer) -> None:
     alone = bodies(*[[row] for row in rows])
     assert bodies(rows) == alone
     assert alone == [b"text", b'{"x":1}', b"1" + b"0" * 30, b"more", b'{"y":1e-7}']
+
+
+def test_each_tombstone_is_a_delete_of_its_own(server: ApiServer) -> None:
+    task = task_on(server, request_method="DELETE", behavior_on_null_values="delete", batch_max_size="9")
+    put(task, batch([None, "a", "b", None, None, "c"]))
+    assert [method for method, _ in server.paths()] == ["DELETE"] * 5
+    assert server.bodies() == [b"", b"a,b", b"", b"", b"c"]
