@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext, SinkTask
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.kept_answers import KeptAnswers
 from connect.api.optional.write_through import WriteThroughTask
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
@@ -52,7 +53,7 @@ class HttpSinkTask(WriteThroughTask):
     def __init__(self, config: HttpKeys) -> None:
         super().__init__()
         self._config = config
-        self._answered: dict[TopicPartition, dict[int, ConnectError | None]] = {}
+        self._answers: KeptAnswers[ConnectError | None] = KeptAnswers()
         self._failures = 0
         self._next_at_s = 0.0
         self._left_out = 0
@@ -70,32 +71,26 @@ class HttpSinkTask(WriteThroughTask):
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Send the rows. RetriableError: the server is away; the same batch goes on behind the rows that were sent."""
         assert batch.consumed is not None
-        tp = batch.consumed.topic_partition
-        bad = self._send(batch, tp, deadline) if len(batch) else {}
-        self._answered.pop(tp, None)
+        bad = self._send(batch, deadline) if len(batch) else {}
+        self._answers.forget([batch.consumed.topic_partition])
         self._done(batch, bad)
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Forget what was answered of these partitions."""
         super().revoked(partitions)
-        for partition in partitions:
-            self._answered.pop(partition, None)
+        self._answers.forget(partitions)
 
     def close(self) -> None:
         """Close the connections."""
         if hasattr(self, "_caller"):
             self._caller.close()
 
-    def _send(self, batch: Batch, tp: TopicPartition, deadline: Deadline) -> dict[int, Exception]:
-        assert batch.consumed is not None
-        offsets = batch.consumed.offsets.to_pylist()
+    def _send(self, batch: Batch, deadline: Deadline) -> dict[int, Exception]:
         requests, bad = requests_of(self._plan, batch)
-        answered = self._answered.setdefault(tp, {})
-        for request in requests:
-            first = offsets[request.rows[0]]
-            if first not in answered:
-                answered[first] = self._ask(request, deadline)
-            refusal = answered[first]
+        answers = self._answers.to(batch)
+        for request in requests[len(answers) :]:
+            answers.append(self._ask(request, deadline))
+        for request, refusal in zip(requests, answers, strict=True):
             if refusal is not None:
                 bad |= dict.fromkeys(request.rows, refusal)
         return bad

@@ -303,3 +303,13 @@ def test_each_tombstone_is_a_delete_of_its_own(server: ApiServer) -> None:
     put(task, batch([None, "a", "b", None, None, "c"]))
     assert [method for method, _ in server.paths()] == ["DELETE"] * 5
     assert server.bodies() == [b"", b"a,b", b"", b"", b"c"]
+
+
+def test_rows_that_were_made_of_one_record_are_all_sent(server: ApiServer) -> None:
+    task = task_on(server)
+    exploded = Batch("orders", Column.from_rows(["a", "b", "c"], None), consumed=Consumed(TP, pa.array([7, 7, 8]), 9))
+    server.statuses = [200, 503]
+    with pytest.raises(RetriableError):
+        put(task, exploded)
+    put(task, exploded)
+    assert server.bodies() == [b"a", b"b", b"b", b"c"]
