@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -154,17 +155,24 @@ class Documents:
         document = orjson.loads(text)
         if not isinstance(document, dict):
             raise SchemaError("A document of a data stream is an object, and this value is none.")
-        found = (document[name] for name in self._config.stream_timestamp if name in document)
-        stamp = next(found, time_ms)
-        if _TIMESTAMP in document:
-            return orjson.dumps({**document, _TIMESTAMP: stamp})
-        # The text is not parsed, so that numbers keep more digits than Python's float has.
-        return b'{"%b":%b%b%b' % (
-            _TIMESTAMP.encode(),
-            orjson.dumps(stamp),
-            b"," if document else b"",
-            text.lstrip()[1:],
-        )
+        field = next((name for name in self._config.stream_timestamp if name in document), None)
+        stamp = time_ms if field is None else document[field]
+        if _TIMESTAMP not in document and isinstance(stamp, int | str | None):
+            # The text is not parsed, so that numbers keep more digits than Python's float has.
+            rest = (b"," if document else b"") + text.lstrip()[1:]
+            return b'{"%b":%b%b' % (_TIMESTAMP.encode(), orjson.dumps(stamp), rest)
+        exact = _with_digits(text)
+        return orjson.dumps({**exact, _TIMESTAMP: time_ms if field is None else exact[field]})
+
+
+def _with_digits(text: bytes) -> dict[str, Any]:
+    """Return an object of JSON whose numbers orjson writes with the digits that they have in the text."""
+
+    def as_it_is(number: str) -> orjson.Fragment:
+        return orjson.Fragment(number)
+
+    found: dict[str, Any] = json.loads(text, parse_int=as_it_is, parse_float=as_it_is)
+    return found
 
 
 def _whole_number(value: object) -> int | None:

@@ -108,6 +108,19 @@ def test_a_version_is_a_whole_number(value: object, version: int | None) -> None
     )
 
 
+@pytest.mark.parametrize(("field", "stamp"), [("@timestamp", "5"), ("at", "1.234567890123456789012345")])
+def test_a_document_with_a_timestamp_of_its_own_keeps_the_digits_of_its_numbers(field: str, stamp: str) -> None:
+    text = (
+        f'{{"n":123456789012345678901234567890,"d":[0.1000000000000000055511151231257827],"{field}":{stamp},"é":"\\n"}}'
+    )
+    schema = s.struct({"n": s.decimal(0), "d": s.array(s.decimal(34)), field: s.decimal(24), "é": s.STRING})
+    row = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    _, document = lines([row], schema, **STREAM, data_stream_timestamp_field="at")
+    assert json.loads(document, parse_float=str, parse_int=str) == {
+        **json.loads(text, parse_float=str, parse_int=str), "@timestamp": stamp,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("method", ["insert", "upsert"])
 def test_a_delete_has_a_version_where_the_other_writes_have_one(method: str) -> None:
     """A merged document's version counts its writes, so a delete with an offset could be taken for an older one."""
