@@ -73,6 +73,9 @@ _RETRIABLE = frozenset({
     _E.FETCH_SESSION_ID_NOT_FOUND, _E.INVALID_FETCH_SESSION_EPOCH,
 })  # fmt: skip
 
+_LOST_SEQUENCE = frozenset({_E.OUT_OF_ORDER_SEQUENCE_NUMBER, _E.UNKNOWN_PRODUCER_ID})
+"""The broker does not know which rows of this producer it has. A new producer, or a new transaction, mends that."""
+
 _MESSAGE_SIZE = _Advice(
     "Raise max.message.bytes of the topic and producer.override.max.request.size, or make the records smaller.",
     "producer.override.max.request.size",
@@ -161,7 +164,7 @@ def undelivered(error: KafkaError, doing: str, needs: Needs | None = None, *, in
     What may pass by itself is AbortableError in a transaction, else FatalProducerError: the row has to be read again.
     """
     ours = translate(error, doing, needs)
-    if type(ours) is RetriableError:
+    if type(ours) is RetriableError or (error.code() in _LOST_SEQUENCE and type(ours) is ConnectError):
         return AbortableError(ours.message) if in_transaction else FatalProducerError(ours.message)
     return ours
 

@@ -43,6 +43,13 @@ class StateReports:
             if self._state is not None:
                 self._report(TaskCondition(*self._task, self._run, self._state, shown))
 
+    def say_resuming(self, condition: Condition) -> None:
+        """Report a run that begins anew by itself, as RESTARTING, with what ended its work. It has no state then."""
+        shown = hidden(condition, SECRET_TEXTS.shown)
+        with self._lock:
+            self._state, self._has_spoken = None, False
+            self._report(TaskCondition(*self._task, self._run, State.RESTARTING, shown))
+
     def say_opening(self, condition: Condition) -> None:
         """Report what a run waits for that has no state yet, as RESTARTING.
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import partial
 from typing import cast
 
@@ -15,7 +16,7 @@ import structlog
 
 from connect.api.connector import SinkTask, SourceTask
 from connect.api.errors import ConfigError, RetriableError, SchemaError
-from connect.kafka.client.errors import AbortableError, FencedError
+from connect.kafka.client.errors import AbortableError, FatalProducerError, FencedError
 from connect.kafka.produce.producer import BatchProducer
 from connect.lib.deadline import Deadline
 from connect.plugins.asked_addresses import asked_addresses
@@ -36,7 +37,7 @@ from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions,
 from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.source.source_loop import Delivery, SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
-from connect.runtime.task.condition import LONG_CALL_S, Condition, Conditions, Step, not_returned
+from connect.runtime.task.condition import LONG_CALL_S, Condition, Conditions, Step, held_up, not_returned, one_line
 from connect.runtime.task.control import Control
 from connect.runtime.task.messages import (
     AsksToWrite,
@@ -67,6 +68,10 @@ _CALLEES = {
     "convert": "converter",
     "transform": "converter",
 }
+RESUME_S = 60.0
+"""A source begins anew by itself once in so many seconds; if it cannot go on again within them, it fails."""
+RESUMED_S = 3600.0
+"""The task's notes tell so many seconds that it has begun anew."""
 ANSWER_LATENCY_S = 0.01
 """A task looks for its worker's answer each so many seconds."""
 
@@ -96,6 +101,9 @@ class TaskRun:
         self._states = StateReports(self.id, self.run, report)
         self._reports = TaskReports(self.figures, UsedTopics(), Conditions(self._states.say_condition))
         self._told_opening = ""
+        self._runs = False
+        """Tells that the task was opened, so that an error of its producer comes from its work."""
+        self._resumed_s: float | None = None
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
         self._has_begun = False
 
@@ -119,6 +127,8 @@ class TaskRun:
 
     def watch(self) -> None:
         """Report a call into the connector or Kafka that does not return. Called by the host's reporting thread."""
+        if self._resumed_s is not None and time.monotonic() - self._resumed_s >= RESUMED_S:
+            self._reports.conditions.over(Step.RESUMED)
         stage, since_s = self.figures.stage
         lasts_s = time.monotonic() - since_s
         if stage and lasts_s >= LONG_CALL_S:
@@ -160,6 +170,7 @@ class TaskRun:
 
     def _say_running(self) -> None:
         """Say that the task runs; one that starts paused reports that from its loop."""
+        self._runs = True
         self._reports.conditions.over(Step.CALL)  # its open has returned
         if not self._control.paused:
             self.figures.is_now("running")
@@ -182,7 +193,7 @@ class TaskRun:
                 if self._stages is not None and self._stage is not None:
                     stack.callback(self._stages.give_back, self._stage)
                 if self._start.kind == "source":
-                    self._run_source(stack)
+                    self._run_source_again()
                 else:
                     self._run_sink(stack)
         except Exception as error:  # noqa: BLE001 - the end of a task is reported, whatever ended it
@@ -193,6 +204,29 @@ class TaskRun:
                 self._say(State.FAILED, error)
         else:
             self._say(None)
+
+    def _run_source_again(self) -> None:
+        """Run the source, and once more from its stored offsets if its producer cannot go on though nothing is wrong.
+
+        Brokers that answer late may end a producer (OUT_OF_ORDER_SEQUENCE_NUMBER after requests that timed out) or a
+        transaction. What was not acknowledged is read and sent again.
+        """
+        while True:
+            try:
+                with ExitStack() as stack:
+                    self._run_source(stack)
+                return  # noqa: TRY300 - an else would end the loop in the same way
+            except (AbortableError, FatalProducerError) as error:
+                now_s = time.monotonic()
+                is_again = self._resumed_s is not None and now_s - self._resumed_s < RESUME_S
+                if self._control.stopping or not self._runs or is_again:
+                    raise
+                log.warning("Task %s begins anew from its stored offsets: %s", self.id, error)
+                self._runs, self._resumed_s = False, now_s
+                self._states.say_resuming(held_up(one_line(error), "restart"))
+                self._reports.conditions.over(*Step)
+                note = f"The task began anew from its stored offsets at {_utc_now()} by itself: {one_line(error)}"
+                self._reports.conditions.noted([note], Step.RESUMED)
 
     def _close(self, task: SourceTask | SinkTask) -> None:
         with self.figures.timed("close_s_total"):
@@ -283,6 +317,7 @@ class TaskRun:
 
         Invariant 8: a run that started late may have fenced its successor; only the worker knows.
         """
+        self._may_write = Future()
         self._report(AsksToWrite(self.id.connector, self.id.task, self.run))
         while not self._may_write.done():
             if not deadline.wait(ANSWER_LATENCY_S):
@@ -322,6 +357,10 @@ class TaskRun:
             task.open(context)
         self._say_running()
         loop.run(self._control, self._say_paused, config.topics_regex or list(config.topics))
+
+
+def _utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _may_heal(error: BaseException) -> bool:

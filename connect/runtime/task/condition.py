@@ -29,6 +29,8 @@ class Step(StrEnum):
     """The sink keeps rows that do not yet fill what it writes at once. Nothing is wrong."""
     GAP = "gap"
     """The sink never reads some rows, as they are gone from Kafka. Nothing is held up. It is shown with others."""
+    RESUMED = "resumed"
+    """Nothing is held up; the task has begun anew by itself not long ago. It is shown with notes."""
     NOTE = "note"
     """Nothing is held up; the connector has notes on its work."""
 
@@ -128,8 +130,11 @@ class Conditions:
     def _show(self) -> None:
         first = next((self._found[step] for step in STEPS if step in self._found), None)
         gap = self._found.get(Step.GAP)
+        note = self._found.get(Step.NOTE)
         if first is not None and gap is not None:
-            first = _with_gap(first, gap, self._found.get(Step.NOTE))
+            first = _with_gap(first, gap, note)
+        elif first is not None and first is self._found.get(Step.RESUMED) and note is not None:
+            first = _with_note(first, note)
         if first != self._shown:
             self._shown = first
             self._report(first)
@@ -139,7 +144,11 @@ def _with_gap(first: Condition, gap: Condition, note: Condition | None) -> Condi
     """Return the condition to show where rows are missed. It holds the sentences of `gap` with any other reason."""
     if first is not gap:
         return replace(first, reason=f"{first.reason} {' '.join(gap.reason.splitlines())}"[:_NOTED_CHARS])
-    return gap if note is None else replace(gap, reason=f"{gap.reason}\n{note.reason}"[:_NOTED_CHARS])
+    return gap if note is None else _with_note(gap, note)
+
+
+def _with_note(first: Condition, note: Condition) -> Condition:
+    return replace(first, reason=f"{first.reason}\n{note.reason}"[:_NOTED_CHARS])
 
 
 def missed_rows(condition: Condition | None) -> tuple[str, ...]:
