@@ -130,13 +130,13 @@ class Catalog:
         except (ImportError, AttributeError) as error:
             raise ConnectError(
                 f"Plug-in {plugin.name} cannot be loaded from {plugin.factory!r}: {error}.",
-                fix=_fix(error),
+                fix=_fix(error, plugin.factory),
             ) from error
         return loaded
 
 
-def _fix(error: ImportError | AttributeError) -> str:
-    line = pip_line(error.name) if isinstance(error, ImportError) and error.name else None
+def _fix(error: ImportError | AttributeError, factory: str) -> str:
+    line = pip_line(error.name, factory) if isinstance(error, ImportError) and error.name else None
     return f"Run: {line}" if line else "Install what its package needs, or mend the plug-in's factory."
 
 

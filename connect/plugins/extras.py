@@ -10,16 +10,18 @@ PACKAGE: Final = "connect-for-kafka"
 _REQUIREMENT: Final = re.compile(r"""(?P<name>[\w.-]+).*\bextra == ["'](?P<extra>[\w-]+)["']""")
 
 
-def pip_line(module: str) -> str | None:
-    """Return the command to run so that `module` (dotted) can be imported; None: no extra is known to bring it."""
+def pip_line(module: str, asked_by: str = "") -> str | None:
+    """Return the command to run so that `module` (dotted) can be imported; None: no extra is known to bring it.
+
+    Of several extras that bring it, the one with a name out of `asked_by`, the path of what wants it, comes before the
+    first one.
+    """
     wanted = _normal(module)
-    if not wanted:
-        return None
-    for text in _requirements():
-        found = _REQUIREMENT.match(text)
-        if found is not None and _brings(_normal(found["name"]), wanted):
-            return f"pip install '{PACKAGE}[{found['extra']}]'"
-    return None
+    found = (_REQUIREMENT.match(text) for text in _requirements()) if wanted else ()
+    extras = [one["extra"] for one in found if one is not None and _brings(_normal(one["name"]), wanted)]
+    places = set(re.split(r"\W", asked_by))
+    extra = next((one for one in extras if one.partition("-")[0] in places), next(iter(extras), None))
+    return f"pip install '{PACKAGE}[{extra}]'" if extra else None
 
 
 def _requirements() -> list[str]:

@@ -100,7 +100,6 @@ class _Explode:
         return replace(rebuilt(schema, fields), optional=schema.optional)
 
     def _columns(self, array: pa.StructArray, schema: Schema) -> tuple[list[int], Column]:
-        import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -109,22 +108,23 @@ class _Explode:
         for name in self.path:
             lists = masked_by(lists.field(step.field_index[name]), lists)
             step = step.field(name) or step
-        counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+        counts = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int64())
         # A null value is a tombstone, and no setting drops tombstones.
-        shown = (
-            np.maximum(counts, 1) if self.keep else np.where(array.is_null().to_numpy(zero_copy_only=False), 1, counts)
-        )
-        parents = np.repeat(np.arange(len(array)), shown)
-        first = np.concatenate(([0], np.cumsum(shown)[:-1])) if len(array) else np.empty(0, np.int64)
-        index = np.arange(len(parents)) - first[parents]
-        starts = np.concatenate(([0], np.cumsum(counts)[:-1])) if len(array) else np.empty(0, np.int64)
-        empty = counts[parents] == 0
-        elements = lists.flatten().take(pa.array(starts[parents] + index, pa.int64(), mask=empty))
-        places = parents.tolist()
+        shown = pc.max_element_wise(counts, 1) if self.keep else pc.if_else(array.is_null(), 1, counts)
+        ends = pc.cumulative_sum(shown)
+        total = ends[-1].as_py() if len(array) else 0
+        row_ends = pa.concat_arrays([pa.array([0], pa.int64()), ends])
+        parents = pc.list_parent_indices(pa.LargeListArray.from_arrays(row_ends, pa.nulls(total)))
+        index = pc.subtract(pa.arange(0, total, 1), row_ends.take(parents))
+        starts = pc.subtract(pc.cumulative_sum(counts), counts)
+        given = pc.greater(counts.take(parents), 0)
+        index = pc.if_else(given, index, None)
+        elements = lists.flatten().take(pc.add(starts.take(parents), index))
+        places = parents.to_pylist()
         if self.element:
             return places, Column.from_arrow(elements, made)
-        whole = array.take(pa.array(parents))
-        index_column = pa.array(index, pa.int32(), mask=empty)
+        whole = array.take(parents)
+        index_column = index.cast(pa.int32())
         return places, Column.from_arrow(self._put(whole, schema, made, self.path, elements, index_column), made)
 
     def _put(  # noqa: PLR0917 - a recursion over all of them

@@ -195,16 +195,15 @@ def _is_text(schema: Schema) -> bool:
 
 def _offsets(array: pa.ListArray) -> pa.Array:
     """Return offsets into `array.flatten()`, null where the list is null, as ListArray.from_arrays takes them."""
-    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
-    ends = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
+    ends = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
     if not array.null_count:
-        return pa.array(ends)
-    mask = np.append(array.is_null().to_numpy(zero_copy_only=False), False)
-    return pa.array(ends, mask=mask)
+        return ends
+    is_given = pa.concat_arrays([array.is_valid(), pa.array([True])])
+    return pc.if_else(is_given, ends, None)
 
 
 def key(config: RedactConfig) -> _Redact:

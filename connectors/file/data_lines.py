@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from connect.api.errors import ConnectError, SchemaError
@@ -97,7 +97,7 @@ class LineFiles:
                     place = behind
 
     def _cut(self, block: bytes, first: int, stop: int) -> Iterator[tuple[list[Line], int]]:
-        ends = self._ends(block).tolist()
+        ends = self._ends(block)
         if not ends or ends[-1] != len(block) - 1:
             # The last line needs no line end. A value whose quote is never closed has none either.
             ends.append(len(block))
@@ -115,13 +115,15 @@ class LineFiles:
                 lines = []
         yield lines, first + at
 
-    def _ends(self, block: bytes) -> Any:
+    def _ends(self, block: bytes) -> list[int]:
         """Return the places of the line ends that end rows. `block` begins with a row."""
-        data = np.frombuffer(block, np.uint8)
-        ends = np.flatnonzero(data == _NEWLINE)
+        octets = pa.UInt8Array.from_buffers(pa.uint8(), len(block), [None, pa.py_buffer(block)])
+        ends = pc.indices_nonzero(pc.equal(octets, _NEWLINE))
         if self._is_multiline:
-            ends = ends[np.cumsum(data == _QUOTE)[ends] % 2 == 0]
-        return ends
+            quotes = pc.cumulative_sum(pc.equal(octets, _QUOTE).cast(pa.int32())).take(ends)
+            ends = ends.filter(pc.equal(pc.bit_wise_and(quotes, 1), 0))
+        places: list[int] = ends.to_pylist()
+        return places
 
     def _first_line(self, file: Any, path: str) -> bytes:
         """Return the first line with its end; it is empty if the file is."""

@@ -12,8 +12,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from shape_tree import ROOT
 
-MOST_MB = 330
-"""Of what is needed, this package itself, pip and setuptools apart; a new virtual environment is 350 MB with them."""
+MOST_MB = 260
+"""Of what is needed, compiled as pip does, this package itself, pip and setuptools apart; a new virtual environment is
+310 MB with them.
+"""
 
 
 def needed(name: str, extras: frozenset[str] = frozenset(), known: set[str] | None = None) -> set[str]:
@@ -41,7 +43,7 @@ def test_an_install_without_extras_is_small():
     assert sizes["pyarrow"] > 100, "the files are counted"
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])[:5]
     assert sum(sizes.values()) < MOST_MB, largest
-    assert not {"polars", "duckdb", "pyspark", "sqlalchemy"} & sizes.keys()
+    assert not {"polars", "duckdb", "numpy", "pyspark", "sqlalchemy"} & sizes.keys()
 
 
 def test_an_install_for_spark_has_what_its_functions_over_arrow_need():

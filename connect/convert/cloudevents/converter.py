@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
-from connect.api.errors import RejectedRowsError, SchemaError
+from connect.api.errors import ConfigError, RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connect.api.schema import Schema
-from connect.convert.avro.converter import avro
 from connect.convert.cloudevents.config import CloudEventsConfig
 from connect.convert.cloudevents.events import Origin, attributes_of, data_of, is_change, origins
 from connect.convert.json.converter import JsonConverter
 from connect.convert.plain.config import JsonConfig
 from connect.convert.plain.header import ColumnHeaderConverter
-from connect.convert.registry.converter import RegistryConverter
 from connect.convert.registry.transport import without_user
-from connect.convert.vectors.cursor import spread
+
+if TYPE_CHECKING:
+    from connect.convert.registry.converter import RegistryConverter
+from connect.convert.plain.columns import spread
 
 _JSON, _AVRO = "application/json", "application/avro"
 
@@ -42,6 +43,8 @@ class CloudEventsConverter:
 
     def __init__(self, config: CloudEventsConfig, *, is_key: bool) -> None:
         self._config, self._is_key = config, is_key
+        if config.has_avro_data:
+            _avro_factory()  # What is missing is told before there are events.
         self._data_json = JsonConverter(config.json_settings)
         self._attributes_json = JsonConverter(JsonConfig.parse({"schemas.enable": "false"}))
 
@@ -58,8 +61,8 @@ class CloudEventsConverter:
         if column.schema is None or not is_change(column.schema):
             return pa.nulls(len(column), pa.binary())
         events = column.arrow()
-        present = np.nonzero(events.is_valid().to_numpy(zero_copy_only=False))[0]
-        if not len(present):
+        present = pc.indices_nonzero(events.is_valid()).to_pylist()
+        if not present:
             return pa.nulls(len(column), pa.binary())
         whole = events.drop_null()
         made: list[pa.BinaryArray] = []
@@ -68,25 +71,25 @@ class CloudEventsConverter:
             try:
                 made.append(self._encoded(topic, whole.slice(start, stop - start), column.schema, origin))
             except RejectedRowsError as error:
-                rejected |= {int(present[start + row]): reason for row, reason in error.rows.items()}
+                rejected |= {present[start + row]: reason for row, reason in error.rows.items()}
         if rejected:
             raise RejectedRowsError(rejected)
         texts = pa.concat_arrays(made)
-        return texts if len(present) == len(column) else spread(texts, present, len(column))
+        return texts if len(present) == len(column) else spread(texts, events.is_valid())
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:
         """Return nulls. Raise RejectedRowsError for all else, as no sink reads CloudEvents here."""
         error = SchemaError(
             f"CloudEvents of topic {topic} are not read here.", fix="Use JsonConverter with schemas.enable=false."
         )
-        present = np.nonzero(data.is_valid().to_numpy(zero_copy_only=False))[0]
-        if len(present):
-            raise RejectedRowsError({int(row): error for row in present})
+        present = pc.indices_nonzero(data.is_valid()).to_pylist()
+        if present:
+            raise RejectedRowsError(dict.fromkeys(present, error))
         return [Column.nulls(len(data))]
 
     @cached_property
     def _avro(self) -> RegistryConverter:
-        return avro(self._config.avro_settings, is_key=self._is_key)
+        return _avro_factory()(self._config.avro_settings, is_key=self._is_key)
 
     def _encoded(self, topic: str, events: pa.StructArray, schema: Schema, origin: Origin) -> pa.BinaryArray:
         data, data_schema = data_of(events, schema, origin)
@@ -112,6 +115,17 @@ class CloudEventsConverter:
         told = self._attributes_json.encode("", _struct(members, None))
         opened = pc.binary_slice(told, 0, -1)
         return pc.binary_join_element_wise(opened, b',"data":', data, b"}", b"").cast(pa.binary())
+
+
+def _avro_factory() -> Callable[..., RegistryConverter]:
+    try:
+        from connect.convert.avro.converter import avro
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"CloudEvents in Avro need the package {error.name}, which is not installed.", key="data.serializer.type",
+            fix="Install it with: pip install 'connect-for-kafka[registry]', or set it to json.",
+        ) from error  # fmt: skip
+    return avro
 
 
 def _struct(members: dict[str, tuple[pa.Array, Schema]], name: str | None) -> Column:

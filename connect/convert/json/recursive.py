@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pyarrow as pa
 
 from connect.api.arrow_rows import rows_from_arrow
@@ -17,9 +16,11 @@ from connect.convert.json.encode import encode_columns
 from connect.convert.json.java_text import json_string
 from connect.convert.json.write import Writing, writer
 from connect.convert.plain.columns import NotColumnarError
-from connect.convert.vectors.cursor import Cursor
 
-Decoder = Callable[[Cursor], pa.Array]
+if TYPE_CHECKING:
+    from connect.convert.vectors.cursor import Cursor
+
+    Decoder = Callable[[Cursor], pa.Array]
 
 MAX_LEVELS: Final = 100
 """Types may be nested as deep as Protobuf's own readers go; each level is some frames of Python's stack."""
@@ -57,7 +58,7 @@ class RecursiveTexts:
 
 
 def _failed(cursor: Cursor) -> pa.StringArray:
-    cursor.fail(np.ones(len(cursor), np.bool_), _TOO_DEEP)
+    cursor.fail_all(_TOO_DEEP)
     return pa.repeat(pa.scalar("null"), len(cursor))
 
 

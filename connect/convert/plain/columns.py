@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from binascii import b2a_base64
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from binascii import a2b_base64, b2a_base64
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-if TYPE_CHECKING:
-    import numpy as np
-
 DOUBLE_EXACT = 2.0**53
 """A double cannot hold all integers beyond this."""
-_BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
-_PADDING: Final = 64
 
 
 class NotColumnarError(Exception):
@@ -36,51 +30,27 @@ def list_of(array: pa.Array, values: pa.Array, item: pa.Field) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, values, type=pa.list_(item), mask=mask)
 
 
+def spread(values: pa.Array, is_given: pa.BooleanArray) -> pa.Array:
+    """Return an array that has the next value in each row where one is given, and null in the others."""
+    places = pc.subtract(pc.cumulative_sum(is_given.cast(pa.int64())), 1)
+    return values.take(pc.if_else(is_given, places, None))
+
+
 def base64_of(array: pa.Array) -> pa.StringArray:
     """Return the base64 text of every byte string."""
     texts = (None if value is None else b2a_base64(value, newline=False) for value in array.to_pylist())
     return pa.array(texts, pa.binary()).cast(pa.string())
 
 
-@cache
-def _sextets() -> np.ndarray:
-    """Return the six bits of each character of base64; 64 for padding and 65 for what is no such character."""
-    import numpy as np
-
-    table = np.full(256, 65, np.uint8)
-    table[np.frombuffer(_BASE64, np.uint8)] = np.arange(65)
-    return table
-
-
 def bytes_of(array: pa.Array) -> pa.BinaryArray:
-    """Return the bytes of every base64 text, all rows at once. NotColumnarError when a text is no base64."""
-    import numpy as np
-
+    """Return the bytes of every base64 text. NotColumnarError when a text is no base64."""
     if not pa.types.is_string(array.type):
         raise NotColumnarError("a value is no text")
-    texts = pc.fill_null(array, "")
-    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    characters = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
-    lengths = np.diff(ends)
-    sextets = _sextets()[characters]
-    last = np.cumsum(lengths)[lengths > 1] - 1
-    ends_so, pair = sextets[last] == _PADDING, sextets[last - 1] == _PADDING
-    padded = np.zeros(len(lengths), np.int32)
-    padded[lengths > 1] = ends_so.astype(np.int32) + (ends_so & pair)
-    if (lengths % 4).any() or np.count_nonzero(sextets >= _PADDING) != padded.sum():
-        raise NotColumnarError("a text is no base64")
-    sextets = (sextets & 63).reshape(-1, 4).astype(">u4")
-    whole = sextets[:, 0] << 18 | sextets[:, 1] << 12 | sextets[:, 2] << 6 | sextets[:, 3]
-    found = whole.astype(">u4").view(np.uint8).reshape(-1, 4)[:, 1:].reshape(-1)
-    behind = np.cumsum(lengths // 4 * 3)
-    if padded.any():
-        kept = np.ones(len(found), bool)
-        kept[behind[padded > 0] - 1] = False
-        kept[behind[padded > 1] - 2] = False
-        found = found[kept]
-    offsets = np.concatenate([[0], np.cumsum(lengths // 4 * 3 - padded)]).astype(np.int32)
-    made = pa.Array.from_buffers(pa.binary(), len(array), [None, pa.py_buffer(offsets), pa.py_buffer(found.tobytes())])
-    return pc.if_else(array.is_valid(), made, pa.scalar(None, pa.binary())) if array.null_count else made
+    try:
+        found = [None if text is None else a2b_base64(text, strict_mode=True) for text in array.to_pylist()]
+    except ValueError as error:
+        raise NotColumnarError(f"a text is no base64: {error}") from error
+    return pa.array(found, pa.binary())
 
 
 def unscaled_of(array: pa.Array) -> pa.Array:

@@ -98,6 +98,10 @@ class Cursor:
             self.failures.setdefault(int(row), reason)
         self.at[bad] = self.end[bad]
 
+    def fail_all(self, reason: str) -> None:
+        """Note all rows as bad; what they still hold is skipped."""
+        self.fail(np.ones(len(self), np.bool_), reason)
+
     def expect_end(self) -> None:
         """Fail each row that was not read to its end."""
         left = self.at != self.end

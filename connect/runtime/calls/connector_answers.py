@@ -35,7 +35,7 @@ def answer_connector_call(
             try:
                 return [SECRET_TEXTS.shown(note) for note in connector.check(deadline) or ()]
             except ModuleNotFoundError as error:
-                line = pip_line(error.name or "")
+                line = pip_line(error.name or "", type(connector).__module__)
                 fix = f"Run: {line}" if line else "Install what the connector's package needs."
                 raise ConnectError(f"The connector needs a package that is missing: {error}.", fix=fix) from error
         case "task_configs":

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import random
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -94,7 +94,7 @@ class TextPool:
 
     def take(self, numbers: pa.Array, type_: pa.DataType) -> pa.Array:
         """Return the texts of these numbers."""
-        for part in np.unique(numbers.to_numpy() // _PART_TEXTS).tolist():
+        for part in sorted(pc.unique(pc.divide(numbers, _PART_TEXTS)).to_pylist()):
             if self._texts[part * _PART_TEXTS] is None:
                 self._make_part(part)
                 self._column = None
@@ -236,5 +236,5 @@ def _first_of_each(offsets: pa.Array, keys: pa.Array) -> tuple[pa.Array, pa.Arra
     maps = pc.list_parent_indices(pa.ListArray.from_arrays(offsets, keys))
     entries = pa.table({"map": maps, "key": keys, "place": pa.array(range(len(keys)), pa.int64())})
     firsts = entries.group_by(["map", "key"]).aggregate([("place", "min")])["place_min"].combine_chunks().sort()
-    numbers = np.arange(len(offsets))
-    return pa.array(np.searchsorted(maps.take(firsts).to_numpy(), numbers), pa.int32()), firsts
+    kept = maps.take(firsts).to_pylist()
+    return pa.array([bisect_left(kept, number) for number in range(len(offsets))], pa.int32()), firsts

@@ -72,7 +72,7 @@ class Registry:
 
 
 def in_avro(monkeypatch: pytest.MonkeyPatch, registry: Registry, url: str = "http://registry") -> Any:
-    monkeypatch.setattr("connect.convert.cloudevents.converter.avro", lambda *_, **__: registry)
+    monkeypatch.setattr("connect.convert.avro.converter.avro", lambda *_, **__: registry)
     return converter(**{"data.serializer.type": "avro", "avro.schema.registry.url": url})
 
 
