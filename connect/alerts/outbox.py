@@ -61,6 +61,11 @@ class Outbox:
             self._waiting.clear()
             self._changed.notify()
 
+    def waits(self, event: Event) -> bool:
+        """Return True if this event is the next one to send; False if it was forgotten meanwhile."""
+        with self._changed:
+            return bool(self._waiting) and self._waiting[0] is event
+
     def counts(self) -> Mapping[str, int]:
         """Return how many were sent and dropped, and how many tries failed."""
         with self._changed:

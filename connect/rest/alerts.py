@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 from connect.alerts.alerting import Alerting
+from connect.alerts.changes import Event
 from connect.alerts.facts import Thresholds
 from connect.alerts.leading import while_leading
 from connect.alerts.webhook import Origin, Webhook
@@ -40,7 +41,12 @@ async def alerts(app: web.Application) -> AsyncIterator[None]:
         worker.alerts_lag_records, worker.alerts_stalled_ms, worker.alerts_dead_letters, worker.alerts_budget_percent
     )
     terms = LeadingTerms(operations, context.worker_id)
-    alerting = app[ALERTING] = Alerting(thresholds, operations.history, while_leading(terms.goes_on, webhook.deliver))
+
+    def waits(event: Event) -> bool:
+        return alerting.outbox.waits(event)
+
+    deliver = while_leading(terms.goes_on, webhook.deliver, waits)
+    alerting = app[ALERTING] = Alerting(thresholds, operations.history, deliver)
     peers = Peers(context, app[CLIENT], scheme(worker))
     watch = AlertWatch(operations, alerting, terms, Sources(peers.figures, app[BACKFILLS].jobs, status_json))
     watching = asyncio.create_task(watch.run())

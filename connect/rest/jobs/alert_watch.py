@@ -72,9 +72,8 @@ class AlertWatch:
             await asyncio.to_thread(self._tell, others, bool(silent))
 
     def _tell(self, others: Figures, is_silent: bool) -> None:
-        if self._terms.begins_anew():
-            # Another worker has led, and has told what this one knew or had queued.
-            self._alerting.release()
+        # Where another worker has led, it has told what this one knew or had queued.
+        self._terms.begins_anew(self._alerting.release)
         asked = self._operations
         facts = Facts(
             now_ms=time.time_ns() // 1_000_000,

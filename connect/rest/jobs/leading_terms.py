@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from connect.api.errors import ConnectError
@@ -23,11 +24,17 @@ class LeadingTerms:
         self._worker_id = worker_id
         self._known = _NEVER
 
-    def begins_anew(self) -> bool:
-        """Return True if another worker has led since the last call, or at the first one."""
-        last, known = self._last_other(), self._known
-        self._known = max(last, known)
-        return last > known
+    def begins_anew(self, forget: Callable[[], None]) -> bool:
+        """Return True if another worker has led since the last call, or at the first one.
+
+        `forget` lets go of what was queued before. It is called before `goes_on` may be True again.
+        """
+        last = self._last_other()
+        if last <= self._known:
+            return False
+        forget()
+        self._known = last
+        return True
 
     def goes_on(self) -> bool:
         """Return True if this worker leads, Kafka hears it, and nobody else has led since `begins_anew`. It blocks."""

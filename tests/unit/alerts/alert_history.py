@@ -98,10 +98,13 @@ class Worker:
         self._webhook = Webhook(world.receiver.url, "json", None, Origin("c", ""))
         self.thawed, self.under_way, self.tries = threading.Event(), threading.Lock(), 0
         self.thawed.set()
-        self._deliver = while_leading(lambda: world.leader is self, self._webhook.deliver)
+        self._deliver = while_leading(lambda: world.leader is self, self._webhook.deliver, self._waits)
         self.alerting = Alerting(LIMITS, world.topic, self._unless_frozen, lambda: world.now_ms / 1000)
         self.alerting.outbox.close()
         self.alerting.outbox = Outbox(self._unless_frozen, self._told, again_s=0.001)
+
+    def _waits(self, event: Event) -> bool:
+        return self.alerting.outbox.waits(event)
 
     def _unless_frozen(self, event: Event) -> None:
         self.thawed.wait(WAIT_S)

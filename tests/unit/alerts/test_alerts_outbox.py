@@ -10,6 +10,7 @@ import pytest
 
 from connect.alerts.changes import Event
 from connect.alerts.facts import Alert, Kind, Subject
+from connect.alerts.leading import while_leading
 from connect.alerts.outbox import Outbox
 from connect.alerts.webhook import UndeliveredError
 
@@ -126,3 +127,24 @@ def test_it_closes_while_a_receiver_does_not_answer_and_while_one_is_away():
         closing.join(WAIT_S / 2)
         assert not closing.is_alive()
         receiver.open.set()
+
+
+def test_what_is_forgotten_while_it_is_asked_who_leads_is_not_sent():
+    """A frozen leader goes on between its queue and its question; it leads again before that is answered."""
+    receiver, asked = Receiver(), threading.Event()
+
+    def leads() -> bool:
+        if not asked.is_set():
+            box.clear()
+            box.add([event(2)])
+            asked.set()
+        return True
+
+    def waits(queued: Event) -> bool:
+        return box.waits(queued)
+
+    box = Outbox(while_leading(leads, receiver.deliver, waits), lambda _: None, again_s=0.001)
+    box.add([event(1)])
+    receiver.wait_for(lambda: bool(receiver.taken))
+    box.close()
+    assert receiver.taken == ["c2"]

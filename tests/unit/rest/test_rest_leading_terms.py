@@ -14,19 +14,24 @@ def led(number: int, leader: str) -> Rebalance:
     return Rebalance(number, number, leader, [OWN, OTHER], number)
 
 
+def nothing() -> None:
+    """Forget nothing, as nothing was queued."""
+
+
 def test_a_term_goes_on_until_another_worker_leads(monkeypatch) -> None:
-    operations = MemoryOperations()
+    operations, forgotten = MemoryOperations(), list[bool]()
     told = [led(1, OTHER), led(2, OWN)]
     monkeypatch.setattr(operations.history, "rebalances", lambda: told)
     terms = LeadingTerms(operations, OWN)
     assert not terms.goes_on(), "nobody has read which alerts were told"
-    assert terms.begins_anew()
+    assert terms.begins_anew(nothing)
     assert terms.goes_on()
     told.append(led(3, OWN))
-    assert (terms.begins_anew(), terms.goes_on()) == (False, True), "somebody came or went, and the leader stays"
+    assert (terms.begins_anew(nothing), terms.goes_on()) == (False, True), "somebody came or went, and the leader stays"
     told += [led(4, OTHER), led(5, OWN)]
     assert not terms.goes_on(), "it leads, and another one has led since"
-    assert terms.begins_anew()
+    assert terms.begins_anew(lambda: forgotten.append(terms.goes_on()))
+    assert forgotten == [False], "what was queued before is forgotten before anything may be sent again"
     assert terms.goes_on()
     operations.is_ready = False
     assert not terms.goes_on(), "Kafka does not hear it"
@@ -39,11 +44,11 @@ def test_what_was_queued_before_another_led_does_not_go_on_by_a_look_meanwhile(m
     told = [led(1, OWN)]
     monkeypatch.setattr(operations.history, "rebalances", lambda: told)
     terms = LeadingTerms(operations, OWN)
-    terms.begins_anew()
+    terms.begins_anew(nothing)
 
     def caught_up() -> None:
         told.append(led(2, OTHER))
-        terms.begins_anew()  # the look, on its own thread
+        terms.begins_anew(nothing)  # the look, on its own thread
 
     monkeypatch.setattr(operations.history, "told_alerts", caught_up)
     assert not terms.goes_on()
