@@ -20,7 +20,8 @@ class EndedFile:
     """Holds a file that is to become objects: encoded rows, their offsets in the log (ascending) and times.
 
     It has at least one row. If another writer has created a part of the file's objects, the file must end at
-    `agreed_end`, or None if no other writer has.
+    `agreed_end`, or None if no other writer has. `begin_offset` is that of its extent, which is known once the file's
+    objects may be created.
     """
 
     partition: TopicPartition
@@ -31,6 +32,7 @@ class EndedFile:
     body: Any
     topic_id: str | None = None
     agreed_end: int | None = None
+    begin_offset: int | None = None
 
     @property
     def lacks_rows(self) -> bool:
@@ -42,7 +44,8 @@ class EndedFile:
         """Return the extent that the metadata of its objects will tell."""
         start_ms = None if self.timestamps_ms[0] == NO_TIME else self.timestamps_ms[0]
         first, last = self.offsets[0], self.offsets[-1]
-        return Extent(self.partition, first, last, self.end_offset, len(self.offsets), start_ms, self.topic_id)
+        rows, begin = len(self.offsets), self.begin_offset
+        return Extent(self.partition, first, last, self.end_offset, rows, start_ms, self.topic_id, begin)
 
     def rows_before(self, offset: int) -> int:
         """Return how many rows of the file have offsets below this one."""
@@ -105,7 +108,7 @@ class EndedFiles:
         for place in list(self._files):
             head = None if place in busy else self._head(place)
             if head is not None and not head.lacks_rows:
-                yield head
+                yield replace(head, begin_offset=self._reaches.begin_of(place))
 
     def least_offset(self) -> int | None:
         """Return the offset of the first row that is in no object yet, or None if there is none."""

@@ -1,7 +1,10 @@
 """Asks the bucket how far the objects of a path reach, before the first row of the path is taken.
 
 So rows that are read again are not written again, wherever reading begins: at a committed offset in the middle of
-objects, at a beginning of the topic that retention or compaction moved, or after offsets were reset.
+objects, at a beginning of the topic that retention or compaction moved, or after offsets were reset. Rows that no task
+has read, as those before a first task that began at the end of the topic, are in no object, and are written when they
+are read. The last object of a path tells where its unbroken run of objects began. Where reading begins before that,
+the objects before that run are asked, too.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.lib.deadline import Deadline
 from connectors.s3.files.identity import same_log
 from connectors.s3.files.intake import Admitted
+from connectors.s3.files.known_objects import Run
 from connectors.s3.files.partition_files import PartitionFiles
 from connectors.s3.paths.chain import Chain, last_starts
 from connectors.s3.paths.layout import Extent, Layout
@@ -26,6 +30,10 @@ _MANY: Final = 64
 too many objects.
 """
 _KEYS_PER_CHAIN: Final = 16
+_ASKED: Final = 64
+"""As many objects before a gap are asked at a time."""
+_LastObject = tuple[Chain, str, Mapping[str, str]]
+"""Holds the chain of an object, its key and its metadata."""
 
 
 class LastObjects:
@@ -52,14 +60,24 @@ class LastObjects:
             if isinstance(answer, ConnectError):
                 errors.append(answer)
             else:
-                files.reaches.learn(place, 0 if answer is None else self._reach(files, first, *answer))
+                runs = [] if answer is None else self._runs(files, first, answer, deadline)
+                files.reaches.learn(place, runs, first)
         if errors:
             raise min(errors, key=lambda error: isinstance(error, RetriableError))
 
     def _last_objects(
         self, chains: Sequence[Chain], first: int, deadline: Deadline
-    ) -> Sequence[tuple[str, Mapping[str, str]] | ConnectError | None]:
+    ) -> Sequence[_LastObject | ConnectError | None]:
         """Return key and metadata of the last object of each chain, near an offset, or None if there is none."""
+        answers = self._answers(chains, first, deadline)
+        return [
+            answer if answer is None or isinstance(answer, ConnectError) else (chain, *answer)
+            for chain, answer in zip(chains, answers, strict=True)
+        ]
+
+    def _answers(
+        self, chains: Sequence[Chain], first: int, deadline: Deadline
+    ) -> Sequence[tuple[str, Mapping[str, str]] | ConnectError | None]:
         keys = None
         if len(chains) >= _MANY and all(chain.has_clear_stem for chain in chains):
             folder = commonpath([chain.stem.rpartition("/")[0] for chain in chains])
@@ -73,18 +91,51 @@ class LastObjects:
             for chain in chains for found in [told.get(chain)]
         ]  # fmt: skip
 
-    def _reach(self, files: PartitionFiles, first: int, key: str, metadata: Mapping[str, str]) -> int:
+    def _runs(self, files: PartitionFiles, first: int, last: _LastObject, deadline: Deadline) -> list[Run]:
+        """Return the runs of rows from `first` on that objects hold. Objects before the last one's run are asked."""
+        chain, key, metadata = last
+        run = self._run(files, first, key, metadata)
+        runs = [] if run is None else [run]
+        begin = (chain.start_offset(key) or 0) if run is None else run[0]
+        listed = self._bucket.objects_between(chain, first, begin, deadline) if first < begin else []
+        while listed:
+            asked, listed = listed[-_ASKED:], listed[:-_ASKED]
+            for one, told in zip(asked, self._bucket.metadata([one.key for one in asked], deadline), strict=True):
+                if isinstance(told, ConnectError):
+                    raise told
+                run = self._run(files, first, one.key, told)
+                runs += [] if run is None else [run]
+            begin = min((run[0] for run in runs), default=begin)
+            listed = [one for one in listed if one.start < begin]
+        if any(end > first for _, end in runs):
+            self._tell(files, first, runs, key)
+        return runs
+
+    def _run(self, files: PartitionFiles, first: int, key: str, metadata: Mapping[str, str]) -> Run | None:
         where = f"s3://{self._bucket.name}/{key}"
         ours = Extent(files.partition, first, first, first + 1, 1, topic_id=files.topic_id)
         found = same_log(where, ours, metadata)
         if found.topic_id is None and not found.start_offset < first < found.end_offset:
             # It is not known if the object is of this log. A file that starts there is compared with it when its object
             # is to be created.
-            return 0
-        if found.end_offset > first:
-            _log.info(
-                "Rows of %s-%d before offset %d that are read again are in %s and before it already and are not "
-                "written again. To have them written anew, move the objects away or choose another topics.dir.",
-                *files.partition, found.end_offset, where,
-            )  # fmt: skip
-        return found.end_offset
+            return None
+        return found.run
+
+    def _tell(self, files: PartitionFiles, first: int, runs: Sequence[Run], key: str) -> None:
+        spans = ", ".join(f"{max(begin, first)} to {end - 1}" for begin, end in _joined(runs) if end > first)
+        _log.info(
+            "Rows of %s-%d that are read again are in s3://%s/%s and before it already and are not written again: "
+            "those of the offsets %s. To have them written anew, move the objects away or choose another topics.dir.",
+            *files.partition, self._bucket.name, key, spans,
+        )  # fmt: skip
+
+
+def _joined(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs, ascending, with those as one that touch each other."""
+    found: list[Run] = []
+    for begin, end in sorted(runs):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((begin, end))
+    return found

@@ -6,6 +6,9 @@ The objects of a place are a chain: each one starts at the place's first row at 
 task that reads on from an offset, and knows how far each chain reaches, makes the same keys in the same order. If an
 object of such a key exists, its metadata tell how far it reaches, and the rows behind it become the next object. That
 is so whatever made a file end: records, the clock, memory, or a restart of the task.
+
+A task that begins behind the end of a chain leaves a gap in it, which the metadata of later objects tell. If the gap is
+read later, its rows become objects of their own, the last of which ends before the next object starts.
 """
 
 from __future__ import annotations
@@ -42,7 +45,6 @@ class PartitionFiles:
         self._rows_found = 0
         self._next_due_ms = math.inf
         self._undated_ms: int | None = None
-        self._began: int | None = None
 
     @property
     def reaches(self) -> KnownObjects:
@@ -91,8 +93,8 @@ class PartitionFiles:
         self._open.position = poll[0].consumed.next_offset
         parts = sorted((a for a in poll if a.facts.length), key=lambda a: a.consumed.offsets[0].as_py())
         self._check_order(parts)
-        if parts and self._began is None:
-            self._began = parts[0].consumed.offsets[0].as_py()
+        if parts and self.reaches.began is None:
+            self.reaches.began = parts[0].consumed.offsets[0].as_py()
         self._polls.hold(parts)
         self._undated_ms = self._polls.ended_ms if self._undated_ms is None else self._undated_ms
         if self._rotation.ends_by_poll or not self._polls.are_few(len(self._open)):
@@ -138,12 +140,12 @@ class PartitionFiles:
 
     def created(self, file: EndedFile) -> None:
         """Note that the object of a file from `to_create` is in the bucket, and that this task made it."""
-        self.reaches.learn(file.place, file.end_offset)
+        self.reaches.extend(file.place, file.end_offset)
 
     def found(self, file: EndedFile, extent: Extent) -> None:
         """Note that the object of a file from `to_create` was there already, and holds this extent."""
         self._rows_found += file.rows_before(extent.end_offset)
-        self.reaches.learn(file.place, extent.end_offset)
+        self.reaches.extend(file.place, extent.end_offset)
 
     def agree(self, file: EndedFile, end_offset: int) -> None:
         """Note that another writer created the first of a file's objects: all of them must end at this offset."""
@@ -154,7 +156,8 @@ class PartitionFiles:
         waiting = (self._ended.least_offset(), self._open.least_offset())
         least = min((offset for offset in waiting if offset is not None), default=None)
         durable = self._rotation.durable(least, self._open.position, self.reaches.farthest())
-        has_moved = durable is not None and (self._began is None or durable > self._began)
+        began = self.reaches.began
+        has_moved = durable is not None and (began is None or durable > began)
         return durable if has_moved else None
 
     def _work(self) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
+
+import numpy as np
 
 from connect.api.records import TopicPartition
 from connectors.s3.files.ended_files import EndedFile, EndedFiles
@@ -93,9 +95,30 @@ class RowAssignment:
 
     def _take(self, part: Admitted, *, is_consecutive: bool) -> None:
         """Give the rows of a part that are in no object yet to files. Its other rows do not count, also for schemas."""
-        new = self._not_in_objects(part)
-        if new is not None:
-            self._take_by_schema(new, is_consecutive=is_consecutive)
+        for piece in self._pieces(part):
+            new = self._not_in_objects(piece)
+            if new is not None:
+                self._end_before_runs(new)
+                self._take_by_schema(new, is_consecutive=is_consecutive)
+
+    def _pieces(self, part: Admitted) -> Iterator[Admitted]:
+        """Yield a part, cut at offsets at which files have to end as objects hold the rows that follow."""
+        cuts = self.reaches.cuts(part)
+        if not cuts:
+            yield part
+            return
+        rows = np.arange(part.facts.length)
+        for piece in np.split(rows, np.searchsorted(part.consumed.offsets.to_numpy(), cuts)):
+            yield part.picked(piece)
+
+    def _end_before_runs(self, part: Admitted) -> None:
+        """End files that would hold rows before and behind a run of rows that are in objects."""
+        if not self.reaches.has_gaps:
+            return
+        self._assign_group()
+        offset = part.consumed.offsets[0].as_py()
+        files = [file for file in self.open.by_place.values() if file.place.topic == part.topic]
+        self.end([file for file in files if self.reaches.is_apart(file.place, file.first_offset, offset)])
 
     def _take_by_schema(self, part: Admitted, *, is_consecutive: bool) -> None:
         spool = self._spools.setdefault(part.topic, Spool())

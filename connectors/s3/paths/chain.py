@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 T = TypeVar("T")
 PAGE: Final = 1000
@@ -22,6 +22,14 @@ _DIGITS: Final = "0123456789"
 
 ListKeys = Callable[[str, str], AsyncIterator[str]]
 """Yields the keys that begin with the first text and come after the second one, in order."""
+
+
+class ListedObject(NamedTuple):
+    """Holds what the key of an object tells: where it starts, and the offset behind its rows if it is a joined one."""
+
+    start: int
+    key: str
+    end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,31 @@ class Chain:
         digits = key[len(self.stem) : len(key) - len(self.extension)]
         is_number = digits.isascii() and digits.isdigit()
         return int(digits) if is_number and key == self.key(int(digits)) else None
+
+    def listed(self, key: str) -> ListedObject | None:
+        """Return what a key of this chain tells, also that of a joined object, or None if the key is of another."""
+        if not (key.startswith(self.stem) and key.endswith(self.extension)):
+            return None
+        start, is_joined, end = key[len(self.stem) : len(key) - len(self.extension)].partition("-")
+        if not _is_number(start) or (is_joined and not _is_number(end)):
+            return None
+        return ListedObject(int(start), key, int(end) if is_joined else None)
+
+    async def objects_between(self, list_keys: ListKeys, low: int, high: int) -> list[ListedObject]:
+        """Return the objects, also joined ones, that may hold rows from `low` on and begin before `high`, ascending.
+
+        Of those that begin before `low` these are the last one, and joined ones near it that reach beyond `low`.
+        """
+        found = [one async for one in self._objects(list_keys, low + 1, high - 1)]
+        span, stop = _FIRST_SPAN, low
+        while stop >= 0:
+            first = max(0, low - span)
+            before = [one async for one in self._objects(list_keys, first, stop)]
+            if before:
+                near = [one for one in before if one.start == before[-1].start or (one.end or 0) > low]
+                return [*near, *found]
+            stop, span = first - 1, span * _GROWTH
+        return found
 
     async def last_start(self, list_keys: ListKeys, offset: int) -> int | None:
         """Return where the last object starts, looked for around an offset: one request where there are few, else some
@@ -97,6 +130,19 @@ class Chain:
             if start is not None and first <= start <= last:
                 yield start
 
+    async def _objects(self, list_keys: ListKeys, first: int, last: int) -> AsyncIterator[ListedObject]:
+        """Yield the objects that begin from `first` to `last`, also joined ones, ascending."""
+        widths = range(self._width(first), self._width(last) + 1) if first <= last else ()
+        for width in widths:
+            low = max(first, 10 ** (width - 1) if width > self.pad_width else 0)
+            end = self._before(min(last, 10**width - 1))
+            async for key in list_keys(self.stem, self._before(low)):
+                if key[: len(end)] > end:
+                    break
+                found = self.listed(key)
+                if found is not None and low <= found.start <= last and self._width(found.start) == width:
+                    yield found
+
     def _before(self, start_offset: int) -> str:
         return f"{self.stem}{start_offset:0{self.pad_width}d}" if self.pad_width else f"{self.stem}{start_offset}"
 
@@ -118,6 +164,10 @@ def last_starts(chains: Collection[Chain], keys: Iterable[str]) -> dict[Chain, i
             if chain is not None and start is not None:
                 found[chain] = max(start, found.get(chain, start))
     return found
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 async def _first(items: AsyncIterator[T], most: int = PAGE) -> list[T]:

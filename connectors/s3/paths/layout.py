@@ -35,6 +35,8 @@ class Extent:
     `end_offset` is where the file ended, so that rows of other places may be between `last_offset` and it. A topic that
     was deleted and made again may have other records at the same offsets. `topic_id`, Kafka's id of the topic, and
     `start_ms`, Kafka's timestamp of the record at start_offset, show that. Each is None if it is not known.
+    `begin_offset` is where the unbroken run of the place's objects began to which this one belongs: objects hold all
+    rows of the place from there to `end_offset`. It is None in objects of earlier versions, which do not tell it.
     """
 
     partition: TopicPartition
@@ -44,6 +46,13 @@ class Extent:
     rows: int
     start_ms: int | None = None
     topic_id: str | None = None
+    begin_offset: int | None = None
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """Return the offsets from and before which objects surely hold all rows of the place."""
+        begin = self.start_offset if self.begin_offset is None else min(self.begin_offset, self.start_offset)
+        return begin, self.end_offset
 
     def difference(self, other: Extent) -> str | None:
         """Return why this extent and another one do not belong to the same log, or None if nothing shows that.
@@ -61,9 +70,11 @@ class Extent:
         """Return the user metadata of the object."""
         ids = {} if self.topic_id is None else {"kconnect-topic-id": self.topic_id}
         times = {} if self.start_ms is None else {"kconnect-start-timestamp": str(self.start_ms)}
+        begins = {} if self.begin_offset is None else {"kconnect-begin-offset": str(self.begin_offset)}
         return {
             **ids,
             **times,
+            **begins,
             "kconnect-topic": self.partition.topic,
             "kconnect-partition": str(self.partition.partition),
             "kconnect-start-offset": str(self.start_offset),
@@ -91,13 +102,14 @@ class Extent:
             topic = metadata["kconnect-topic"]
             time_text = metadata.get("kconnect-start-timestamp")
             start_ms = None if time_text is None else int(time_text)
+            begin_text = metadata.get("kconnect-begin-offset")
+            begin = None if begin_text is None else int(begin_text)
         except (KeyError, ValueError):
             return None
         if not start <= last < end:
             return None
-        return cls(
-            TopicPartition(topic, partition), start, last, end, rows, start_ms, metadata.get("kconnect-topic-id")
-        )
+        topic_id = metadata.get("kconnect-topic-id")
+        return cls(TopicPartition(topic, partition), start, last, end, rows, start_ms, topic_id, begin)
 
 
 @dataclass(frozen=True, slots=True)

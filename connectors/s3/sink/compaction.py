@@ -144,7 +144,9 @@ class ObjectCompaction:
         return parts
 
     def _merged(self, parts: Sequence[_Part]) -> Iterator[tuple[Sequence[_Part], Merger]]:
-        """Yield runs of objects that have one schema, each with the merger that has read them.
+        """Yield runs of objects that have one schema and no gap, each with the merger that has read them.
+
+        Rows in a gap may still be written, as an object of their own.
 
         FileNotFoundError: an object is gone, as another compaction joins it.
         """
@@ -153,7 +155,10 @@ class ObjectCompaction:
             data = self._bucket.content(part.key, _soon())
             if data is None:
                 raise FileNotFoundError(part.key)
-            if not merger.add(data):
+            has_gap = (
+                bool(run) and part.extent.run[0] > run[-1].extent.end_offset and part.extent.begin_offset is not None
+            )
+            if has_gap or not merger.add(data):
                 yield run, merger
                 run, merger = [], self._plan.merger()
                 merger.add(data)

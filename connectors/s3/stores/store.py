@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
-from connectors.s3.paths.chain import PAGE, Chain
+from connectors.s3.paths.chain import PAGE, Chain, ListedObject
 from connectors.s3.settings.bucket_config import BucketConfig
 from connectors.s3.settings.classes import AZURE_STORAGE, CREDENTIALS, GCS_STORAGE, LOCAL_STORAGE
 from connectors.s3.settings.credentials import provider_of
@@ -103,6 +103,14 @@ class Bucket:
         for.
         """
         return self._requests.all([self._last_of(chain, offset) for chain in chains], deadline)
+
+    def objects_between(self, chain: Chain, low: int, high: int, deadline: Deadline) -> list[ListedObject]:
+        """Return a chain's objects that may hold rows from offset `low` on and begin before `high`."""
+
+        async def call() -> list[ListedObject]:
+            return await chain.objects_between(self._keys, low, high)
+
+        return self._requests.one(call, deadline)
 
     def objects(self, folder: str, deadline: Deadline) -> list[Listed]:
         """Return all objects below a folder, as the bucket has them now; an empty folder means the whole bucket."""

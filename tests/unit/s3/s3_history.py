@@ -105,12 +105,13 @@ class S3History:
         self._clock_ms = 0
         self._members: list[Member] = []
         self._frozen: list[Member] = []
+        self._has_skipped = False
 
     def run(self, steps: int) -> None:
         """Do random steps, then let a last life end it with nothing in its way."""
         self._rebalance()
         doings = [self._poll] * 6 + [self._flush] * 3 + [self._freeze, self._thaw, self._wait] * 2 + [
-            self._kill, self._rebalance, self._rewind, self._retain]  # fmt: skip
+            self._kill, self._rebalance, self._rewind, self._retain, self._skip]  # fmt: skip
         for _ in range(steps):
             self._draw.choice(doings)()
             self._look()
@@ -204,7 +205,9 @@ class S3History:
                 self._committed[partition] = max(self._committed[partition], offset)
 
     def _check_durable(self, partition: TopicPartition, offset: int) -> None:
-        """Every row before the offset is in an object or a letter."""
+        """Every row before the offset is in an object or a letter, unless offsets were altered to later ones."""
+        if self._has_skipped:
+            return
         for row in self._log.rows[partition]:
             at = (partition, row.offset)
             if row.offset < offset and (row.value is not None or row.is_bad) and at not in self._gone:
@@ -264,6 +267,18 @@ class S3History:
             self._committed[partition] = self._draw.choice([0, self._draw.randint(0, offset)])
         self._rebalance()
 
+    def _skip(self) -> None:
+        """Offsets are altered to later ones, as those of a sink that begins at the end; the end reads all rows."""
+        if self._draw.random() < 0.5:
+            return
+        self._history.note("skip")
+        for member in [*self._members, *self._frozen]:
+            member.task.close()
+        self._members, self._frozen, self._has_skipped = [], [], True
+        for partition, offset in self._committed.items():
+            self._committed[partition] = self._draw.randint(offset, self._log.end(partition))
+        self._rebalance()
+
     def _retain(self) -> None:
         """Retention and compaction take rows that are in objects, from the beginning and here and there."""
         if self._frozen:
@@ -303,6 +318,8 @@ class S3History:
         self._history.note("the end")
         self._members, self._frozen, self._store.faults = [self._born(rotate_schedule_interval_ms="1000")], [], []
         (last,) = self._members
+        if self._has_skipped:
+            self._committed, self._has_skipped = dict.fromkeys(self._committed, 0), False
         for partition in self._log.rows:
             last.reads[partition] = self._committed[partition]
             last.task.assigned([partition])

@@ -43,8 +43,8 @@ class Bucket:
 
     objects: dict[str, tuple[Extent, list[int]]] = field(default_factory=dict)
 
-    def reach(self, stem: str) -> int:
-        return max((extent.end_offset for key, (extent, _) in self.objects.items() if key.startswith(stem)), default=0)
+    def runs(self, stem: str) -> list[tuple[int, int]]:
+        return [extent.run for key, (extent, _) in self.objects.items() if key.startswith(stem)]
 
     def numbers(self) -> list[int]:
         return sorted(n for _, numbers in self.objects.values() for n in numbers)
@@ -88,7 +88,8 @@ class Life:
         assert not admission.bad
         if not self.is_together:
             for place in self.files.reaches.unknown(admission.parts):
-                self.files.reaches.learn(place, self.bucket.reach(self.layout.chain(place, TP).stem))
+                runs = self.bucket.runs(self.layout.chain(place, TP).stem)
+                self.files.reaches.learn(place, runs, batch.consumed.offsets[0].as_py())
         for part in admission.parts:
             self.files.take(part, self.clock_ms)
 

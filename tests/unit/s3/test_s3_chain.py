@@ -75,3 +75,25 @@ def test_the_last_objects_of_many_chains_are_those_of_each():
     each = {chain: last(Keys(keys), chain, 0) for chain in chains}
     assert last_starts(chains, keys) == each
     assert last_starts(chains, OTHERS) == {}
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), low=st.integers(0, 40_000), pad=st.integers(0, 6))
+def test_the_objects_of_a_span_are_listed_with_those_that_reach_into_it(seed, low, pad):
+    chain = Chain("d/t+0+", pad, ".json")
+    drawn = random.Random(seed)
+    starts = sorted(drawn.sample(range(30_000), drawn.choice([0, 1, 30, PAGE + 300])))
+    joined = set(drawn.sample(starts, len(starts) // 3))
+    high = low + drawn.randrange(20_000)
+    keys = {start: chain.key(start) for start in starts}
+    keys |= {start: chain.key(start).replace(".json", f"-{start + 1}.json") for start in joined}
+    asked = asyncio.run(chain.objects_between(Keys([*OTHERS, *keys.values()]), low, high))
+    before = [start for start in starts if start <= low]
+    assert [one.key for one in asked] == [keys[s] for s in [*before[-1:], *(s for s in starts if low < s < high)]]
+
+
+def test_a_joined_object_reaches_beyond_one_that_it_is_made_of():
+    chain = Chain("d/t+0+", 4, ".json")
+    keys = Keys(["d/t+0+0000-0090.json", "d/t+0+0030.json", "d/t+0+0090.json", "d/t+0+0090-x.json"])
+    found = asyncio.run(chain.objects_between(keys, 60, 95))
+    assert [(one.start, one.end) for one in found] == [(0, 90), (30, None), (90, None)]

@@ -140,6 +140,20 @@ def test_a_sink_that_reads_again_behind_a_compaction_writes_no_row_twice(root: P
     assert [file.name.partition(".")[0] for file in files(root)] == ["t+0+0000000000-0000000018", "t+0+0000000018"]
 
 
+@pytest.mark.parametrize("step", [5, 60])
+def test_objects_with_unread_rows_between_them_are_joined_apart(root: Path, step: int):
+    given = config(root)
+    for start in (30, 90, 150):
+        write(given, start, start + 30)
+    assert compact(given)
+    assert len(files(root)) == 4, "a joined object for each run, and the last one"
+    write(given, 0, 210, step=step)
+    assert numbers(root) == list(range(210))
+    compact(given)
+    write(given, 0, 213, step=step)
+    assert numbers(root) == list(range(213))
+
+
 def test_paths_are_joined_apart_and_large_or_young_objects_are_left(root: Path):
     given = config(root, partitioner_class=FIELD_PARTITIONER, partition_field_name="p")
     write(given, 0, 30)
