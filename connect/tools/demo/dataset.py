@@ -14,7 +14,7 @@ from sqlalchemy import Column, DateTime, Float, Integer, MetaData, String, Table
 from connect.api.errors import ConnectError
 
 if TYPE_CHECKING:
-    import polars as pl
+    import pyarrow as pa
     from sqlalchemy.engine import Engine
 
 METADATA: Final = MetaData()
@@ -112,15 +112,17 @@ def _data_folder() -> Path:
 
 def _load_table(engine: Engine, table: Table, folder: Path, limit: int | None) -> int:
     names = [column.name for column in table.columns if column.name != "id"]
-    frame = _read(folder, table).select(names).head(limit or MOST_ROWS)
+    rows = _read(folder, table).select(names).slice(0, limit or MOST_ROWS)
     statement = str(table.insert().compile(engine, column_keys=names))
     with engine.begin() as connection:
-        connection.exec_driver_sql(statement, frame.rows())
-    return len(frame)
+        connection.exec_driver_sql(statement, list(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
+    return len(rows)
 
 
-def _read(folder: Path, table: Table) -> pl.DataFrame:
-    import polars as pl
+def _read(folder: Path, table: Table) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
 
     plain = folder / f"{table.name}.csv"
     if plain.exists():
@@ -128,21 +130,16 @@ def _read(folder: Path, table: Table) -> pl.DataFrame:
     else:
         with zipfile.ZipFile(folder / f"{table.name}.csv.zip") as archive:
             data = archive.read(f"{table.name}.csv")
-    kinds: dict[type, pl.DataType] = {
-        Integer: pl.Float64(),
-        Float: pl.Float64(),
-        String: pl.String(),
-        DateTime: pl.String(),
-    }
+    kinds = {Integer: pa.float64(), Float: pa.float64(), String: pa.string(), DateTime: pa.string()}
     wanted = {column.name: kinds[type(column.type)] for column in table.columns if column.name != "id"}
-    frame = pl.read_csv(io.BytesIO(data), null_values=["NA", ""], schema_overrides=wanted)
-    # The files have whole numbers with gaps as 517.0. SQLAlchemy's DateTime is text with microseconds in SQLite.
-    whole = [c.name for c in table.columns if isinstance(c.type, Integer) and c.name != "id"]
-    moments = [c.name for c in table.columns if isinstance(c.type, DateTime)]
-    return frame.with_columns(
-        *(pl.col(name).cast(pl.Int64, strict=True) for name in whole),
-        *(
-            pl.col(name).str.to_datetime("%Y-%m-%dT%H:%M:%SZ", strict=True).dt.strftime("%Y-%m-%d %H:%M:%S%.6f")
-            for name in moments
-        ),
-    )
+    given = csv.ConvertOptions(null_values=["NA", ""], strings_can_be_null=True, column_types=wanted)
+    read = csv.read_csv(io.BytesIO(data), convert_options=given)
+    for place, name in enumerate(read.column_names):
+        kind = type(table.columns[name].type) if name in wanted else None
+        # The files have whole numbers with gaps as 517.0. SQLAlchemy's DateTime is text with microseconds in SQLite.
+        if kind is Integer:
+            read = read.set_column(place, name, read[name].cast(pa.int64()))
+        elif kind is DateTime:
+            moments = pc.strptime(read[name], format="%Y-%m-%dT%H:%M:%SZ", unit="us")
+            read = read.set_column(place, name, pc.strftime(moments, format="%Y-%m-%d %H:%M:%S"))
+    return read

@@ -80,9 +80,10 @@ class Screen:
             for difference in c.differences:
                 self._console.print(f"[red]{c.table}: {difference}[/red]", highlight=False)
         head = comparisons[0].head
-        names = head.columns[:1] + head.columns[4:8] + head.columns[10:15] + head.columns[-1:]
+        all_names = head.column_names
+        names = [*all_names[:1], *all_names[4:8], *all_names[10:15], *all_names[-1:]]
         first = Table(*names, title=f"First rows of {comparisons[0].table}, as Parquet in S3", title_justify="left")
-        for row in head.select(names).rows():
+        for row in zip(*(column.to_pylist() for column in head.select(names).columns), strict=True):
             first.add_row(*(str(value) for value in row))
         self._console.print(first)
 

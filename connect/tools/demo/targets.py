@@ -16,11 +16,12 @@ from sqlalchemy import DateTime, Integer
 from connect.api.errors import ConnectError
 from connect.lib.nearest import nearest
 from connect.tools.demo.dataset import FLIGHTS
+from connect.tools.demo.verify import table_of
 from connect.tools.services.bigquery import BigQueryService
 from connect.tools.services.cassandra import CassandraService
 
 if TYPE_CHECKING:
-    import polars as pl
+    import pyarrow as pa
 
 SPACE: Final = "nyc"
 """This is the name of the flights' dataset or keyspace, as in the connectors' files."""
@@ -50,7 +51,7 @@ class Target(ABC):
     def count(self) -> int:
         """Return how many flights the database has now; 0 if the sink has not made the table yet."""
 
-    def read(self, told: Callable[[int], None]) -> pl.DataFrame:
+    def read(self, told: Callable[[int], None]) -> pa.Table:
         """Return all flights with the source's columns in their order.
 
         Reading them takes minutes, so after each page `told` is called with the number of flights read so far.
@@ -60,7 +61,7 @@ class Target(ABC):
             found.append(row)
             if len(found) % _PAGE_ROWS == 0:
                 told(len(found))
-        return _frame(found)
+        return table_of(found, FLIGHTS)
 
     @abstractmethod
     def _rows(self) -> Iterator[tuple[Any, ...]]:
@@ -145,16 +146,6 @@ class CassandraTarget(Target):
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         for row in self._session.execute(f"SELECT {_COLUMNS} FROM {SPACE}.flights"):  # noqa: S608 - names of our own
             yield tuple(row)
-
-
-def _frame(rows: list[tuple[Any, ...]]) -> pl.DataFrame:
-    """Return rows of flights as a frame, with times as UTC in milliseconds, as the source's are read."""
-    import polars as pl
-
-    names = [column.name for column in FLIGHTS.columns]
-    frame = pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
-    moment = pl.col("time_hour").cast(pl.Datetime("ms"))
-    return frame.with_columns(moment.dt.replace_time_zone("UTC"))
 
 
 _TARGETS: Final[Mapping[str, Callable[[], Target]]] = {kind.name: kind for kind in (BigQueryTarget, CassandraTarget)}
