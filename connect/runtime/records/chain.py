@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RejectedRowsError
 from connect.api.records import Batch
 from connect.api.transform import Predicate, Transform
 from connect.runtime.records.bad_row_search import isolate
@@ -76,13 +77,22 @@ class Link:
         runs = _runs(selected)
         if len(runs) > MANY_RUNS:
             # A transform that drops all it is given leaves the others as one batch, in order.
-            chosen = batch.take(pc.indices_nonzero(selected).to_pylist())
-            if not any(len(made) for made in self._transformed(chosen)):
+            places = pc.indices_nonzero(selected).to_pylist()
+            with _named_by(places):
+                made = self._transformed(batch.take(places))
+            if not any(map(len, made)):
                 return [batch.take(pc.indices_nonzero(pc.invert(selected)).to_pylist())]
         done: list[Batch] = []
+        bad: dict[int, Exception] = {}
         for start, stop, chosen_run in runs:
             part = batch.slice(start, stop)
-            done.extend(self._transformed(part) if chosen_run else [part])
+            try:
+                with _named_by(range(start, stop)):
+                    done.extend(self._transformed(part) if chosen_run else [part])
+            except RejectedRowsError as error:
+                bad |= error.rows  # The caller takes all rows anew, so it has to hear of all runs at once.
+        if bad:
+            raise RejectedRowsError(bad)
         return done
 
 
@@ -99,6 +109,15 @@ def apply_chain(links: Sequence[Link], batch: Batch, reject: Reject) -> list[Bat
             if len(made)
         ]
     return batches
+
+
+@contextmanager
+def _named_by(places: Sequence[int]) -> Iterator[None]:
+    """Let a RejectedRowsError about a part of a batch name the rows by their `places` in the whole batch."""
+    try:
+        yield
+    except RejectedRowsError as error:
+        raise RejectedRowsError({places[i]: cause for i, cause in error.rows.items()}) from error
 
 
 def _runs(selected: pa.BooleanArray) -> list[tuple[int, int, bool]]:
