@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from connect.runtime.settings.connector_config import CommonConnectorConfig, SourceConnectorConfig
@@ -16,14 +17,23 @@ TRANSACTION_FLUSH_TIMEOUT_S: Final = 55.0
 RETRY_DELAY_MAX_S: Final = 10.0
 """A put or poll that is refused is tried again at least this often, so that a healed system is noticed soon."""
 
+POLL_SHARE: Final = 0.6
+"""A poll may take this part of task.shutdown.graceful.timeout.ms. The rest is for the last flush and for `close`."""
+POLL_LEAST_S: Final = 0.1
+"""A poll may take this long in any case, as polls of an idle task cost CPU time."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """Holds in seconds the time between two flushes, the limit of a flush, and the longest wait between two tries."""
+    """Holds in seconds the time between two flushes, the limit of a flush, and the longest wait between two tries.
+
+    `poll_max_s` bounds each poll of a source. A plug-in that waits without heed to a stop ends in time by it.
+    """
 
     flush_interval_s: float
     flush_timeout_s: float
     retry_delay_max_s: float
+    poll_max_s: float = field(default=math.inf, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +50,8 @@ def source_limits(worker: WorkerConfig, config: SourceConnectorConfig, *, exactl
     if exactly_once:
         interval_ms = config.transaction_boundary_interval_ms or interval_ms
     timeout_s = TRANSACTION_FLUSH_TIMEOUT_S if exactly_once else flush_timeout_s(worker)
-    return LoopLimits(interval_ms / 1000.0, timeout_s, _retry_delay_max_s(config))
+    poll_max_s = max(POLL_LEAST_S, POLL_SHARE * worker.task_shutdown_graceful_timeout_ms / 1000.0)
+    return LoopLimits(interval_ms / 1000.0, timeout_s, _retry_delay_max_s(config), poll_max_s=poll_max_s)
 
 
 def sink_limits(worker: WorkerConfig, config: CommonConnectorConfig, resolved: Mapping[str, str]) -> SinkLimits:

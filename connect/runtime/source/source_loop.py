@@ -34,7 +34,7 @@ POLL_TIMEOUT_S = 1.0
 IDLE_POLL_TIMEOUT_S = 3.0
 """A poll of an idle task may take so long: with hundreds of idle tasks, to wake up is most of what a host does.
 
-A plug-in that waits without heed to a stop still ends within task.shutdown.graceful.timeout.ms, 5 s by default.
+`LoopLimits.poll_max_s` is this long by default, and bounds each poll.
 """
 IDLE_POLLS = 3
 """A task is idle after so many polls without rows."""
@@ -179,7 +179,7 @@ class SourceLoop:
 
     def _poll(self, bell: threading.Event) -> Sequence[Batch]:
         self._doing = (Step.POLL, "source")
-        return self._path.poll(Deadline.after(self._poll_timeout_s(), bell))
+        return self._path.poll(Deadline.after(min(self._poll_timeout_s(), self._limits.poll_max_s), bell))
 
     def _poll_timeout_s(self) -> float:
         if self._delivery.expects_more:
