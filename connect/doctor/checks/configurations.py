@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
+from typing import Final
 
 from connect.cluster.validation.notes import CLIENT_OVERRIDES, FAIL_UNTIL, NO_EFFECT
 from connect.cluster.validation.rules import DLQ
@@ -11,6 +13,9 @@ from connect.doctor.model.facts import ConnectorFacts, Facts
 from connect.doctor.model.findings import Finding, Severity
 from connect.runtime.settings.topic_groups import PREFIX as TOPIC_CREATION
 
+_NO_TOPIC_CHARS: Final = re.compile(r"[^a-zA-Z0-9._-]")
+_NAME_CHARS: Final = 200
+"""A topic's name has at most 249 characters."""
 _NO_ROW = "No row of that topic is written meanwhile."
 _CREATE = "# create it, or change the key that names it"
 
@@ -51,18 +56,27 @@ class Configurations:
 
 
 def _dropped(connector: ConnectorFacts) -> Iterable[Finding]:
-    """Yield a finding where rows that fail leave nothing behind, as in Java: no letter and no line of the log."""
+    """Yield a finding where rows that fail leave nothing behind, as in Java: no letter and no line of the log.
+
+    Of a source it is a note: Java's sources have no dead letters, so that their configurations cannot name a topic.
+    """
     given = connector.config
     if given.get("errors.tolerance", "").strip().lower() != "all" or given.get(DLQ, "").strip():
         return
     logged = given.get("errors.log.enable", "").strip().lower() == "true"
     yield Finding(
-        "bad-rows-dropped", Severity.NOTE if logged else Severity.WARNING, f"connector {connector.name}",
+        "bad-rows-dropped", Severity.WARNING if connector.is_sink and not logged else Severity.NOTE,
+        f"connector {connector.name}",
         f"errors.tolerance=all without {DLQ}: a row that fails is passed over"
         f"{', and the log alone tells of it' if logged else ''}.",
         "It is kept nowhere, and cannot be replayed once its cause is mended.",
-        f'"{DLQ}": "{connector.name}-letters"',
+        f'"{DLQ}": "{_topic_name(connector.name)}-letters"',
     )  # fmt: skip
+
+
+def _topic_name(connector: str) -> str:
+    """Return a connector's name without what no name of a topic may hold, and short enough for one."""
+    return _NO_TOPIC_CHARS.sub("-", connector)[:_NAME_CHARS]
 
 
 def _by_message(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
