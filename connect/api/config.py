@@ -35,7 +35,6 @@ from connect.api.allowed_paths import ALLOWED_PATHS, AllowedPaths
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.reach import Reach, url_problems
 from connect.lib.key_role import KeyRole
-from connect.lib.nearest import nearest
 from connect.lib.secrets import HIDDEN, Credentials, masked_setting
 from connect.lib.setting_text import parse_boolean, parse_double, parse_list, parse_text, text_of, whole_parser
 
@@ -288,11 +287,13 @@ class Config(BaseModel):
         return tuple(values)
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Return keys this declaration does not know, each with the nearest known one."""
-        known = [d.name for d in cls.definitions()]
-        odd = (name for name in properties if name not in {*known, *former_names(cls)})
-        return ((name, nearest(name, known)) for name in odd)
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[str]:
+        """Return the keys that are neither declared nor former names, which validation notes as without effect.
+
+        A subclass leaves out further keys that it takes, such as those that it hands on to a driver.
+        """
+        known = {*(d.name for d in cls.definitions()), *former_names(cls)}
+        return (name for name in properties if name not in known)
 
 
 class ConnectorConfig(Config):

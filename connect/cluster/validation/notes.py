@@ -47,7 +47,9 @@ def notes(
     its_own = list(_of_plugin(plugin, given))
     # A plug-in may accept keys that it does not declare, such as old names, and makes notes on them itself.
     told = {note.key for note in its_own}
-    unknown = [key for key in given if key not in known | told and not key.startswith(taken)]
+    unknown = [
+        key for key in plugin.config.unknown_keys(given) if key not in known | told and not key.startswith(taken)
+    ]
     for old in (name for name in former if name in given):
         counts = f" {former[old]} is given, too, and counts." if former[old] in given else ""
         yield f"{old}: this key is named {former[old]} now; its former name goes on working.{counts}"

@@ -196,7 +196,7 @@ class BigQuerySinkConfig(GoogleSettings):
         return found
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[str]:
         """Return the keys that neither this declaration nor the Java connector knows."""
         return super().unknown_keys(name for name in properties if name not in KNOWN)
 

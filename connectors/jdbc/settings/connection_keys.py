@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from connect.api.config import ClassName, ConnectorConfig, Int, ListOf, Long, Password, String, at_least, key
 from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
+from connect.lib.nearest import nearest
 from connectors.jdbc.settings.drivers import KEY, files_of, is_file, sockets_of
 from connectors.jdbc.settings.url import hosts_of, parse
 
@@ -104,6 +105,12 @@ class ConnectionKeys(ConnectorConfig):
         return {name: value for name, value in self.with_prefix("connection.").items() if name not in own}
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Yield the keys that are not declared, without further ones of `connection.`, which go to the driver."""
-        return super().unknown_keys(name for name in properties if not name.startswith("connection."))
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[str]:
+        """Yield the keys that are not declared, without further ones of `connection.`, which go to the driver.
+
+        One that is like a declared key is yielded, as it is likely to be misspelt.
+        """
+        declared = [d.name for d in cls.definitions()]
+        for name in super().unknown_keys(properties):
+            if not name.startswith("connection.") or nearest(name, declared) is not None:
+                yield name

@@ -93,7 +93,7 @@ class AivenS3SinkConfig(AivenFileConfig):
         return super().parse({**former, **properties})
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[str]:
         """Return the keys that are neither declared, nor former names, nor without effect."""
         return super().unknown_keys(name for name in properties if name not in _FORMER_NAMES)
 

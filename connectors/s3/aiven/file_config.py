@@ -74,7 +74,7 @@ class AivenFileConfig(ConnectorConfig):
     )  # fmt: skip
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[str]:
         """Return the keys that are neither declared nor without effect."""
         return super().unknown_keys(name for name in properties if name not in cls.without_effect)
 

@@ -199,7 +199,7 @@ class S3SinkConfig(IcebergConfig):
         return reads_clock or self.rotate_schedule_ms > 0 or self.rotate_idle_ms > 0
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[str]:
         """Yield the keys that are neither declared nor accepted without effect."""
         return super().unknown_keys(name for name in properties if name not in WITHOUT_EFFECT)
 

@@ -71,7 +71,7 @@ class OtherStoreConfig(S3SinkConfig):
         return tuple(replace(d, internal=True) if d.name.startswith(others) else d for d in super().definitions())
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[str]:
         """Return the keys that are neither declared nor among those accepted without effect."""
         return super().unknown_keys(name for name in properties if name not in cls.ignored)
 

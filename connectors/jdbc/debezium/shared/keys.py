@@ -257,7 +257,7 @@ class DebeziumConfig(SignalKeys, FlowKeys, EventKeys, ServerKeys):
         return {name: query for name, query in given.items() if query.strip()}
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[str]:
         """Yield the keys that are not Debezium's. Those that it passes on to its drivers are Debezium's."""
         yield from super().unknown_keys(
             name for name in properties if not (cls.answers.know(name) or name.startswith(cls.families))

@@ -160,7 +160,7 @@ class JdbcSinkConfig(ConnectionKeys):
         return config_rules.notes(self)
 
     @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[str]:
         """Yield the keys that are not declared, without those that are known to change nothing."""
         return super().unknown_keys(name for name in properties if name not in config_rules.WITHOUT_EFFECT)
 
