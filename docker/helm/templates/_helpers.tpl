@@ -1,12 +1,46 @@
+{{- /* A Service's name begins with a letter and has no dots, unlike a release's. */}}
 {{- define "connect.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}
-{{- else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}
+{{- $release := .Release.Name | replace "." "-" }}
+{{- if regexMatch "^[0-9]" $release }}{{ $release = printf "r%s" $release }}{{ end }}
+{{- if contains .Chart.Name $release }}{{ $release | trunc 50 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-%s" $release .Chart.Name | trunc 50 | trimSuffix "-" }}
 {{- end }}
+{{- end }}
+
+{{- /* Where probes, the Service and the pod that applies connectors find REST: the first of the worker's listeners. */}}
+{{- define "connect.listener" -}}
+{{- $given := get .Values.worker "listeners" | default "http://0.0.0.0:8083" | splitList "," | first | trim | lower }}
+{{- if not (regexMatch "^https?://[^ /]*:[0-9]+$" $given) }}
+{{- fail (printf "worker.listeners begins with %s: the chart's probes need http://HOST:PORT or https://HOST:PORT there." $given) }}
+{{- end }}
+{{- $given }}
+{{- end }}
+
+{{- define "connect.scheme" -}}
+{{ include "connect.listener" . | splitList ":" | first }}
+{{- end }}
+
+{{- define "connect.port" -}}
+{{ include "connect.listener" . | splitList ":" | last }}
+{{- end }}
+
+{{- /* The texts of a configuration. Helm reads numbers as floats: whole ones would be written as 1e+06 from a million on,
+and have lost digits beyond 2^53. */}}
+{{- define "connect.texts" -}}
+{{- $texts := dict }}
+{{- range $key, $value := .config }}
+{{- $isWhole := and (kindIs "float64" $value) (eq (floor $value) $value) }}
+{{- if and $isWhole (or (gt $value 9007199254740991.0) (lt $value -9007199254740991.0)) }}
+{{- fail (printf "%s.%s is a number with more digits than Helm keeps: write it in quotes." $.place $key) }}
+{{- end }}
+{{- $_ := set $texts $key (ternary (printf "%.0f" ($value | float64)) (toString $value) $isWhole) }}
+{{- end }}
+{{- $texts | toJson }}
 {{- end }}
 
 {{- define "connect.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "connect.labels" -}}
@@ -21,6 +55,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "connect.isApplied" -}}
+{{- if and .Values.connectors .Values.apply.configMap }}
+{{- fail (printf "connectors and apply.configMap=%s are both given: one of them says which connectors there are." .Values.apply.configMap) }}
+{{- end }}
 {{- if or .Values.connectors .Values.apply.configMap }}yes{{ end }}
 {{- end }}
 

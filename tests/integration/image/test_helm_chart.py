@@ -6,6 +6,7 @@ takes minutes. The schemas of Kubernetes, and those of the Prometheus operator, 
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -85,10 +86,10 @@ def run(*argv: str, code: int = 0) -> str:
     return done.stdout if code == 0 else done.stdout + done.stderr
 
 
-def rendered(helm: str, folder: Path, values: dict) -> Path:
+def rendered(helm: str, folder: Path, values: dict, release: str = "shop") -> Path:
     (folder / "more.yaml").write_text(yaml.safe_dump(values))
     out = folder / "objects.yaml"
-    out.write_text(run(helm, "template", "shop", str(CHART), "--kube-version", "1.33.0", "--set-string",
+    out.write_text(run(helm, "template", release, str(CHART), "--kube-version", "1.33.0", "--set-string",
                        BROKERS.replace(",", "\\,"), "-f", str(folder / "more.yaml")))  # fmt: skip
     return out
 
@@ -185,6 +186,55 @@ def test_a_worker_and_the_command_take_the_files(helm, tmp_path):
     }  # fmt: skip
 
 
+def test_workers_with_tls_are_asked_by_https(helm, tmp_path):
+    values = MORE | {"worker": {"listeners": "https://0.0.0.0:8443"}, "apply": {"caSecret": "authority"}}
+    found = objects(rendered(helm, tmp_path, values))
+    name = "shop-connect-for-kafka"
+    (worker,) = found["Deployment", name]["spec"]["template"]["spec"]["containers"]
+    probes = [worker[kind]["httpGet"] for kind in ("startupProbe", "livenessProbe", "readinessProbe")]
+    assert {(probe["scheme"], probe["port"]) for probe in probes} == {("HTTPS", "rest")}
+    assert worker["ports"] == [{"name": "rest", "containerPort": 8443}]
+    assert found["NetworkPolicy", name]["spec"]["ingress"][0]["ports"] == [{"port": 8443}]
+    assert found["ServiceMonitor", name]["spec"]["endpoints"][0]["scheme"] == "https"
+    (apply,) = found["Deployment", f"{name}-apply"]["spec"]["template"]["spec"]["containers"]
+    given = {one["name"]: one["value"] for one in apply["env"]}
+    assert given["CONNECT_URL"] == f"https://{name}:8083"
+    mounts = [one["mountPath"] for one in apply["volumeMounts"]]
+    assert str(Path(given["SSL_CERT_FILE"]).parent) in mounts
+
+
+def test_a_workers_file_holds_values_as_they_are_given(helm, tmp_path):
+    odd = {
+        "a.lead": "  two spaces",
+        "b.tab": "\tx\ty",
+        "c.lines": "1\r\n2\n",
+        "d.slash": "\\w+\\",
+        "e.end": "x ",
+        "f": "",
+    }
+    found = objects(rendered(helm, tmp_path, {"worker": odd, "env": {"HTTPS_PROXY": "http://proxy:3128"}}))
+    file = tmp_path / "worker.properties"
+    file.write_text(found["ConfigMap", "shop-connect-for-kafka-worker"]["data"]["worker.properties"])
+    given = read_worker_file(file, {}).properties
+    assert {key: given[key] for key in odd} == odd
+    (worker,) = found["Deployment", "shop-connect-for-kafka"]["spec"]["template"]["spec"]["containers"]
+    assert {"name": "HTTPS_PROXY", "value": "http://proxy:3128"} in worker["env"]
+
+
+@pytest.mark.parametrize("release", ["shop.eu", "7", "a" * 53, "true", "0x1f", "1e5"])
+def test_names_are_those_that_kubernetes_takes(helm, tmp_path, release):
+    """A Service's name is a label of letters, digits and dashes that begins with a letter; no name is a number."""
+    found = objects(rendered(helm, tmp_path, MORE | {"secret": {"name": "123", "asEnvironment": True}}, release))
+    (service,) = (name for kind, name in found if kind == "Service")
+    assert re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", service)
+    for one in found.values():
+        assert {type(value) for value in one["metadata"]["labels"].values()} == {str}
+        assert one["metadata"]["labels"]["app.kubernetes.io/instance"] == release
+    pod = found["Deployment", service]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["envFrom"] == [{"secretRef": {"name": "123"}}]
+    assert {"name": "secret", "secret": {"secretName": "123"}} in pod["volumes"]
+
+
 def test_pods_have_no_rights_and_write_nothing(helm, tmp_path):
     found = objects(rendered(helm, tmp_path, MORE))
     pods = [one["spec"]["template"]["spec"] for (kind, _), one in found.items() if kind == "Deployment"]
@@ -215,6 +265,24 @@ def test_pods_have_no_rights_and_write_nothing(helm, tmp_path):
             "${env:P} is named, and the Secret database gives no variables: set secret.asEnvironment=true",
         ),
         ({"bootstrapServers": "kafka:9092", "connectors": {"a": {"tasks.max": 1}}}, "connector.class"),
+        (
+            {"bootstrapServers": "kafka:9092", "connectors": {"a": {"connector.class": "A", "ms": 2**63 - 1}}},
+            "connectors.a.ms is a number with more digits than Helm keeps: write it in quotes",
+        ),
+        (
+            {
+                "bootstrapServers": "kafka:9092",
+                "connectors": {"a": {"connector.class": "A"}},
+                "apply": {"configMap": "theirs"},
+            },
+            "connectors and apply.configMap=theirs are both given",
+        ),
+        (
+            {"bootstrapServers": "kafka:9092", "worker": {"listeners": "0.0.0.0"}},
+            "worker.listeners begins with 0.0.0.0",
+        ),
+        ({"bootstrapServers": "kafka:9092", "worker": {"a:b": "c"}}, "a:b"),
+        ({"bootstrapServers": "kafka:9092", "env": {"A-B": "c"}}, "A-B"),
     ],
 )
 def test_what_is_wrong_is_named_before_anything_is_installed(helm, tmp_path, values, said):
