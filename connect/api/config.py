@@ -288,10 +288,7 @@ class Config(BaseModel):
 
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[str]:
-        """Return the keys that are neither declared nor former names, which validation notes as without effect.
-
-        A subclass leaves out further keys that it takes, such as those that it hands on to a driver.
-        """
+        """Return the keys that are not taken. A subclass also leaves out those that it hands on, as to a driver."""
         known = {*(d.name for d in cls.definitions()), *former_names(cls)}
         return (name for name in properties if name not in known)
 

@@ -155,9 +155,9 @@ def test_definitions_say_what_was_declared() -> None:
     assert not found["url"].internal
 
 
-def test_an_unknown_key_is_accepted_and_its_neighbour_named() -> None:
+def test_an_unknown_key_is_accepted_and_named() -> None:
     read = Settings.parse({"url": "x", "batch.row": "1", "producer.acks": "all"})
-    assert dict(Settings.unknown_keys(read.originals)) == {"batch.row": "batch.rows", "producer.acks": None}
+    assert [*Settings.unknown_keys(read.originals)] == ["batch.row", "producer.acks"]
     assert read.with_prefix("producer.") == {"acks": "all"}
 
 
