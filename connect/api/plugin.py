@@ -57,6 +57,8 @@ class Capability(StrEnum):
     """The source keeps no offsets but those that the framework stores, so it is enough to alter these by REST."""
     CLEANUP = "cleanup"
     """The connector can remove what it keeps outside of Kafka when it is deleted (`CleanupConnector`)."""
+    READS_TOPICS = "reads-topics"
+    """The source reads topics of the worker's Kafka (`SourceContext.topics`), by `consumer.override.*`."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ DEDUP: Final = Plugin(
     config=CassandraDedupConfig,
     version=__version__,
     doc="Reads the topics of the replicas' agents and writes each change once.",
-    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
+    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE, Capability.READS_TOPICS}),
 )
 SINK: Final = Plugin(
     kind=PluginKind.SINK,

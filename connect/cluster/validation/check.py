@@ -124,7 +124,7 @@ class Validator:
             *notes(plugin, given, (info.value.name for info in infos), self._former_of_embedded(given)),
             *converter_notes(self.catalog, given),
             *missing_providers(raw, self.worker.config_providers),
-            *client_notes(plugin.kind, given, self.worker),
+            *client_notes(plugin, given, self.worker),
             *topic_notes(plugin.kind, given, self.worker),
         )
         found = ConfigInfos(config["connector.class"] or "", groups, tuple(infos), told)

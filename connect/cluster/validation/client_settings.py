@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from connect.api.allowed import ConfigType
 from connect.api.config import Boolean, Double, Int, Long, Short
-from connect.api.plugin import PluginKind
+from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.cluster.model.validation_infos import Definition, Info, Value
 from connect.cluster.validation.notes import FAIL_UNTIL, NO_EFFECT, UNKNOWN_MAX
 from connect.cluster.validation.override_policy import may_override, policy_name
@@ -28,6 +28,7 @@ PASSWORDS: Final = frozenset({
     "sasl.jaas.config", "ssl.key.password", "ssl.keystore.key", "ssl.keystore.certificate.chain",
     "ssl.keystore.password", "ssl.truststore.certificates", "ssl.truststore.password", "sasl.password",
 })  # fmt: skip
+OWN_OFFSETS: Final = "offsets.storage.topic"
 _REFUSED: Final = "The '{}' policy does not allow '{}' to be overridden in the connector configuration."
 _SHORTS = ("sasl.login.refresh.min.period.seconds", "sasl.login.refresh.buffer.seconds")
 _INTS = (
@@ -83,15 +84,17 @@ def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
             yield _info(key, setting, given[key], errors)
 
 
-def client_notes(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> Iterator[str]:
+def client_notes(plugin: Plugin, given: Mapping[str, str], worker: WorkerConfig) -> Iterator[str]:
     """Yield a sentence for each overridden setting that a client does not have, or with which it cannot be made.
 
     As in Kafka Connect the configuration is accepted. If a client cannot be made, the tasks fail.
     """
-    letters = bool(given.get(DLQ, "").strip())
-    idle = sorted(key for key in given if key.startswith("producer.override.")) if not letters else []
-    if kind is PluginKind.SINK and idle:
-        yield f"{', '.join(idle[:UNKNOWN_MAX])}: {NO_EFFECT} without {DLQ}, as a sink sends nothing but dead letters."
+    kind = plugin.kind
+    if kind is PluginKind.SINK and not given.get(DLQ, "").strip():
+        yield from _idle(given, "producer.override.", f"without {DLQ}, as a sink sends nothing but dead letters.")
+    if kind is PluginKind.SOURCE and not _has_consumer(plugin, given):
+        why = f"without {OWN_OFFSETS}, as the worker reads the offsets of its sources by its own client."
+        yield from _idle(given, "consumer.override.", why)
     in_transactions = kind is PluginKind.SOURCE and worker.exactly_once_source_support.lower() == "enabled"
     for prefix in _prefixes_in_use(kind, given, worker):
         wanted = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
@@ -107,9 +110,24 @@ def client_notes(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfi
             yield f"{prefix}{problem.key}: {FAIL_UNTIL} it is mended: {problem.message}"
 
 
+def _idle(given: Mapping[str, str], prefix: str, why: str) -> Iterator[str]:
+    keys = sorted(key for key in given if key.startswith(prefix))
+    if keys:
+        yield f"{', '.join(keys[:UNKNOWN_MAX])}: {NO_EFFECT} {why}"
+
+
+def _has_consumer(plugin: Plugin, given: Mapping[str, str]) -> bool:
+    """Return True if a source has a consumer of its own: for its own offsets topic, or for the topics that it reads.
+
+    A source that writes exactly once to other brokers has its offsets there, too.
+    """
+    elsewhere = "producer.override.bootstrap.servers" in given
+    return bool(given.get(OWN_OFFSETS, "").strip()) or elsewhere or Capability.READS_TOPICS in plugin.capabilities
+
+
 def _prefixes_in_use(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> list[str]:
     dead_letters = bool(given.get(DLQ, "").strip())
-    own_offsets = "offsets.storage.topic" in given
+    own_offsets = OWN_OFFSETS in given
     exactly_once = worker.exactly_once_source_support.lower() == "enabled"
     is_source = kind is PluginKind.SOURCE
     in_use = {
