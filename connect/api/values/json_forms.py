@@ -2,7 +2,8 @@
 
 Forms after org.apache.kafka.connect.json.JsonConverter of Kafka 4.1: Date is days, Time and Timestamp are milliseconds,
 bytes are base64, a Decimal is base64 of its unscaled bytes or a number, maps with text keys are objects and all others
-arrays of pairs; a float that is no number is text.
+arrays of pairs. A float that is no number is text, and a float of 32 bits has no more digits than tell it apart from
+others of 32 bits.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _EPOCH_DATE: Final = date(1970, 1, 1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS_OF_A_PART: Final = 1000
+_NO_NUMBER: Final = re.compile(rb"null|NaN|Infinity")
 
 ToJson = Callable[[Any], Any]
 
@@ -76,16 +79,32 @@ def json_of_rows(rows: Sequence[Any], schema: s.Schema | None, forms: JsonForms 
     convert = None if schema is None else _converter(schema, forms)
     parts = []
     for start in range(0, max(1, len(rows)), _ROWS_OF_A_PART):
-        lines = [
-            None if v is None else _dumps(convert(v) if convert else v) for v in rows[start : start + _ROWS_OF_A_PART]
-        ]
+        part = rows[start : start + _ROWS_OF_A_PART]
+        lines = [None if v is None else _dumps(convert(v)) if convert else _dumps_schemaless(v) for v in part]
         parts.append(pa.array(lines, pa.large_binary()))
     return pa.concat_arrays(parts)
 
 
+def _dumps_schemaless(value: Any) -> bytes:
+    text = _dumps(value)
+    # The library writes null for a float that is no number, and the other one a name that JSON does not have.
+    return _dumps(_with_no_numbers_as_texts(value)) if _NO_NUMBER.search(text) else text
+
+
+def _with_no_numbers_as_texts(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _with_no_numbers_as_texts(member) for name, member in value.items()}
+        case list() | tuple():
+            return [_with_no_numbers_as_texts(item) for item in value]
+        case float():
+            return _number(value)
+    return value
+
+
 def _dumps(value: Any) -> bytes:
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
     except orjson.JSONEncodeError:
         # orjson refuses integers beyond 64 bits, which JSON allows.
         return _any_numbers(value)
@@ -105,7 +124,9 @@ def _converter(schema: s.Schema, forms: JsonForms) -> ToJson:
     match schema.type:
         case s.Type.BYTES:
             return _nullable(lambda v: base64.b64encode(v).decode())
-        case s.Type.FLOAT32 | s.Type.FLOAT64:
+        case s.Type.FLOAT32:
+            return _nullable(_float32_converter())
+        case s.Type.FLOAT64:
             return _nullable(_number)
         case s.Type.ARRAY:
             assert schema.items is not None
@@ -159,6 +180,13 @@ def _number(value: float) -> float | str:
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return value
+
+
+def _float32_converter() -> ToJson:
+    """Return a function that makes of a float what is written with the digits of 32 bits."""
+    import numpy as np
+
+    return lambda v: np.float32(v) if math.isfinite(v) else _number(v)
 
 
 def _time_ms(value: time) -> int:

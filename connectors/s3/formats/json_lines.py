@@ -30,7 +30,7 @@ def json_lines(values: Column, *, numeric_decimals: bool) -> pa.Array:
         own = own_texts(values)
         if own is not None:
             return own
-        if values.is_arrow and (_is_whole(values) or _says_all(values.arrow())):
+        if values.is_arrow and ((_is_whole(values) and _is_finite(values.arrow())) or _says_all(values.arrow())):
             return _vectorised(values.arrow())
     if schema is not None and _is_flat(schema) and values.is_arrow and _is_finite(values.arrow()):
         return _vectorised(values.arrow())
