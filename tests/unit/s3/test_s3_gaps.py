@@ -54,6 +54,8 @@ def test_rows_before_a_late_beginning_are_written_after_a_reset(store, paths, is
         forget_begins(store)
     life(store, 0, 100, step=step, **paths)
     assert numbers(store) == list(range(100))
+    life(store, 65, 110, step=step, **paths)
+    assert numbers(store) == list(range(110)), "no object reaches over those that follow it"
 
 
 def test_rows_that_altered_offsets_passed_over_are_written_after_a_reset(store):
