@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from connect.api.records import TopicPartition
-from connectors.s3.iceberg.progress import TableProgress
+from connectors.s3.iceberg.runs import Runs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,12 +26,17 @@ class Piece:
     rows: pa.RecordBatch
     offsets: NDArray[np.int64]
 
-    def behind(self, offset: int) -> Piece | None:
-        """Return the rows from this offset on, or None if there are none."""
-        gone = int(np.searchsorted(self.offsets, offset))
-        if gone == 0:
+    def outside(self, runs: Runs) -> Piece | None:
+        """Return the rows whose offsets are in none of these runs, or None if there are none."""
+        import pyarrow as pa
+
+        is_left = np.ones(len(self.offsets), bool)
+        for begin, end in runs:
+            first, stop = np.searchsorted(self.offsets, (begin, end))
+            is_left[first:stop] = False
+        if is_left.all():
             return self
-        return None if gone == len(self.offsets) else Piece(self.rows.slice(gone), self.offsets[gone:])
+        return Piece(self.rows.filter(pa.array(is_left)), self.offsets[is_left]) if is_left.any() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +74,12 @@ class Pending:
         """Return the rows without those of these partitions."""
         return Pending({partition: own for partition, own in self.pieces.items() if partition not in partitions})
 
-    def behind(self, progress: TableProgress) -> Pending:
-        """Return the rows that a table with this progress does not have; this object if it has none of the rows."""
+    def outside(self, held: Mapping[TopicPartition, Runs]) -> Pending:
+        """Return the rows whose offsets are in none of the runs of their partition; this object if all are."""
         left: dict[TopicPartition, Sequence[Piece]] = {}
         for partition, own in self.pieces.items():
-            end = progress.next_offset(partition)
-            kept = [rest for piece in own if (rest := piece.behind(end)) is not None]
+            runs = held.get(partition, ())
+            kept = [rest for piece in own if (rest := piece.outside(runs)) is not None]
             if kept:
                 left[partition] = own if len(kept) == len(own) and all(map(_is, kept, own)) else kept
         same = len(left) == len(self.pieces) and all(left[partition] is own for partition, own in self.pieces.items())

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 
 class LakeTables:
-    """Keeps the tables to which rows are written, by topic."""
+    """Keeps the tables to which rows are written, by topic. `connector` is the name of the connector that writes."""
 
     def __init__(self, config: S3SinkConfig) -> None:
+        self.connector = ""
         self._config = config
         self._catalog: Catalog | None = None
         self._tables: dict[str, LakeTable] = {}
@@ -42,12 +43,22 @@ class LakeTables:
         name = self._config.table_of(topic)
         if name not in self._tables:
             self._catalog = self._catalog or load(self._config)
-            self._tables[name] = LakeTable(self._catalog, name, self._config)
+            self._tables[name] = LakeTable(self._catalog, name, self._config, self.connector)
         return self._tables[name]
 
     def forget(self, topic: str) -> None:
         """Forget the table of a topic, which is not there."""
         self._tables.pop(self._config.table_of(topic), None)
+
+    def forget_readings(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget where reading of these partitions began."""
+        for table in self._tables.values():
+            table.beginnings.forget(partitions)
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what people should know of the rows that were left out."""
+        return [note for table in self._tables.values() for note in table.beginnings.notes]
 
     def close(self) -> None:
         """Release the catalogue's connections. May be called twice."""
@@ -95,10 +106,12 @@ class IcebergSinkTask:
         self._poll: tuple[TopicPartition, int] | None = None
         self._is_refused = False
         self._snapshots = self._rows_already_there = 0
+        self._notes: list[str] = []
 
     def open(self, ctx: SinkContext) -> None:
         """Make the parts of the task. The first rows open the catalogue."""
         self._ctx = ctx
+        self._tables.connector = ctx.connector
         self._topic_ids = TopicIds(ctx.topic_id)
         intake = intake_of(self._config, self._now_ms, ctx.avro)
         self._intake = replace(intake, format=TableRows(self._config.parquet_codec, self._tables))
@@ -121,7 +134,8 @@ class IcebergSinkTask:
         gone = {part.topic: len(part) for part, _ in routed.parts if self._is_missing(part.topic)}
         admissions = [(self._intake.admit(part), rows) for part, rows in routed.parts if part.topic not in gone]
         for name, rows_gone in gone.items():
-            self._missing.leave_out(name, rows_gone, self._ctx)
+            self._missing.leave_out(name, rows_gone)
+        self._note()
         self._is_refused = False
         self._poll = poll
         self._positions[partition] = batch.consumed.next_offset
@@ -132,7 +146,9 @@ class IcebergSinkTask:
                 pending = self._pending.get(table, Pending())
                 self._opened_ms = self._opened_ms if self._pending else now_ms
                 self._last_row_ms = now_ms
-                piece = Piece(part.prepared.rows, part.consumed.offsets.to_numpy())
+                offsets = part.consumed.offsets.to_numpy()
+                table.begin(partition, int(offsets[0]), batch.consumed.next_offset)
+                piece = Piece(part.prepared.rows, offsets)
                 self._pending[table] = pending.with_piece(partition, piece)
         if self._is_due:
             self._ctx.request_flush()
@@ -205,11 +221,19 @@ class IcebergSinkTask:
                 self._rows_already_there += already_there
                 self._snapshots += already_there < pending.rows
                 del self._pending[table]
+        self._note()
         if failure is not None:
             raise failure
 
+    def _note(self) -> None:
+        notes = [*self._missing.notes, *self._tables.notes]
+        if notes != self._notes:
+            self._notes = notes
+            self._ctx.note(notes)
+
     def _forget(self, partitions: Collection[TopicPartition]) -> None:
         gone = frozenset(partitions)
+        self._tables.forget_readings(gone)
         left = {table: own.without(gone) for table, own in self._pending.items()}
         self._pending = {table: own for table, own in left.items() if own}
         for partition in partitions:

@@ -13,11 +13,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
+from connect.api.records import TopicPartition
 from connect.lib.deadline import Deadline
+from connectors.s3.iceberg.beginnings import Beginnings
 from connectors.s3.iceberg.catalog import catalog_errors, require_reachable
 from connectors.s3.iceberg.columns import fitted, merged, plain
 from connectors.s3.iceberg.pending import Pending
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
+from connectors.s3.iceberg.runs import end_of
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
 from connectors.s3.iceberg.stored_progress import told_by
 from connectors.s3.settings.config import S3SinkConfig
@@ -41,8 +44,9 @@ class LakeTable:
     The task thread owns it. It does not ask the catalogue before the first call.
     """
 
-    def __init__(self, catalog: Catalog, name: str, config: S3SinkConfig) -> None:
+    def __init__(self, catalog: Catalog, name: str, config: S3SinkConfig, connector: str) -> None:
         self.name = name
+        self.beginnings = Beginnings(name, connector)
         self._catalog = catalog
         self._config = config
         self._opened: Table | None = None
@@ -72,6 +76,12 @@ class LakeTable:
         with catalog_errors(self._config):
             return self._opened is not None or self._loaded() is not None
 
+    def begin(self, partition: TopicPartition, first: int, next_offset: int) -> None:
+        """Note that admitted rows from the offset `first` on are read, of a poll that ends at `next_offset`."""
+        assert self._opened is not None, "rows are admitted before they are read on"
+        if not self.beginnings.knows(partition, next_offset):
+            self.beginnings.begin(partition, first, next_offset, told_by(self._opened).progress)
+
     def append(self, pending: Pending, topic_ids: TopicIds, deadline: Deadline) -> int:
         """Commit the rows that the table does not have, in one snapshot. Return how many rows it had already.
 
@@ -85,12 +95,14 @@ class LakeTable:
                 table.refresh()
                 require_reachable(self._config, self.name, table)
                 self._progress = self._read_progress(table, pending, topic_ids)
-                rest = left.behind(self._progress)
+                rest = left.outside({at: self.beginnings.held(at, self._progress) for at in left.pieces})
+                if rest is not left:
+                    self.beginnings.tell_doubts(self._progress, left)
                 if not rest:
                     return pending.rows
                 if rest is not left or table.spec().spec_id != spec_id:
                     files, left, spec_id = self._written(table, rest), rest, table.spec().spec_id
-                reached = _behind(self._progress, left, topic_ids)
+                reached = self.beginnings.reached(self._progress, left, topic_ids)
                 if is_committed(table, reached, files):
                     self._progress = reached
                     return pending.rows - left.rows
@@ -104,7 +116,8 @@ class LakeTable:
         for topic, topic_id in topic_ids.items():
             found.require_same_log(self.name, topic, topic_id)
         for partition in pending.pieces:
-            before, now = self._progress.next_offset(partition), found.next_offset(partition)
+            before = end_of(self._progress.own(self.beginnings.connector, partition) or ())
+            now = end_of(self.beginnings.held(partition, found))
             where = f"{partition.topic}-{partition.partition}"
             if now < before:
                 raise ConnectError(
@@ -122,8 +135,20 @@ class LakeTable:
                     f"they are not, remove the table's property {OFFSETS}, and they are written.",
                 )
         if told.taken_back is not None and not self._progress.topics:
-            _warn(self.name, found, told.taken_back, pending)
+            self._warn(found, told.taken_back, pending)
         return found
+
+    def _warn(self, found: TableProgress, before: TableProgress, pending: Pending) -> None:
+        """Log a warning about rows that a former task had committed and that are not in the table any more."""
+        held = self.beginnings.held
+        ends = {at: (end_of(held(at, found)), end_of(held(at, before))) for at in pending.pieces}
+        gone = [f"{topic}-{number}: {now} to {end - 1}" for (topic, number), (now, end) in ends.items() if now < end]
+        if gone:
+            _log.warning(
+                "Table %s was taken back to an earlier snapshot, or begun anew: it has not the rows of these offsets "
+                "any more (%s). Alter the connector's offsets to have them again.",
+                self.name, ", ".join(gone),
+            )  # fmt: skip
 
     @staticmethod
     def _written(table: Table, pending: Pending) -> list[DataFile]:
@@ -196,25 +221,6 @@ def _columns(table: Table) -> pa.StructType:
     found = plain(pa.struct(list(schema_to_pyarrow(table.schema(), include_field_ids=False))))
     assert isinstance(found, pa.StructType)
     return found
-
-
-def _behind(progress: TableProgress, pending: Pending, topic_ids: TopicIds) -> TableProgress:
-    """Return the table's progress after these rows are added."""
-    for partition, end in pending.ends():
-        progress = progress.advanced(partition, topic_ids[partition.topic], end)
-    return progress
-
-
-def _warn(name: str, found: TableProgress, before: TableProgress, pending: Pending) -> None:
-    """Log a warning about rows that a former task had committed and that are not in the table any more."""
-    ends = {at: (found.next_offset(at), before.next_offset(at)) for at in pending.pieces}
-    gone = [f"{topic}-{number}: {now} to {end - 1}" for (topic, number), (now, end) in ends.items() if now < end]
-    if gone:
-        _log.warning(
-            "Table %s was taken back to an earlier snapshot, or begun anew: it has not the rows of these offsets any "
-            "more (%s). Alter the connector's offsets to have them again.",
-            name, ", ".join(gone),
-        )  # fmt: skip
 
 
 def _no_columns() -> pa.StructType:

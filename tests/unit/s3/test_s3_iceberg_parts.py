@@ -16,6 +16,7 @@ from connectors.s3.iceberg.catalog import properties
 from connectors.s3.iceberg.columns import fitted, merged
 from connectors.s3.iceberg.pending import Pending, Piece
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
+from connectors.s3.iceberg.runs import RUNS_MAX, UNKNOWN, joined, limited
 from connectors.s3.iceberg.stored_progress import ROWS, StoredProgress, properties_of, told_by
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.settings.partition_by import PartitionField, parse_partition_by
@@ -142,8 +143,8 @@ def test_rows_get_the_columns_they_lack_and_nothing_is_rounded():
         fitted(pa.record_batch({"a": [1]}), required)
 
 
-NEWER = TableProgress().advanced(ZERO, "id-1", 7).advanced(ONE, "id-1", 3)
-OLDER = TableProgress().advanced(ZERO, "id-1", 5)
+NEWER = TableProgress().advanced("c", ZERO, "id-1", ((0, 7),)).advanced("c", ONE, "id-1", ((0, 3),))
+OLDER = TableProgress().advanced("c", ZERO, "id-1", ((0, 5),))
 
 
 def table(*summaries: dict | None, expired: int = 0, **properties: str) -> SimpleNamespace:
@@ -180,7 +181,7 @@ def test_offsets_are_read_behind_snapshots_of_others():
         == StoredProgress(TableProgress())
     )
     found = told_by(table(OWN)).progress
-    assert (found.next_offset(ZERO), found.next_offset(ONE), found.next_offset(TopicPartition("x", 0))) == (7, 3, 0)
+    assert [found.own("c", at) for at in (ZERO, ONE, TopicPartition("x", 0))] == [((0, 7),), ((0, 3),), None]
 
 
 def test_the_property_tells_offsets_where_their_snapshot_has_expired():
@@ -223,7 +224,7 @@ def test_what_goes_with_the_rows_counts_before_what_stays_through_a_rollback():
 
 
 def test_a_topic_made_anew_is_told_by_its_id():
-    told = TableProgress().advanced(ZERO, "id-1", 7)
+    told = TableProgress().advanced("c", ZERO, "id-1", ((0, 7),))
     told.require_same_log("lake.orders", "orders", "id-1")
     told.require_same_log("lake.orders", "orders", None)
     told.require_same_log("lake.orders", "others", "id-2")
@@ -231,9 +232,33 @@ def test_a_topic_made_anew_is_told_by_its_id():
         told.require_same_log("lake.orders", "orders", "id-2")
 
 
-def test_offsets_of_somebody_else_are_not_guessed_at():
+@pytest.mark.parametrize(
+    "one",
+    [
+        "5",
+        '{"id": null, "next": {"0": 7}, "runs": {"c": {"0": 7}}}',
+        '{"id": null, "next": {"0": 7}, "runs": {"c": {"0": [[3, 7], [0, 2]]}}}',
+        '{"id": null, "next": {"0": 7}, "runs": {"c": {"0": [[0, 3], [3, 7]]}}}',
+    ],
+)
+def test_offsets_of_somebody_else_are_not_guessed_at(one):
     with pytest.raises(ConnectError, match=OFFSETS):
-        TableProgress.parsed('{"orders": 5}')
+        TableProgress.parsed(f'{{"orders": {one}}}')
+
+
+def test_runs_join_where_they_touch_and_those_of_an_unknown_begin_stay_apart():
+    assert joined([(5, 9), (0, 3), (3, 4), (20, 30), (8, 12)]) == ((0, 4), (5, 12), (20, 30))
+    assert joined([(0, 9), (UNKNOWN, 5)]) == ((UNKNOWN, 5), (5, 9))
+    assert joined([(UNKNOWN, 5), (2, 4), (UNKNOWN, 3)]) == ((UNKNOWN, 5),)
+    assert joined(found := joined([(UNKNOWN, 5), (5, 7), (7, 8)])) == found == ((UNKNOWN, 5), (5, 8))
+
+
+def test_of_too_many_runs_the_smallest_gaps_are_closed():
+    runs = tuple((n * 100, n * 100 + 50 + n) for n in range(RUNS_MAX + 2))
+    found, closed = limited(runs)
+    assert closed == [((RUNS_MAX) * 100 + 50 + RUNS_MAX, (RUNS_MAX + 1) * 100), (RUNS_MAX * 100 - 35, RUNS_MAX * 100)]
+    assert found == (*runs[: RUNS_MAX - 1], (runs[RUNS_MAX - 1][0], runs[-1][1]))
+    assert limited(found) == (found, [])
 
 
 def piece(*offsets: int) -> Piece:
@@ -242,15 +267,17 @@ def piece(*offsets: int) -> Piece:
 
 def test_rows_that_a_table_has_are_left_out_and_others_stay_the_same_object():
     pending = Pending().with_piece(ZERO, piece(3, 4, 5)).with_piece(ZERO, piece(6, 7)).with_piece(ONE, piece(1))
-    assert pending.behind(TableProgress().advanced(ZERO, None, 3)) is pending
-    left = pending.behind(TableProgress().advanced(ZERO, None, 5).advanced(ONE, None, 9))
+    assert pending.outside({ZERO: ((0, 3), (8, 10))}) is pending
+    left = pending.outside({ZERO: ((0, 5),), ONE: ((0, 9),)})
     assert [batch["n"].to_pylist() for batch in left.batches] == [[5], [6, 7]]
     assert dict(left.ends()) == {ZERO: 8}
     assert (left.rows, left.first_offset(ZERO), left.first_offset(ONE)) == (3, 5, None)
-    assert not pending.behind(TableProgress().advanced(ZERO, None, 8).advanced(ONE, None, 2))
+    assert not pending.outside({ZERO: ((0, 8),), ONE: ((0, 2),)})
+    held = {ZERO: ((0, 4), (5, 7)), ONE: ((2, 9),)}
+    assert [batch["n"].to_pylist() for batch in pending.outside(held).batches] == [[4], [7], [1]]
 
 
 def test_rows_of_one_offset_stay_together():
     pending = Pending().with_piece(ZERO, piece(3, 3, 4)).with_piece(ZERO, piece(4, 4))
-    left = pending.behind(TableProgress().advanced(ZERO, None, 4))
+    left = pending.outside({ZERO: ((0, 4),)})
     assert [batch["n"].to_pylist() for batch in left.batches] == [[4], [4, 4]]
