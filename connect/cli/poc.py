@@ -12,6 +12,7 @@ import click
 
 from connect.cli.shared.terminal import echo
 from connect.cli.shared.worker_settings import read_worker_settings
+from connect.poc.sandbox.defaults import BUDGET_ROWS, CRASHES, DURATION_S, SAMPLE_ROWS
 
 if TYPE_CHECKING:
     from connect.client.manifests import Manifest
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _SOME = click.IntRange(min=1)
+_ANY = click.IntRange(min=0)
+_DURATION = f"{DURATION_S:g}s"
 
 
 class NothingTestedError(click.UsageError):
@@ -63,11 +66,11 @@ def poc() -> None:
     help="File of your worker: its converters are used, and a sink is tried with your topics.",
 )
 @click.option(
-    "--sample", "sample_rows", type=_SOME, default=10_000, show_default=True, help="Rows compared value by value."
+    "--sample", "sample_rows", type=_SOME, default=SAMPLE_ROWS, show_default=True, help="Rows compared value by value."
 )
-@click.option("--duration", default="60s", show_default=True, help="Longest time of each run, as 90s or 5m.")
-@click.option("--crash", "crashes", type=click.IntRange(min=0), default=3, show_default=True, help="Kills of the task.")
-@click.option("--budget-rows", type=_SOME, default=500_000, show_default=True, help="Most rows of a run.")
+@click.option("--duration", default=_DURATION, show_default=True, help="Longest time of each run, as 90s or 5m.")
+@click.option("--crash", "crashes", type=_ANY, default=CRASHES, show_default=True, help="Kills of the task.")
+@click.option("--budget-rows", type=_SOME, default=BUDGET_ROWS, show_default=True, help="Most rows of a run.")
 @click.option("--prices", "prices_file", type=_FILE, help="YAML with prices of your own for the estimate.")
 @click.option("--out", type=click.Path(path_type=Path), default="report.html", show_default=True, help="The report.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the result as JSON, too.")
@@ -137,8 +140,8 @@ def _stop(text: str) -> NoReturn:
 @click.argument("right", type=_FILE, required=False)
 @click.option("--java", "java_url", help="REST address of a Java worker: LEFT is a source's file, run there and here.")
 @click.option("--worker", "worker_file", type=_FILE, help="With --java: file of a worker of that cluster.")
-@click.option("--duration", default="60s", show_default=True, help="With --java: longest time of each run.")
-@click.option("--budget-rows", default=500_000, show_default=True, help="With --java: most rows of a run.")
+@click.option("--duration", default=_DURATION, show_default=True, help="With --java: longest time of each run.")
+@click.option("--budget-rows", default=BUDGET_ROWS, show_default=True, help="With --java: most rows of a run.")
 @click.option("--json", "as_json", is_flag=True, help="As a JSON array.")
 def compare(
     *, left: Path, right: Path | None, java_url: str | None, worker_file: Path | None, duration: str, budget_rows: int,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from connect.api.errors import ConfigError
+from connect.poc.sandbox.defaults import BUDGET_ROWS, CRASHES, DURATION_S, SAMPLE_ROWS
 from connect.poc.sandbox.prices import Prices
 
 SINK_RECORDS_MIN: Final = 20_000
@@ -19,10 +20,10 @@ class Options:
     tasks are killed `crashes` times. `show_values` lets the report show values of rows.
     """
 
-    sample_rows: int = 10_000
-    duration_s: float = 60.0
-    crashes: int = 3
-    budget_rows: int = 500_000
+    sample_rows: int = SAMPLE_ROWS
+    duration_s: float = DURATION_S
+    crashes: int = CRASHES
+    budget_rows: int = BUDGET_ROWS
     show_values: bool = False
     seed: int | None = None
     """The moments of the kills are drawn with this seed; with None each evaluation has other moments."""

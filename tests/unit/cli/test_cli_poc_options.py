@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from connect.cli.poc import poc
+from connect.poc.job import asked_options
+from connect.poc.sandbox.options import seconds_of
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,13 @@ def test_a_file_that_is_no_result_is_named(tmp_path):
     done = CliRunner().invoke(poc, ["compare", *map(str, files)])
     assert done.exit_code == 3
     assert "one.json is no result of connect poc: Expecting property name" in done.output
+
+
+def test_the_command_line_and_rest_have_the_same_defaults() -> None:
+    given = {option.name: option.default for option in poc.commands["run"].params}
+    rest = asked_options({})
+    assert (given["sample_rows"], given["crashes"], given["budget_rows"]) == (
+        rest.sample_rows, rest.crashes, rest.budget_rows,
+    )  # fmt: skip
+    assert seconds_of(given["duration"]) == rest.duration_s
+    assert (rest.sample_rows, rest.duration_s, rest.crashes, rest.budget_rows) == (10_000, 60.0, 3, 500_000)
