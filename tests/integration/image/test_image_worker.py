@@ -16,6 +16,7 @@ from oidc_issuer import AUDIENCE, Issuer
 pytestmark = pytest.mark.timeout(1800)  # the first one waits for the image
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
 LIMIT_MB = 400
+MOST_START_S = 3.0
 _INSTALLED = """
 from importlib.metadata import distributions
 print(*(f"{one.name}=={one.version}" for one in distributions()))
@@ -70,6 +71,14 @@ def test_a_worker_moves_rows_as_nobody_and_ends_by_sigterm(slim, start, tmp_path
     container.send_signal(signal.SIGTERM)
     assert container.wait(60) == 0
     assert "Traceback" not in worker.log_path.read_text()
+
+
+def test_rest_answers_within_three_seconds_of_the_start(slim, start, record_property):
+    """CPU is counted, as a machine that does other things besides takes longer."""
+    worker = start(slim)
+    record_property("start_s", worker.start_s)
+    record_property("start_cpu_s", worker.start_cpu_s)
+    assert 0 < worker.start_cpu_s < MOST_START_S
 
 
 def test_another_worker_goes_on_where_one_was_killed(slim, start, tmp_path, unique):
