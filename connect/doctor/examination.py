@@ -16,6 +16,7 @@ from connect.doctor.checks.message_sizes import MessageSizes
 from connect.doctor.checks.named_resources import NamedResources
 from connect.doctor.checks.replication import Replication
 from connect.doctor.checks.rights import Rights
+from connect.doctor.checks.roles import Roles
 from connect.doctor.checks.sealing import Sealing
 from connect.doctor.checks.security import Security
 from connect.doctor.checks.skew import Skew
@@ -35,6 +36,7 @@ CHECKS: Final[Sequence[Check]] = (
     Machine(),
     Clocks(),
     Security(),
+    Roles(),
     Sealing(),
     NamedResources(),
 )

@@ -131,6 +131,8 @@ class Facts:
     certificates: Sequence[CertificateFacts] = ()
     registries: Sequence[RegistryFacts] = ()
     sealing: SealingFacts | None = None
+    all_names: frozenset[str] | None = None
+    """Holds the names of all connectors, if all are looked at for an admin."""
     file_notes: Sequence[str] = ()
     not_asked: Sequence[str] = ()
     """These sentences tell which questions could not be asked in time."""

@@ -29,7 +29,7 @@ from connect.rest.resources.shapes import Config
 from connect.rest.server.answers import json_answer
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.json_body import read_config
-from connect.rest.server.rights import require, visible
+from connect.rest.server.rights import IDENTITY, require, visible
 from connect.rest.server.routing import Route
 from connect.rest.server.waiting import MASKING, apart, finished, of_configs
 from connect.runtime.task.condition import missed_rows
@@ -127,7 +127,10 @@ async def _examined(
         for one in facts.connectors
     ]
     told = [f"Connector {name} did not say in {CHECK_S:.0f} s whether its configuration works." for name in late]
-    facts = replace(facts, connectors=found, not_asked=[*facts.not_asked, *told])
+    # Roles name other users, which is for admins to know.
+    may_know = not is_alone and request[IDENTITY].may_everywhere(Role.ADMIN)
+    all_names = frozenset(context_of(request).operations.connectors.names()) if may_know else None
+    facts = replace(facts, connectors=found, not_asked=[*facts.not_asked, *told], all_names=all_names)
     return examined(replace(facts, sealing=_visible_sealing(request, facts.sealing)))
 
 

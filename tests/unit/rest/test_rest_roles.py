@@ -146,6 +146,24 @@ def test_the_doctor_names_no_connector_that_one_may_not_view(
     assert ("orders-1" in text, "payments-1" in text) == (True, False)
 
 
+def test_the_doctor_tells_admins_of_roles_that_fit_no_connector(
+    serve: ServerMaker, guarded: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "connect.rest.resources.doctor.gathered", lambda worker, *_, **__: Facts(worker, datetime.now(UTC))
+    )
+    rest = serve(worker=guarded | {"rest.roles.viewer": "viewer, ada on lost-*, bob on orders-?"})
+    assert ask(rest, "root", "POST", "/connectors", {"name": "orders-1", "config": CONFIG}).status_code == 201
+
+    def told(user: str) -> list[str]:
+        found = ask(rest, user, "GET", "/doctor").json()["findings"]
+        return [one["evidence"] for one in found if one["name"] == "role-fits-nothing"]
+
+    other = [text for text in told("root") if "payments-*" not in text]
+    assert other == ["ada on lost-*: no connector has a name that fits lost-*."]
+    assert told("viewer") == []
+
+
 def test_a_role_at_other_connectors_is_none_here(serve: ServerMaker, guarded: dict[str, str]) -> None:
     rest = serve(worker=guarded)
     about = [route for route in ALL_ROUTES if route.path.startswith("/connectors/{name}") and route.least_role]
