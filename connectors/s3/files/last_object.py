@@ -19,6 +19,7 @@ from connect.lib.deadline import Deadline
 from connectors.s3.files.identity import same_log
 from connectors.s3.files.intake import Admitted
 from connectors.s3.files.known_objects import Run
+from connectors.s3.files.other_connectors import OtherConnectors
 from connectors.s3.files.partition_files import PartitionFiles
 from connectors.s3.paths.chain import Chain, last_starts
 from connectors.s3.paths.layout import Extent, Layout
@@ -39,9 +40,10 @@ _LastObject = tuple[Chain, str, Mapping[str, str]]
 class LastObjects:
     """Tells the files how far the objects of new paths reach. It is owned by the task thread."""
 
-    def __init__(self, bucket: Bucket, layout: Layout) -> None:
+    def __init__(self, bucket: Bucket, layout: Layout, others: OtherConnectors) -> None:
         self._bucket = bucket
         self._layout = layout
+        self._others = others
 
     def learn(self, files: PartitionFiles, parts: Sequence[Admitted], deadline: Deadline) -> None:
         """Tell the files how far the objects of new paths reach.
@@ -119,6 +121,8 @@ class LastObjects:
             # It is not known if the object is of this log. A file that starts there is compared with it when its object
             # is to be created.
             return None
+        if found.end_offset > first:
+            self._others.compare(where, files.partition, metadata)
         return found.run
 
     def _tell(self, files: PartitionFiles, first: int, runs: Sequence[Run], key: str) -> None:

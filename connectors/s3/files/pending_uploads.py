@@ -12,6 +12,7 @@ from connect.api.records import TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.s3.files.ended_files import EndedFile
 from connectors.s3.files.identity import foreign, same_log
+from connectors.s3.files.other_connectors import OtherConnectors
 from connectors.s3.files.partition_files import PartitionFiles
 from connectors.s3.formats.file_format import Format, StoredObject
 from connectors.s3.paths.layout import Extent, Layout, Place
@@ -47,9 +48,14 @@ class Uploads:
     """Creates the objects of ended files; a place has at most one object under way at a time."""
 
     def __init__(
-        self, bucket: Bucket, layout: Layout, file_format: Format, tags: Mapping[str, str] | None = None
+        self,
+        bucket: Bucket,
+        layout: Layout,
+        file_format: Format,
+        others: OtherConnectors,
+        tags: Mapping[str, str] | None = None,
     ) -> None:
-        """Take the parts.
+        """Take the parts. `others` has the name of this connector, which objects tell.
 
         All objects get the tags in `tags`, and tags that tell their rows. If `tags` is None, they get no tags.
         """
@@ -58,6 +64,7 @@ class Uploads:
         self._layout = layout
         self._format = file_format
         self._tags = tags
+        self._others = others
         self._under_way: dict[tuple[TopicPartition, Place], _Upload] = {}
 
     @property
@@ -111,7 +118,8 @@ class Uploads:
         key = self._key(file, own)
         tags = None if self._tags is None else {**self._tags, **file.extent.tags()}
         data = memoryview(own.data).cast("B")
-        started = self._bucket.start_create(Upload(key, data, file.extent.metadata(), own.content_type, tags))
+        metadata = {**file.extent.metadata(), **self._others.metadata}
+        started = self._bucket.start_create(Upload(key, data, metadata, own.content_type, tags))
         return _Upload(file, objects, number, key, started)
 
     def _key(self, file: EndedFile, stored: StoredObject) -> str:
@@ -170,6 +178,7 @@ class Uploads:
         found = same_log(where, upload.file.extent, metadata)
         if found.start_offset != upload.file.extent.start_offset:
             raise foreign(where)
+        self._others.compare(where, upload.file.partition, metadata)
         return found
 
     def _tell(self, upload: _Upload, found: Extent) -> None:

@@ -19,6 +19,7 @@ from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
 from connect.lib.deadline import Deadline
 from connectors.s3.files.last_object import LastObjects
+from connectors.s3.files.other_connectors import OtherConnectors
 from connectors.s3.files.partition_files import PartitionFiles
 from connectors.s3.files.pending_uploads import Uploads
 from connectors.s3.settings.config import S3SinkConfig
@@ -104,6 +105,7 @@ class S3SinkTask:
         self._uploads: Uploads | None = None
         self._reaches: LastObjects | None = None
         self._ctx: SinkContext | None = None
+        self._noted = 0
         self._claimed: dict[TopicPartition, int] = {}
         self._schemas: dict[tuple[TopicPartition, str], Schema | None] = {}
 
@@ -113,8 +115,9 @@ class S3SinkTask:
         self._topic_ids = TopicIds(ctx.topic_id)
         self._intake = self._plan.intake(self._now_ms, ctx.avro)
         self._bucket = Bucket(self._plan.bucket)
-        self._uploads = Uploads(self._bucket, self._intake.layout, self._intake.format, self._plan.bucket.tags)
-        self._reaches = LastObjects(self._bucket, self._intake.layout)
+        layout, self._others = self._intake.layout, OtherConnectors(ctx.connector)
+        self._uploads = Uploads(self._bucket, layout, self._intake.format, self._others, self._plan.bucket.tags)
+        self._reaches = LastObjects(self._bucket, layout, self._others)
         for weakness in self._plan.weaknesses():
             _log.warning("%s Set exactly.once=false to accept it without this line.", weakness.message)
 
@@ -240,6 +243,9 @@ class S3SinkTask:
             raise failure
 
     def _report(self, uploads: Uploads) -> None:
+        if self._ctx is not None and len(self._others.notes) > self._noted:
+            self._noted = len(self._others.notes)
+            self._ctx.note(list(self._others.notes))
         self._gauge("open_files", sum(files.open_files for files in self._files.values()))
         self._gauge("buffered_bytes", sum(files.buffered_bytes for files in self._files.values()))
         self._gauge("objects_created", uploads.created)

@@ -105,7 +105,8 @@ def test_an_object_tells_which_rows_it_holds(objects, tp):
     task.flush(soon())
     assert objects.metadata(objects.names()[0]) == {
         "kconnect-topic": tp.topic, "kconnect-partition": "1", "kconnect-start-offset": "5",
-        "kconnect-last-offset": "7", "kconnect-end-offset": "8", "kconnect-rows": "3", "kconnect-begin-offset": "5",
+        "kconnect-last-offset": "7", "kconnect-end-offset": "8", "kconnect-rows": "3",
+        "kconnect-begin-offset": "5", "kconnect-connector": "under-test",
         "kconnect-start-timestamp": "1700000000005", "kconnect-topic-id": tp.topic,
     }  # fmt: skip
     task.close()

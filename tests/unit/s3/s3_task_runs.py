@@ -39,12 +39,13 @@ def batch(
 class TaskRun:
     """A task whose files all end when `written` is asked for."""
 
-    def __init__(self, store: Store, **settings: str) -> None:
+    def __init__(self, store: Store, connector: str = "under-test", **settings: str) -> None:
         self._store = store
         self._now_ms = 0
         given = config(store, **{"flush_size": "1000", "rotate_schedule_interval_ms": "1000", **settings})
         self._task = S3SinkTask(ConfluentPlan(given), now_ms=lambda: self._now_ms)
-        self._task.open(FakeSinkContext(avro_values=avro_values))
+        self.context = FakeSinkContext(connector=connector, avro_values=avro_values)
+        self._task.open(self.context)
 
     def put(self, given: Batch) -> None:
         self._task.put(given, Deadline.after(60))
