@@ -106,9 +106,12 @@ class Letter:
 
     @property
     def headers(self) -> Sequence[tuple[str, bytes | None]]:
-        """Return the row's own headers."""
+        """Return the row's own headers, with those of an earlier letter that the row was made of."""
         rows = self.raw.headers
-        return () if rows is None else [(k, v) for k, v in rows[0] if not k.startswith(PREFIX)]
+        if rows is None:
+            return ()
+        begin = _context_begin(rows[0])
+        return [*rows[0][:begin], *((name, value) for name, value in rows[0][begin:] if not name.startswith(PREFIX))]
 
 
 def letters_in(raw: RawBatch) -> list[Letter]:
@@ -118,7 +121,14 @@ def letters_in(raw: RawBatch) -> list[Letter]:
     for i, offset in enumerate(raw.offsets.to_pylist()):
         headers = raw.headers[i] if raw.headers is not None else ()
         context = {
-            k.removeprefix(PREFIX): (v or b"").decode(errors="replace") for k, v in headers if k.startswith(PREFIX)
+            name.removeprefix(PREFIX): (value or b"").decode(errors="replace")
+            for name, value in headers[_context_begin(headers) :]
+            if name.startswith(PREFIX)
         }
         found.append(Letter(Place(raw.partition or 0, offset), raw.slice(i, i + 1), context))
     return found
+
+
+def _context_begin(headers: Sequence[tuple[str, bytes | None]]) -> int:
+    """Return where the headers about the failure begin: at the last one that names a topic, behind the row's own."""
+    return max((i for i, (name, _) in enumerate(headers) if name == PREFIX + "topic"), default=0)

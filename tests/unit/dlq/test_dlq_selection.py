@@ -23,7 +23,7 @@ PREFIX = "__connect.errors."
 
 def letter(timestamp_ms: int | None = 5000, value: bytes | None = b"v", **context: str) -> Letter:
     known = {
-        "connector.name": "orders", "topic": "t", "partition": "2", "offset": "9", "stage": "TASK_PUT",
+        "topic": "t", "partition": "2", "offset": "9", "connector.name": "orders", "stage": "TASK_PUT",
         "exception.class.name": "SchemaError", "exception.message": "Value was out of range", **context,
     }  # fmt: skip
     headers = [("own", b"1"), *((PREFIX + name, text.encode()) for name, text in known.items() if text)]
@@ -156,3 +156,37 @@ def test_a_record_that_is_no_mark_is_left_out(monkeypatch: pytest.MonkeyPatch, k
     batches = [planted, topic.marks([letter()])]
     monkeypatch.setattr(topic, "_records", lambda name, deadline: batches)
     assert topic.replayed(Deadline.after(1)) == {letter().identity}
+
+
+def letter_of(*headers: tuple[str, str]) -> Letter:
+    raw = RawBatch(
+        "dlq", pa.array([b"v"], pa.binary()), headers=[[(name, text.encode()) for name, text in headers]],
+        partition=1, offsets=pa.array([17], pa.int64()), next_offset=18,
+    )  # fmt: skip
+    return letters_in(raw)[0]
+
+
+def context_of(**texts: str) -> list[tuple[str, str]]:
+    return [(PREFIX + name.replace("_", "."), text) for name, text in texts.items()]
+
+
+def test_a_sinks_record_with_headers_of_a_letter_goes_back_to_its_own_topic() -> None:
+    """A sink that reads a topic of dead letters keeps the headers of the letter that it gave up."""
+    kept = [("own", "1"), *context_of(topic="t", stage="TRANSFORMATION", source_format="json", source_topic="rows")]
+    found = letter_of(*kept, *context_of(topic="letters", partition="0", offset="7", stage="TASK_PUT"))
+    assert (found.topic, found.origin, found.source_format, found.stage) == (
+        "letters", "letters-0@7", None, "TASK_PUT",
+    )  # fmt: skip
+    assert found.headers == [(name, text.encode()) for name, text in kept]
+
+
+def test_a_sources_row_with_headers_of_a_letter_goes_to_the_topic_that_it_was_given() -> None:
+    kept = context_of(topic="t", partition="3", offset="9")
+    found = letter_of(*kept, *context_of(topic="routed", source_format="json", source_topic="rows"))
+    assert (found.topic, found.origin, found.source_format) == ("rows", "rows", "json")
+    assert found.headers == [(name, text.encode()) for name, text in kept]
+
+
+def test_a_letter_without_a_topic_has_its_own_headers_still() -> None:
+    found = letter_of(("a", "1"), *context_of(stage="TASK_PUT"), ("b", "2"))
+    assert (found.topic, found.stage, found.headers) == ("", "TASK_PUT", [("a", b"1"), ("b", b"2")])
