@@ -33,20 +33,12 @@ def checks_host(given: Mapping[str, str]) -> bool:
 def client_tls(given: Mapping[str, str], allowed: AllowedPaths, prefix: str, server: str) -> ssl.SSLContext:
     """Return the TLS context of these settings, given without `prefix`. Messages call the other side `server`.
 
-    Without a trust store, the context trusts the authorities that the system trusts. ConfigError: a file cannot be
-    used.
+    The context trusts the authorities of the trust store alone, and without one those that the system trusts.
+    ConfigError: a file cannot be used.
     """
-    context = ssl.create_default_context()
-    context.check_hostname = checks_host(given)
     try:
-        if certificates := given.get("truststore.certificates"):
-            context.load_verify_locations(cadata=certificates)
-        if location := given.get("truststore.location"):
-            trusted = _opened(location, given.get("truststore.password", ""), f"{prefix}truststore.location", allowed)
-            if isinstance(trusted, Path):
-                context.load_verify_locations(cafile=trusted)
-            else:
-                trusted.trust_in(context)
+        context = _trusting(given, allowed, prefix)
+        context.check_hostname = checks_host(given)
         password = given.get("key.password")
         if location := given.get("keystore.location"):
             secret, setting = given.get("keystore.password", ""), f"{prefix}keystore.location"
@@ -64,6 +56,18 @@ def client_tls(given: Mapping[str, str], allowed: AllowedPaths, prefix: str, ser
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"The TLS files of {server} cannot be used: {error}", key=prefix.rstrip(".")) from None
     return context
+
+
+def _trusting(given: Mapping[str, str], allowed: AllowedPaths, prefix: str) -> ssl.SSLContext:
+    certificates, file = given.get("truststore.certificates") or "", None
+    if location := given.get("truststore.location"):
+        trusted = _opened(location, given.get("truststore.password", ""), f"{prefix}truststore.location", allowed)
+        if isinstance(trusted, Path):
+            file = trusted
+        else:
+            certificates += "\n" + trusted.trusted()
+    # Given neither, the context trusts the system's authorities.
+    return ssl.create_default_context(cafile=file, cadata=certificates or None)
 
 
 def _opened(

@@ -47,11 +47,15 @@ class KeyStore:
     chain: Sequence[str] = ()
     key: str | None = field(default=None, repr=False)
 
-    def trust_in(self, context: ssl.SSLContext) -> None:
-        """Have a context trust the authorities. OSError: there are none."""
+    def trusted(self) -> str:
+        """Return the authorities as PEM. OSError: there are none."""
         if not self.authorities:
             raise OSError("the key store has no authority to trust")
-        context.load_verify_locations(cadata="".join(self.authorities))
+        return "".join(self.authorities)
+
+    def trust_in(self, context: ssl.SSLContext) -> None:
+        """Have a context trust the authorities. OSError: there are none."""
+        context.load_verify_locations(cadata=self.trusted())
 
     def show_in(self, context: ssl.SSLContext) -> None:
         """Have a context show the store's own certificate to servers. OSError: the store has no key for it.
