@@ -52,6 +52,11 @@ class CassandraSinkConnector:
         """Return a keyspace for a trial, named `name`, beside the real one."""
         return TrialKeyspace(self._config, name)
 
+    @property
+    def chunks_in_order(self) -> bool:
+        """Return True: each write gets the time of its sending, so the record of a key that is written last stays."""
+        return True
+
     def bulk_writer(self, ctx: BulkSinkContext) -> CassandraBulkWriter:
         """Return a writer for the chunks of a backfill."""
         return CassandraBulkWriter(self._config, ctx)

@@ -113,6 +113,32 @@ def test_every_type_arrives_as_it_was(cassandra_node: Node, kafka: KafkaEndpoint
     assert rows(list(found)) == rows(list(expected))
 
 
+def test_each_keys_last_record_stays_though_chunks_have_older_ones(
+    cassandra_node: Node, kafka: KafkaEndpoint, unique: str
+) -> None:
+    node, topic = cassandra_node, f"{unique}.t"
+    node.keyspace(unique)
+    node.run("CREATE TABLE t (k int PRIMARY KEY, v int, chunk text)")
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for version in range(8):
+        # A chunk's last records are of the keys with which the next chunk begins.
+        for k in range(200) if version % 2 else range(199, -1, -1):
+            is_gone = version == 7 and k % 3 == 0
+            value = None if is_gone else json.dumps({"k": k, "v": version})
+            producer.produce(topic, value, json.dumps({"k": k}), partition=0)
+    assert producer.flush(20) == 0
+    spec = {
+        "apiVersion": "backfill/v1", "name": unique, "kind": "sink", "target": {"connector": "sink"},
+        "engine": {"type": "local"}, "chunking": {"lanes": 2, "rows": 200},
+    }  # fmt: skip
+    config = {"connector.class": SINK, **node.contact, "keyspace": unique, "topics": topic, "chunk.column": "chunk"}
+    worker = WorkerConfig.parse(worker_properties(kafka, unique))
+    with Driver(BackfillSpec.model_validate(spec), worker, config) as driver:
+        assert driver.run(LocalEngine(2, 2)).state is JobState.COPIED
+    found = {row["k"]: row["v"] for row in node.json_rows("SELECT k, v FROM t")}
+    assert found == {k: 7 for k in range(200) if k % 3}
+
+
 def test_records_are_rows_tombstones_deletes_and_bad_ones_letters(
     cassandra_node: Node, kafka: KafkaEndpoint, tmp_path: Path, unique: str
 ) -> None:

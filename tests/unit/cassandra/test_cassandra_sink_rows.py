@@ -13,11 +13,13 @@ from cassandra.util import Date, Duration, Time
 
 from connect.api import schema as s
 from connect.api.errors import ConfigError, SchemaError
+from connect.api.optional.bulk import OrderedBulkSink
 from connect.api.records import Record
 from connectors.cassandra.cql.bound_values import bind_of
 from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
 from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.sink.config import CassandraSinkConfig
+from connectors.cassandra.sink.sink import CassandraSinkConnector
 from connectors.cassandra.sink.table_rows import TableRows
 
 INT, TEXT = CqlType("int"), CqlType("text")
@@ -148,3 +150,9 @@ def test_the_table_of_a_topic() -> None:
     config = CassandraSinkConfig.parse({"contact.points": "a", "keyspace": "k", "topic.tables": "x.orders:kept,a:b:c"})
     found = [config.table_of(topic) for topic in ("x.orders", "y.shop.orders", "plain", "a:b")]
     assert found == ["kept", "orders", "plain", "c"]
+
+
+def test_one_lane_of_a_backfill_writes_all_chunks_of_a_partition_in_their_order() -> None:
+    sink = CassandraSinkConnector(CassandraSinkConfig.parse({"contact.points": "a", "keyspace": "k"}))
+    assert isinstance(sink, OrderedBulkSink)
+    assert sink.chunks_in_order, "else the older of two records of a key may be written later, and stay"
