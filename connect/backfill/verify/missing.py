@@ -71,20 +71,27 @@ def delete_missing(driver: Driver) -> Mapping[str, int]:
                 span = OffsetRange(begins[place], ends[place])
                 gone = _gone(reading, place, span, driver.spec.name, job.created_ms)
                 for keys in _some(_keys(reading, place, span, gone)):
-                    written[place.topic] += _delete(place, keys, rows, producer)
+                    written[place.topic] += _delete(place, keys, rows, producer, job.created_ms)
     finally:
         producer.close()
     return written
 
 
-def _delete(place: TopicPartition, keys: Sequence[bytes], rows: FoundRows, producer: BatchProducer) -> int:
-    """Write tombstones for keys that the source lacks. Return how many of these keys stay deleted."""
+def _delete(place: TopicPartition, keys: Sequence[bytes], rows: FoundRows, producer: BatchProducer, at_ms: int) -> int:
+    """Write tombstones for keys that the source lacks. Return how many of these keys stay deleted.
+
+    The tombstones' time is `at_ms`, when the job began: all of their keys' records are older, and a row that comes back
+    in the meantime is newer, by which a sink may tell.
+    """
     there = {key for raw in rows.records(place.topic, keys) for key in _keys_of(raw)}
     gone = [key for key in keys if key not in there]
     if not gone:
         return 0
     nothing = pa.nulls(len(gone), pa.binary())
-    tombstones = RawBatch(place.topic, nothing, keys=pa.array(gone, pa.binary()), partition=place.partition)
+    tombstones = RawBatch(
+        place.topic, nothing, keys=pa.array(gone, pa.binary()), partition=place.partition,
+        timestamps_ms=pa.array([at_ms] * len(gone), pa.int64()),
+    )  # fmt: skip
     _send(producer, [tombstones])
     back = [replace(raw, partition=place.partition) for raw in rows.records(place.topic, gone)]
     _send(producer, back)

@@ -25,6 +25,11 @@ class CassandraSinkConfig(ConnectionKeys):
         doc="What a null, or a field that a row lacks, does to its column: write removes what was there, at the cost "
         "of a tombstone; skip leaves it.",
     )  # fmt: skip
+    delete_times: Annotated[String, one_of("sending", "record")] = key(
+        "delete.times", "sending", group=WRITE,
+        doc="As of when a tombstone deletes its row: sending, the moment at which it is written, as rows are; record, "
+        "the time of its record in Kafka, for topics whose rows tell when they were written (write.times).",
+    )  # fmt: skip
     chunk_column: String = key(
         "chunk.column", "", group=WRITE,
         doc="A column of type text that every table has and that backfills fill with the chunk's name, by which they "

@@ -6,7 +6,7 @@ A row with fields that tell when its values were written (see `write_times`) bec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import Record
@@ -16,14 +16,18 @@ from connectors.cassandra.cql.statements import quoted
 from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.sink.timed_row import TimedRow
 from connectors.cassandra.sink.write import Write
-from connectors.cassandra.source.write_times import told_times
+from connectors.cassandra.source.write_times import FOR_EVER_S, TimedFields, Written, told_times
+
+_NOW: Final = Written(None, FOR_EVER_S)
 
 
 class TableRows:
     """Turns records into the statements for one table. Owned by the task thread."""
 
-    def __init__(self, table: Table, *, skip_nulls: bool, chunk_column: str = "") -> None:
+    def __init__(self, table: Table, *, skip_nulls: bool, is_by_records: bool = False, chunk_column: str = "") -> None:
         """Take a table. `chunk_column` is the column that gets the chunk's name; empty if there is none.
+
+        With `is_by_records` a tombstone deletes as of its record's time, and every row has to tell when it was written.
 
         ConfigError: the table holds counters, or has no such column of type text.
         """
@@ -39,6 +43,9 @@ class TableRows:
             )  # fmt: skip
         self._table = table
         self._skip_nulls = skip_nulls
+        self._is_by_records = is_by_records
+        self._has_timed_rows = False
+        self._has_deletions = False
         self._chunk_column = chunk_column
         self._keys = [column.name for column in table.primary_key]
         others = [c.name for c in (*table.static, *table.regular) if c.name != chunk_column]
@@ -56,6 +63,7 @@ class TableRows:
             return [self._delete(record)]
         row = self._members(record.value, "value")
         times = told_times(row, self._types)
+        self._require_one_order(times)
         values = row if times is None else times.values
         unknown = [name for name in (*values, *(times.told if times is not None else ())) if name not in self._types]
         if unknown:
@@ -71,7 +79,9 @@ class TableRows:
             found = {name: value for name, value in found.items() if name in self._static_row}
         self._require_keys(found)
         if times is not None:
-            timed, mark = TimedRow(self._table, found, times.told), {} if chunk is None else {self._chunk_column: chunk}
+            untold = self._record_time(record) if self._is_by_records else _NOW
+            timed = TimedRow(self._table, found, times.told, untold)
+            mark = {} if chunk is None else {self._chunk_column: chunk}
             return timed.writes(mark) if is_row else timed.static_writes()
         if self._skip_nulls:
             found = {name: value for name, value in found.items() if value is not None}
@@ -90,9 +100,37 @@ class TableRows:
             )
         found = {name: self._bound(name, {}, record.key, record) for name in self._keys}
         self._require_keys(found)
+        if self._has_timed_rows and not self._is_by_records:
+            raise self._no_order()
+        self._has_deletions = True
         conditions = " AND ".join(f"{quoted(name)} = ?" for name in self._keys)
         text = f"DELETE FROM {self._name} USING TIMESTAMP ? WHERE {conditions}"  # noqa: S608 - names are quoted
-        return Write(text, [*found.values()], 0, is_row=False)
+        time_us = self._record_time(record).writetime_us if self._is_by_records else None
+        return Write(text, [*found.values()], 0, is_row=False, writetime_us=time_us)
+
+    def _require_one_order(self, times: TimedFields | None) -> None:
+        """Raise SchemaError if the writetimes of rows cannot be compared with those of the topic's deletions."""
+        if self._is_by_records and times is None:
+            raise SchemaError(
+                f"The row of {self._table.title} does not tell when it was written, so no tombstone could be compared "
+                "with it by delete.times=record.",
+                fix="Set write.times=true at the source, or delete.times=sending here.",
+            )
+        if times is not None and self._has_deletions and not self._is_by_records:
+            raise self._no_order()
+        self._has_timed_rows = self._has_timed_rows or times is not None
+
+    def _no_order(self) -> SchemaError:
+        return SchemaError(
+            f"Rows for {self._table.title} tell when they were written, and tombstones come between them. With "
+            "delete.times=sending a tombstone is newer than every such row, also than one that comes behind it.",
+            fix="Set delete.times=record.",
+        )
+
+    def _record_time(self, record: Record) -> Written:
+        if record.timestamp_ms is None:
+            raise SchemaError("The record has no time, which delete.times=record needs.")
+        return Written(record.timestamp_ms * 1000, FOR_EVER_S)
 
     def _is_static_alone(self, found: Mapping[str, Any]) -> bool:
         """Return True if the row only has static values of its partition: all of its clustering columns are null."""

@@ -14,7 +14,6 @@ from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.sink.write import Write
 from connectors.cassandra.source.write_times import FOR_EVER_S, Written
 
-_NOW: Final = Written(None, FOR_EVER_S)
 _USING: Final = "USING TIMESTAMP ? AND TTL ?"
 Groups = Mapping[Written, Mapping[str, Any]]
 
@@ -22,8 +21,11 @@ Groups = Mapping[Written, Mapping[str, Any]]
 class TimedRow:
     """Makes the statements for one row."""
 
-    def __init__(self, table: Table, found: Mapping[str, Any], told: Mapping[str, Written]) -> None:
-        """Take the bound value of each column, and the times of writing; other values count as new as the newest."""
+    def __init__(self, table: Table, found: Mapping[str, Any], told: Mapping[str, Written], untold: Written) -> None:
+        """Take the bound value of each column, and the times of writing; other values count as new as the newest.
+
+        A row that tells no time at all, and the mark of a chunk, are as new as `untold`.
+        """
         self._table = table
         self._name = f"{quoted(table.keyspace)}.{quoted(table.name)}"
         self._found = found
@@ -32,7 +34,8 @@ class TimedRow:
         times = [time for name, time in told.items() if name not in statics and time.writetime_us is not None]
         ttls_s = [time.ttl_s for time in times]
         self._ttl_s = FOR_EVER_S if FOR_EVER_S in ttls_s else max(ttls_s, default=FOR_EVER_S)
-        self._newest = Written(max(t.writetime_us or 0 for t in times), self._ttl_s) if times else _NOW
+        self._newest = Written(max(t.writetime_us or 0 for t in times), self._ttl_s) if times else untold
+        self._mark = Written(untold.writetime_us, self._ttl_s)
 
     def writes(self, chunk: Mapping[str, str]) -> list[Write]:
         """Return the statements for the row and for its partition's static values.
@@ -42,8 +45,7 @@ class TimedRow:
         groups = self._groups(self._table.regular) or {self._newest: {}}
         own = [self._insert(values, time, is_row=not i) for i, (time, values) in enumerate(groups.items())]
         # The chunk's name is as new as the copy, and lives as long as the longest-lived value.
-        mark = Written(None, self._ttl_s)
-        marks = [self._update(self._table.primary_key, chunk, mark)] if chunk else []
+        marks = [self._update(self._table.primary_key, chunk, self._mark)] if chunk else []
         return [*own, *self.static_writes(), *marks]
 
     def static_writes(self) -> list[Write]:

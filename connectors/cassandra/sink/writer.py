@@ -110,6 +110,7 @@ class TableWriter:
             self._rows[name] = TableRows(
                 table,
                 skip_nulls=self._config.nulls == "skip",
+                is_by_records=self._config.delete_times == "record",
                 chunk_column=self._config.chunk_column if with_chunks else "",
             )
         return self._rows[name]

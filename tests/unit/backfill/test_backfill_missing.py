@@ -83,10 +83,14 @@ class Log:
     def __init__(self) -> None:
         self.newest: dict[bytes, bytes | None] = {}
         self.partitions: set[int | None] = set()
+        self.tombstone_times_ms: list[int] = []
 
     def send(self, batch: RawBatch, deadline: Deadline) -> None:
         assert batch.keys is not None
         self.partitions.add(batch.partition)
+        if batch.values.null_count:
+            assert batch.timestamps_ms is not None
+            self.tombstone_times_ms += batch.timestamps_ms.to_pylist()
         self.newest.update(zip(batch.keys.to_pylist(), batch.values.to_pylist(), strict=True))
 
     def flush(self, deadline: Deadline) -> None: ...
@@ -105,6 +109,7 @@ def test_a_key_whose_row_came_meanwhile_is_not_deleted(
     questions: tuple[set[bytes], ...], newest: dict[bytes, bytes | None], count: int
 ) -> None:
     log = Log()
-    written = missing._delete(PLACE, [b"a", b"b", b"c"], cast("Any", Source(*questions)), cast("Any", log))
+    written = missing._delete(PLACE, [b"a", b"b", b"c"], cast("Any", Source(*questions)), cast("Any", log), BEGAN_MS)
     assert (log.newest, written) == (newest, count)
+    assert set(log.tombstone_times_ms) == ({BEGAN_MS} if newest else set()), "newer than a row that came back"
     assert log.partitions <= {2}

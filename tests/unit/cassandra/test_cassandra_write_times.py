@@ -66,6 +66,27 @@ def test_the_mark_of_a_chunk_lives_as_long_as_the_row(ttls: tuple[int | None, ..
     assert mark == (f'{UPDATE}"chunk" = ? WHERE "k" = ? AND "c" = ?', [999, lives_s, "job/1", 1, "a"], False)
 
 
+def test_a_tombstone_between_timed_rows_deletes_as_of_its_records_time() -> None:
+    rows = TableRows(TABLE, skip_nulls=False, is_by_records=True, chunk_column="chunk")
+    (deletion,) = rows.writes(Record("t", key=KEY, timestamp_ms=7))
+    assert deletion.bound(999) == [7000, 1, "a"], "a row that was written since has a later time and lives"
+    nothing = {"v": None, "writetime(v)": None, "ttl(v)": None}
+    found = rows.writes(Record("t", value={**KEY, **nothing}, timestamp_ms=8), "job/1")
+    assert [write.bound(999)[:-1] for write in found] == [[1, "a", 8000], [8000, 0, "job/1", 1]]
+    with pytest.raises(SchemaError, match="does not tell when it was written"):
+        rows.writes(Record("t", value={**KEY, "v": 7}, timestamp_ms=9))
+
+
+@pytest.mark.parametrize("is_tombstone_first", [True, False])
+def test_tombstones_of_now_and_timed_rows_have_no_order(is_tombstone_first: bool) -> None:
+    records = [Record("t", key=KEY), Record("t", value={**KEY, "v": 7, "writetime(v)": 50})]
+    rows = TableRows(TABLE, skip_nulls=False)
+    first, second = records if is_tombstone_first else records[::-1]
+    assert rows.writes(first)
+    with pytest.raises(SchemaError, match=r"delete\.times=record"):
+        rows.writes(second)
+
+
 def test_static_values_alone_make_no_row() -> None:
     row = {"k": 1, "c": None, "s": "S", "writetime(s)": 70, "ttl(s)": None, "writetime(v)": None}
     assert statements(row, "job/1") == [(f'{UPDATE}"s" = ? WHERE "k" = ?', [70, 0, "S", 1], False)]
