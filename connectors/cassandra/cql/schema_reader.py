@@ -14,6 +14,7 @@ from connectors.cassandra.cql.queries import Queries
 from connectors.cassandra.cql.tables import Table, TableColumn
 
 _TABLES = "SELECT keyspace_name, table_name, id, cdc, writetime(cdc) FROM system_schema.tables"
+_KEYSPACES = "SELECT keyspace_name, durable_writes FROM system_schema.keyspaces"
 _VIEWS = "SELECT keyspace_name, view_name, id FROM system_schema.views"
 _COLUMNS = (
     "SELECT keyspace_name, table_name, column_name, kind, position, type, clustering_order FROM system_schema.columns"
@@ -84,12 +85,13 @@ def _read(database: Queries, listed: Sequence[tuple[Any, ...]]) -> Schemas:
     types: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = defaultdict(dict)
     for keyspace, name, fields, texts in database.rows(_TYPES, doing=doing):
         types[keyspace][name] = (tuple(fields), tuple(texts))
+    unlogged = {keyspace for keyspace, durable in database.rows(_KEYSPACES, doing=doing) if durable is False}
     user_types = {keyspace: user_types_of(keyspace, found) for keyspace, found in types.items()}
     tables: list[Table] = []
     views: list[Table] = []
     broken, broken_ids = {}, []
     for keyspace, name, table_id, cdc, cdc_us, is_view in listed:
-        bare = Table(table_id, keyspace, name, (), cdc=bool(cdc), cdc_us=cdc_us)
+        bare = Table(table_id, keyspace, name, (), cdc=bool(cdc), cdc_us=cdc_us, is_logged=keyspace not in unlogged)
         try:
             (views if is_view else tables).append(
                 _filled(bare, columns[keyspace, name], dropped[keyspace, name], user_types.get(keyspace, {}))

@@ -26,7 +26,8 @@ class Table:
     `dropped` holds the types of dropped columns by name, as the commit log may still have values of them. `dropped_us`
     concerns columns that were added again after a drop: values written until then are gone (microseconds since 1970).
     `cdc` has had its value since `cdc_us` at the latest, in microseconds by the clock of the client that changed the
-    table; None if this is not known.
+    table; None if this is not known. `is_logged` is False in a keyspace with `durable_writes = false`, of which the
+    nodes write nothing to their commit logs, whatever `cdc` says.
     """
 
     id: UUID
@@ -40,6 +41,7 @@ class Table:
     dropped_us: Mapping[str, int] = field(default_factory=dict)
     cdc: bool = False
     cdc_us: int | None = None
+    is_logged: bool = True
 
     @property
     def title(self) -> str:

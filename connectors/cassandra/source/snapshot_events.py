@@ -55,7 +55,8 @@ class SnapshotEvents:
         self._topic = topic
         self._node = node
         self._fence_us = fence_us
-        self._list_fence_us = max(fence_us, table.cdc_us or fence_us) if table.cdc else None
+        is_in_log = table.cdc and table.is_logged
+        self._list_fence_us = max(fence_us, table.cdc_us or fence_us) if is_in_log else None
         """Elements that were written to lists until this time (us) may be in no log; None for a table without log."""
         self._lists = {c.name for c in table.columns if c.type.is_multicell and c.type.name == "list"}
         self._now_s = now_s

@@ -52,6 +52,8 @@ def _schema(name: str, without_cdc: set[str]) -> list[tuple[Any, ...]]:
     match name:
         case "tables":
             return [(t.keyspace, t.name, t.id, t.cdc and t.name not in without_cdc, None) for t in known]
+        case "keyspaces":
+            return [("ks", True)]
         case "types":
             return [("ks", "addr", ["street", "number"], ["text", "int"])]
         case "dropped_columns":

@@ -62,6 +62,15 @@ def test_counters_are_said_to_be_left_out(caplog: pytest.LogCaptureFixture) -> N
     assert count(seen, bodies("cnt")) == 0
 
 
+def test_a_keyspace_that_the_nodes_do_not_log_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    silent = [replace(found, is_logged=found.name != "simple") for found in tables().values()]
+    with caplog.at_level(logging.ERROR):
+        seen = watched(silent)
+        seen.refresh()
+    assert "simple" not in {found.shape.table.name for found in seen.tables.values()}
+    assert caplog.text.count("Changes of table ks.simple are not sent: its keyspace has durable_writes = false") == 1
+
+
 def test_a_table_made_since_the_schema_was_read_is_found(caplog: pytest.LogCaptureFixture) -> None:
     others = [found for found in tables().values() if found.name != "pkonly"]
     seen = watched(others, tables().values())
@@ -114,6 +123,7 @@ def test_tables_are_read_with_their_types_and_a_broken_one_is_named() -> None:
     number = table("simple").id
     schemas = read_schemas(
         Answers(
+            keyspaces=[("ks", False), ("other", True)],
             tables=[("ks", "good", number, True, 8), ("ks", "bad", table("t").id, None, None)],
             columns=[
                 ("ks", "good", "v", "regular", -1, "frozen<outer>", "none"),
@@ -134,7 +144,7 @@ def test_tables_are_read_with_their_types_and_a_broken_one_is_named() -> None:
     good = schemas.tables[number]
     assert [column.name for column in good.columns] == ["p", "q", "c", "s", "v"]
     assert good.clustering[0].descending
-    assert (good.cdc, good.cdc_us) == (True, 8)
+    assert (good.cdc, good.cdc_us, good.is_logged) == (True, 8, False)
     assert good.value_types["v"].parameters[0].title == "ks.inner"
     assert good.value_types["old"].name == "map"
     assert good.dropped_us == {"v": 1_700_000_000_123_000}

@@ -165,6 +165,13 @@ class Watched:
                 "replica's own count and no change."
             )
             return False
+        if not table.is_logged:
+            self._say(
+                f"Changes of table {table.title} are not sent: its keyspace has durable_writes = false, so that nodes "
+                f"write none of them to their commit logs. ALTER KEYSPACE {table.keyspace} WITH durable_writes = true "
+                "brings those from then on."
+            )
+            return False
         return True
 
     def _watch(self, table: Table) -> WatchedTable:
