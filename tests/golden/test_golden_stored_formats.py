@@ -103,11 +103,16 @@ class _Memory(dict):
     def put(self, key: bytes, value: bytes) -> None:
         self[key] = value
 
+    def forget(self, key: bytes) -> None:
+        del self[key]
+
 
 def _cells(key: bytes, value: bytes) -> object:
     memory = _Memory({key: value})
     merge = CellMerge(memory, ["rows", "t", 0], lambda: 1_764_000_000.0)
-    older = {"op": "update", "key": {"id": 1}, "deletion": None, "liveness": None,
+    *ids, _, _ = json.loads(key)[3:]
+    source = {"table_id": ids[0] if ids else None}
+    older = {"op": "update", "source": source, "key": {"id": 1}, "deletion": None, "liveness": None,
              "columns": {"a": {"value": 2, "writetime_us": 4, "ttl_s": None, "expires_s": None}}}  # fmt: skip
     assert merge.newer({"id": 1}, older) is None, "an older write of a cell than the stored one is new"
     return key, memory[key]

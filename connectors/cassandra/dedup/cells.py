@@ -4,7 +4,8 @@ The later one of two writes of a cell wins. At the same time a removal wins over
 one that stays (Cassandra: Cells.resolveRegular). Two values of the same time are both passed on: their bytes decide
 which is greater, and an event does not have these. A cell that a deletion of its row or partition covers is not passed
 on. Range deletions are compared as a whole, never with the cells in them: a value in a topic's format may be in another
-order than Cassandra's.
+order than Cassandra's. Rows are known by the id of their table, too: what is remembered of a table that was dropped
+does not concern one that was made anew under its name.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ class Memory(Protocol):
     def put(self, key: bytes, value: bytes) -> None:
         """Store the bytes for a key in place of earlier ones."""
 
+    def forget(self, key: bytes) -> None:
+        """Delete a key and its bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Order:
@@ -62,7 +66,8 @@ class CellMerge:
 
     def newer(self, partition_key: object, event: Event) -> Event | None:
         """Return the event with only those parts that are newer than all before; None if no part is."""
-        partition = self._state("partition", partition_key)
+        table_id = _table_id(event)
+        partition = self._state(table_id, "partition", partition_key)
         self._partition_columns = list(partition_key) if isinstance(partition_key, Mapping) else ()
         match event["op"]:
             case "partition_delete":
@@ -70,7 +75,7 @@ class CellMerge:
             case "range_delete":
                 return event if partition.delete_range(event["range"], event["deletion"]) else None
         kind = "static" if event["op"] == "static" else "row"
-        row = self._state(kind, partition_key if kind == "static" else event["key"])
+        row = self._state(table_id, kind, partition_key if kind == "static" else event["key"])
         made = self._row(event, row, partition.deleted_us)
         row.save()
         return made
@@ -80,11 +85,11 @@ class CellMerge:
 
         No copy is older than `before_s`, which counts seconds since 1970.
         """
-        *_, kind, of = json.loads(key)
+        *ids, kind, of = json.loads(key)[len(self._name) :]
         deleted_us = NEVER_US
         if kind != "partition" and isinstance(of, dict) and self._partition_columns:
             partition_key = {name: of.get(name) for name in self._partition_columns}
-            deleted_us = self._state("partition", partition_key).deleted_us
+            deleted_us = self._state(ids[0] if ids else None, "partition", partition_key).deleted_us
         kept = with_times(json.loads(value), self._now_s())
         left = without_old(kept, before_s, deleted_us)
         return _text(left) if left else None
@@ -106,20 +111,31 @@ class CellMerge:
         return {**event, "deletion": deletion, "liveness": liveness,
                 "columns": columns if event.get("columns") is not None else None}  # fmt: skip
 
-    def _state(self, kind: str, key: object) -> _State:
-        return _State(self._memory, _text([*self._name, kind, key]), self._now_s)
+    def _state(self, table_id: str | None, kind: str, key: object) -> _State:
+        without_id = _text([*self._name, kind, key])
+        if table_id is None:
+            return _State(self._memory, without_id, self._now_s)
+        return _State(self._memory, _text([*self._name, table_id, kind, key]), self._now_s, without_id)
 
 
 class _State:
     """Holds the times and values of the cells of one row, or the deletions of one partition, as the memory has them."""
 
-    def __init__(self, memory: Memory, key: bytes, now_s: Callable[[], float]) -> None:
+    def __init__(self, memory: Memory, key: bytes, now_s: Callable[[], float], former_key: bytes | None = None) -> None:
+        """Take the entry of `key`. Where there is none that of `former_key`, which 0.1.0 stored, becomes it."""
         self._memory = memory
         self._key = key
         self._now_s = now_s
-        kept = memory.get(key)
+        kept, is_former = memory.get(key), False
+        if kept is None and former_key is not None:
+            kept = memory.get(former_key)
+            is_former = kept is not None
         self._kept: dict[str, Any] = {} if kept is None else with_times(json.loads(kept), now_s())
         require_known(self._kept, "An entry of the state topic")
+        if is_former and kept is not None and former_key is not None:
+            # The first table that asks takes it over, so that no later table of the name does.
+            memory.put(key, kept)
+            memory.forget(former_key)
         self._changed = False
 
     @property
@@ -197,6 +213,12 @@ class _State:
     def _cells(self, name: str) -> MutableMapping[str, Any]:
         found: MutableMapping[str, Any] = self._kept.setdefault(name, {})
         return found
+
+
+def _table_id(event: Event) -> str | None:
+    source = event.get("source")
+    found = source.get("table_id") if isinstance(source, Mapping) else None
+    return found if isinstance(found, str) else None
 
 
 def without_old(kept: Mapping[str, Any], before_s: float, deleted_us: int) -> dict[str, Any]:

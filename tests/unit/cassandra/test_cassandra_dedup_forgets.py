@@ -21,6 +21,9 @@ class Entries(dict[bytes, bytes]):
     def put(self, key: bytes, value: bytes) -> None:
         self[key] = value
 
+    def forget(self, key: bytes) -> None:
+        del self[key]
+
 
 def deletion(at: int) -> dict[str, Any]:
     return {"writetime_us": at, "local_s": NOW_S}
@@ -57,6 +60,31 @@ def test_what_no_table_holds_is_forgotten_once_no_copy_can_be_so_late(rows: list
         left = {key for key in life.remembered() if b'"k":2' not in key}
         assert bool(left) is (days == 19), left
     task.close()
+
+
+def test_a_table_made_anew_under_its_name_is_not_compared_with_the_dropped_one() -> None:
+    def of(number: int, name: str, **members: Any) -> tuple[Any, Any]:
+        return change(name, source={"node": "n1", "table_id": str(number)}, **members)
+
+    gone = [of(1, "1", columns={"v": cell(1, 5)}), of(1, "2", op="partition_delete", deletion=deletion(9))]
+    # The rows were copied with the times that they had.
+    copied = [of(2, "3", columns={"v": cell(1, 5)}), of(2, "4", columns={"v": cell(1, 5), "w": None})]
+    life = Life([*gone, *copied, of(1, "5", columns={"v": cell(1, 5), "w": None})], **{"merge.cells": "true"})
+    life.run()
+    assert [(row["op"], row["source"]["table_id"]) for row in life.written] == [
+        ("update", "1"), ("partition_delete", "1"), ("update", "2")
+    ]  # fmt: skip
+
+
+def test_what_the_first_version_remembered_without_the_tables_id_goes_over_to_the_first_table_that_asks() -> None:
+    stored = Entries({b'["p","row",{"c":2,"k":1}]': b'{"cells":{"[\\"v\\"]":[5,0,0,["aa"]]}}'})
+    merge = CellMerge(stored, ["p"], lambda: NOW_S)
+    found = [
+        merge.newer(*change("1", columns={"v": cell(1, 4)}, source={"node": "n", "table_id": number})) is None
+        for number in ("1", "2", "1")
+    ]
+    assert found == [True, False, True]
+    assert sorted(json.loads(key)[1] for key in stored) == ["1", "2"]
 
 
 def test_what_a_table_holds_stays_remembered() -> None:
