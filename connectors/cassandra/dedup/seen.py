@@ -36,22 +36,27 @@ class SeenIds:
         return len(self._ids)
 
     def load(self, entries: Iterable[StateEntry]) -> None:
-        """Take over the entries whose keys begin with the name; if there are several of a key, the last one counts."""
+        """Take over the entries whose keys begin with the name; if there are several of a key, the last one counts.
+
+        Entries that were written when the ring had another size have other keys. They are written anew under their own.
+        """
         newest = {entry.key: entry.value for entry in entries}
-        found = []
+        found: dict[int, list[bytes]] = {}
+        keys: dict[int, bytes] = {}
         for key, value in newest.items():
             if value is not None:
                 number = int.from_bytes(value[:_NUMBER_BYTES], "big")
                 ids = [value[at : at + ID_BYTES] for at in range(_NUMBER_BYTES, len(value), ID_BYTES)]
-                found.append((number, key, ids))
-        found.sort()
-        for number, key, ids in found:
-            if self._key(number) != key or number <= found[-1][0] - self._slots_most:
-                # The entry was written when the ring had another size, so it is deleted.
-                self._forgotten.append(key)
-                continue
-            self._slots.append((number, ids))
-            self._ids.update(ids)
+                if len(ids) >= len(found.get(number, ())):
+                    found[number], keys[number] = ids, key
+        oldest = max(found, default=0) - self._slots_most + 1
+        for number in sorted(number for number in found if number >= oldest):
+            self._slots.append((number, found[number]))
+            self._ids.update(found[number])
+            if keys[number] != self._key(number):
+                self._changed.add(number)
+        kept = {self._key(number) for number, _ in self._slots}
+        self._forgotten = [key for key, value in newest.items() if value is not None and key not in kept]
 
     def add(self, event_id: bytes) -> None:
         """Remember that the event with this id is sent on."""
@@ -65,13 +70,13 @@ class SeenIds:
         self._changed.add(number)
 
     def take_changes(self) -> list[StateEntry]:
-        """Return the entries that have changed since the last call."""
-        changed = [
+        """Return the entries that have changed since the last call, and before them those that are deleted."""
+        changed = [StateEntry(key, None) for key in self._forgotten]
+        changed += [
             StateEntry(self._key(number), number.to_bytes(_NUMBER_BYTES, "big") + b"".join(ids))
             for number, ids in self._slots
             if number in self._changed
         ]
-        changed += [StateEntry(key, None) for key in self._forgotten]
         self._changed.clear()
         self._forgotten.clear()
         return changed

@@ -134,6 +134,24 @@ def test_what_is_remembered_is_bounded_by_the_number_of_ids() -> None:
     assert len(life.written) == 5001, "so old an id is forgotten"
 
 
+@pytest.mark.parametrize(("before", "after"), [(1000, 3000), (3000, 1000), (1000, 1250)])
+def test_another_number_of_ids_forgets_none_that_fits(before: int, after: int) -> None:
+    """The ring has come round, so that its slots have keys of its size."""
+    life = Life([event(str(i)) for i in range(10_000)], **{"remember.ids": str(before)})
+    life.run()
+    life.settings["remember.ids"] = str(after)
+    known = min(before, after)
+    for more in (1, 600, 1):
+        # Each life begins with what the one before it stored.
+        first = len(set(texts(life)))
+        life.kafka.rows[PLACE] += [event(str(i)) for i in range(first - known + 300, first)]
+        life.kafka.rows[PLACE] += [event(str(i)) for i in range(first, first + more)]
+        life.run()
+        assert texts(life) == [str(i) for i in range(first + more)]
+    newest = {e.key: e.value for e in life.kafka.states[TopicPartition("dedup-state", 0)]}
+    assert len([key for key, value in newest.items() if value is not None]) <= after // 250 + 1
+
+
 def test_an_event_waits_for_copies_from_as_many_nodes_as_are_asked_for() -> None:
     life = Life(
         [event("a", "n1"), event("a", "n1"), event("b", "n2"), event("b", "n1")],
