@@ -29,14 +29,17 @@ class _Held:
 class PendingCopies:
     """Holds the events of one partition that wait for copies from further nodes. Owned by the task thread."""
 
-    def __init__(self, required: int, wait_s: float, most: int) -> None:
+    def __init__(self, required: int, wait_s: float, most: int, records_most: int) -> None:
         """Wait for copies from `required` nodes, for `wait_s` seconds.
 
-        At most `most` events are held; if there are more, the oldest are let go as if they had waited long enough.
+        At most `most` events are held; if there are more, the oldest are let go as if they had waited long enough. So
+        is an event behind which `records_most` records were read: a restart reads from the oldest one that is held, and
+        has to know again what was sent behind it.
         """
         self._required = required
         self._wait_s = wait_s
         self._most = most
+        self._records_most = records_most
         self._held: dict[bytes, _Held] = {}
 
     def __len__(self) -> int:
@@ -53,10 +56,13 @@ class PendingCopies:
         del self._held[event.id]
         return held.event
 
-    def overdue(self, now_s: float) -> list[EventRow]:
-        """Return and forget the events that have waited too long, the oldest first."""
+    def overdue(self, now_s: float, next_offset: int) -> list[EventRow]:
+        """Return and forget the events that have waited too long, the oldest first.
+
+        `next_offset` is the offset behind the last record that was read.
+        """
         beyond = max(0, len(self._held) - self._most)
-        late = sum(1 for _ in self._late(now_s))
+        late = sum(1 for _ in self._late(now_s, next_offset))
         ids = list(islice(self._held, max(beyond, late)))
         return [self._held.pop(event_id).event for event_id in ids]
 
@@ -65,8 +71,8 @@ class PendingCopies:
         # Events are held in the order of reading, so the first one has the lowest offset.
         return next((held.event.offset for held in self._held.values()), None)
 
-    def _late(self, now_s: float) -> Iterator[bytes]:
+    def _late(self, now_s: float, next_offset: int) -> Iterator[bytes]:
         for event_id, held in self._held.items():
-            if now_s - held.since_s < self._wait_s:
+            if now_s - held.since_s < self._wait_s and next_offset - held.event.offset <= self._records_most:
                 return
             yield event_id

@@ -78,7 +78,8 @@ class PartitionEvents:
                 if event is not None:
                     chosen[mark.id] = event
         self.next_offset = batch.consumed.next_offset
-        return self._made(list(chosen.values())), bad
+        late = self._late(now_s)
+        return self._placed([*late, *self._made(list(chosen.values()))]), bad
 
     def _of_other_converters(self, batch: Batch) -> ConfigError | None:
         """Return an error if the first rows were written by other converters than they were read by; None otherwise.
@@ -96,11 +97,15 @@ class PartitionEvents:
 
     def overdue(self, now_s: float) -> list[Batch]:
         """Return the events that have waited too long for copies, each with the header `cassandra.unconfirmed`."""
-        late = self._copies.overdue(now_s)
+        late = self._late(now_s)
+        return self._placed(late) if late else []
+
+    def _late(self, now_s: float) -> list[Batch]:
+        late = self._copies.overdue(now_s, self.next_offset or 0)
         self._counts["unconfirmed_events_total"] += len(late)
         return [
             replace(made, headers=[[*(made.headers[i] if made.headers else ()), UNCONFIRMED] for i in range(len(made))])
-            for made in (self._made(late) if late else [])
+            for made in self._made(late)
         ]
 
     def _offer(self, mark: EventMark, event: EventRow, now_s: float) -> EventRow | None:
@@ -117,6 +122,10 @@ class PartitionEvents:
             # A batch carries what is remembered of its events, as each of these batches may be a transaction.
             made.append(replace(batch, state=self._memory.take_changes()))
         self._counts["events_total"] += sum(map(len, made))
+        return made
+
+    def _placed(self, made: list[Batch]) -> list[Batch]:
+        """Return the batches, the last one with the position; an empty batch if there are none."""
         made = made or [Batch(self._output, Column.from_rows([], s.STRING), state=self._memory.take_changes())]
         made[-1] = replace(made[-1], position=self._position())
         return made

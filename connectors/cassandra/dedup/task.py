@@ -123,11 +123,15 @@ class CassandraDedupTask:
         assert self._topics is not None
         assert self._context is not None
         config = self._config
-        memory = EventMemory(place, state, config.remember_ids, merge_cells=config.merge_cells, now_s=self._now_s)
+        # A restart reads again what was read since the oldest event that is held, and has to know all copies in it.
+        read_again = config.remember_ids if config.copies_required > 1 else 0
+        ids = config.remember_ids + read_again
+        memory = EventMemory(place, state, ids, merge_cells=config.merge_cells, now_s=self._now_s)
         self._memories.append(memory)
         memory.load(self._topics.state(*state, deadline))
         memory.forget(self._forget_before_s())
-        copies = PendingCopies(config.copies_required, config.copies_wait_ms / 1000, config.remember_ids // 2)
+        wait_s = config.copies_wait_ms / 1000
+        copies = PendingCopies(config.copies_required, wait_s, config.remember_ids // 2, read_again)
         part = PartitionEvents(place, config.output_of(place.topic), memory, copies, self._counts)
         stored = self._context.stored_offset(source_partition(place))
         part.next_offset = None if stored is None else _offset(stored.get("next_offset"), place)

@@ -167,6 +167,21 @@ def test_an_event_waits_for_copies_from_as_many_nodes_as_are_asked_for() -> None
     assert not any(life.headers)
 
 
+def test_a_restart_knows_what_was_sent_behind_an_event_that_waits() -> None:
+    def both(numbers: range) -> list[tuple[Any, Any]]:
+        return [event(str(i), node) for i in numbers for node in ("n1", "n2")]
+
+    late = [event(str(i), node) for i in range(100, 200) for node in ("n3", "n4")]
+    rows = [*both(range(1000)), event("alone"), *late, *both(range(1000, 3000))]
+    life = Life(rows, **{"copies.required": "2", "copies.wait.ms": "3600000", "remember.ids": "1000"})
+    for commits in (620, 5, 300, None):
+        # The first deaths are shortly before the event is let go: all that was read since is read again.
+        life.run(commits)
+    assert sorted(texts(life)) == sorted(["alone", *map(str, range(3000))]), "something was sent twice"
+    assert [bool(found) for found in life.headers].count(True) == 1
+    assert 1000 < texts(life).index("alone") < 2000, "it waits for no more records than a restart would know"
+
+
 def test_an_event_whose_copies_do_not_come_is_sent_and_marked() -> None:
     life = Life([event("a"), event("s", op="snapshot")], **{"copies.required": "2", "copies.wait.ms": "1000"})
     clock = iter([0.0, 0.0, 0.0, 0.0])
