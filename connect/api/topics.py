@@ -86,5 +86,6 @@ class SourceTopics(Protocol):
     def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
         """Return the entries remembered in a partition, each key once or several times, the newest last.
 
-        Raise RetriableError when the partition was not read to the end by the deadline.
+        Raise RetriableError when the partition was not read to the end in time. A transaction of another task that is
+        open in it is waited for until the deadline, as later entries cannot be read before it ends.
         """

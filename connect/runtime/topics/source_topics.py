@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from connect.api import schema as s
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, RetriableError
 from connect.api.records import Batch, Column, TopicPartition
 from connect.api.state import StateEntry
 from connect.kafka.admin.topic_specs import InternalTopic
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 POLL_RECORDS: Final = 10_000
 CLOSE_S: Final = 5.0
+_STATE_S: Final = 300.0
+_OPEN_LOOK_S: Final = 0.05
 Refuse = Callable[[Batch, Mapping[int, Exception]], None]
 """Gives up rows that cannot be converted, as `SourceContext.reject` does."""
 
@@ -105,11 +107,22 @@ class KafkaTopics:
         return self._admin.partition_counts([topic], deadline)[topic]
 
     def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
-        """Yield every entry of the topic's partition, the newest of a key last."""
+        """Yield every entry of the topic's partition, the newest of a key last.
+
+        A transaction that is open there is waited for until the deadline: another one may be committed behind it, whose
+        offsets are stored, while its entries cannot be read yet. RetriableError: it is still open then.
+        """
         place = TopicPartition(topic, partition)
         start = self._admin.beginning_offsets([place], deadline)[place]
-        end = self._admin.end_offsets([place], deadline, committed_only=True)[place]
-        for raw in read_spans(self._settings, {place: OffsetRange(start, end)}, deadline):
+        end = self._admin.end_offsets([place], deadline)[place]
+        while self._admin.end_offsets([place], deadline, committed_only=True)[place] < end:
+            if not deadline.wait(_OPEN_LOOK_S):
+                raise RetriableError(
+                    f"A transaction is open in {topic}-{partition}, so that what was written up to offset {end} cannot "
+                    "be read yet."
+                )
+        reading = Deadline.after(_STATE_S, deadline.stop)
+        for raw in read_spans(self._settings, {place: OffsetRange(start, end)}, reading):
             assert raw.keys is not None
             for key, value in zip(raw.keys.to_pylist(), raw.values.to_pylist(), strict=True):
                 yield StateEntry(key, value)

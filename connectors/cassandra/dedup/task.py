@@ -45,6 +45,7 @@ class CassandraDedupTask:
         self._topics: SourceTopics | None = None
         self._parts: dict[TopicPartition, PartitionEvents] = {}
         self._memories: list[EventMemory] = []
+        self._read_places: set[TopicPartition] = set()
         self._ready: deque[Batch] = deque()
         self._counts: Counter[str] = Counter()
         self._next_look_s = 0.0
@@ -100,7 +101,6 @@ class CassandraDedupTask:
     def _find(self, deadline: Deadline) -> None:
         """Begin to read partitions that are new to this task. The others go on from where they are."""
         assert self._topics is not None
-        self._next_look_s = self._clock() + LOOK_S
         for memory in self._memories:
             memory.forget(self._forget_before_s())
         counts = self._topics.partition_counts(self._config.topics, deadline)
@@ -111,13 +111,16 @@ class CassandraDedupTask:
             for number in range(self._config.share, partitions, self._config.share_of)
         ]
         new = [place for place in mine if place not in self._parts]
-        if not new:
-            return
-        state = self._state_name()
-        count = self._topics.make_state(state, max(counts.values()), deadline)
-        for place in new:
-            self._parts[place] = self._part(place, TopicPartition(state, place.partition % count), deadline)
-        self._topics.read({place: part.next_offset for place, part in self._parts.items()})
+        if new:
+            state = self._state_name()
+            count = self._topics.make_state(state, max(counts.values()), deadline)
+            for place in new:
+                self._parts[place] = self._part(place, TopicPartition(state, place.partition % count), deadline)
+        if self._parts.keys() != self._read_places:
+            self._topics.read({place: part.next_offset for place, part in self._parts.items()})
+            self._read_places = set(self._parts)
+        # After an error the next poll looks again, and nothing is read before that.
+        self._next_look_s = self._clock() + LOOK_S
 
     def _part(self, place: TopicPartition, state: TopicPartition, deadline: Deadline) -> PartitionEvents:
         assert self._topics is not None
@@ -127,8 +130,12 @@ class CassandraDedupTask:
         read_again = config.remember_ids if config.copies_required > 1 else 0
         ids = config.remember_ids + read_again
         memory = EventMemory(place, state, ids, merge_cells=config.merge_cells, now_s=self._now_s)
+        try:
+            memory.load(self._topics.state(*state, deadline))
+        except BaseException:
+            memory.close()
+            raise
         self._memories.append(memory)
-        memory.load(self._topics.state(*state, deadline))
         memory.forget(self._forget_before_s())
         wait_s = config.copies_wait_ms / 1000
         copies = PendingCopies(config.copies_required, wait_s, config.remember_ids // 2, read_again)

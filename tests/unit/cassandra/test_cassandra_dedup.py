@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any
 
 import pytest
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, RetriableError
 from connect.api.records import Batch, TopicPartition
+from connect.api.state import StateEntry
 from connect.lib.deadline import Deadline
 from connect.testing.fake_topics import FakeTopics
 from connect.testing.fakes import FakeSourceContext, OffsetStore
@@ -310,6 +311,33 @@ def test_topics_that_do_not_exist_are_waited_for() -> None:
     assert found is not None
     assert len(found) == 1
     assert life.context.explained is None
+
+
+class _Open(FakeTopics):
+    """Has a transaction of another task open in its state topic, until it is told that it ended."""
+
+    is_open = False
+
+    def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
+        if self.is_open:
+            raise RetriableError("A transaction is open.")
+        return super().state(topic, partition, deadline)
+
+
+def test_a_partition_that_came_later_is_read_though_its_state_could_not_be_read_at_once() -> None:
+    life = Life([event("a")])
+    life.kafka = kafka = _Open({PLACE: [event("a")]}, batch_rows=7)
+    task = life.task()
+    life.take(task)
+    kafka.rows[TopicPartition(TOPIC, 1)] = [event("b")]
+    kafka.is_open, life.now_s = True, 60.0
+    for _ in range(2):
+        with pytest.raises(RetriableError):
+            task.poll(Deadline.after(0.0))
+    kafka.is_open = False
+    life.take(task)
+    task.close()
+    assert texts(life) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
