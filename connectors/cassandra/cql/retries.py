@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from cassandra.policies import RetryPolicy
+from cassandra.policies import FallthroughRetryPolicy, RetryPolicy
+from cassandra.query import BoundStatement, PreparedStatement
 
 Decision = tuple[int, int | None]
 _NEXT: Final[Decision] = (RetryPolicy.RETRY_NEXT_HOST, None)
@@ -39,3 +41,15 @@ class NextNodeRetries(RetryPolicy):  # type: ignore[misc]  # the library has no 
         """Ask another node, as the connection to this one broke, or it is overloaded or still starting."""
         del args, kwargs
         return _NEXT
+
+
+def write_statement(prepared: PreparedStatement, values: Sequence[object], *, is_repeatable: bool) -> BoundStatement:
+    """Return the statement that writes these values. The driver sends one that is not repeatable to one node alone.
+
+    The caller hears of its failure, and writes the row again with a later time.
+    """
+    bound = prepared.bind(tuple(values))
+    bound.is_idempotent = is_repeatable
+    if not is_repeatable:
+        bound.retry_policy = FallthroughRetryPolicy()
+    return bound

@@ -29,7 +29,7 @@ from connectors.cassandra.cql.connection_keys import ConnectionKeys
 from connectors.cassandra.cql.driver_errors import translated
 from connectors.cassandra.cql.owners import NO_NODES, Nodes, OwnedPart, owned_parts
 from connectors.cassandra.cql.pages import Page, split_columns
-from connectors.cassandra.cql.retries import NextNodeRetries
+from connectors.cassandra.cql.retries import NextNodeRetries, write_statement
 from connectors.cassandra.cql.routing import OwnedStatement, OwnersFirst
 from connectors.cassandra.cql.statements import Query
 
@@ -120,13 +120,16 @@ class Database:
         with translated(f"preparing {text}"):
             return list(self._prepared(text).bind(tuple(values)).values)
 
-    def begin_write(self, text: str, values: Sequence[object], done: threading.Semaphore) -> PendingWrite:
-        """Begin to write a row, given in the driver's Python types; `done` is released when the write ends or fails."""
+    def begin_write(
+        self, text: str, values: Sequence[object], done: threading.Semaphore, *, is_repeatable: bool
+    ) -> PendingWrite:
+        """Begin to write a row, given in the driver's Python types; `done` is released when the write ends or fails.
+
+        `is_repeatable` says that the statement, which holds its writetime, changes nothing if it is sent twice.
+        """
         doing = f"writing by {text}"
         with translated(doing):
-            bound = self._prepared(text).bind(tuple(values))
-            # The statement holds its writetime, so sending it twice changes nothing.
-            bound.is_idempotent = True
+            bound = write_statement(self._prepared(text), values, is_repeatable=is_repeatable)
             future = self._connected().execute_async(bound)
         future.add_callbacks(lambda _: done.release(), lambda _: done.release())
         return PendingWrite(future, doing)

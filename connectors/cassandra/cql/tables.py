@@ -61,6 +61,15 @@ class Table:
         return (*self.primary_key, *statics, *(column for column in by_name if column not in self.static))
 
     @cached_property
+    def appended_lists(self) -> frozenset[str]:
+        """Return the names of the lists that are not frozen: each element has a place that the server makes up."""
+        return frozenset(
+            column.name
+            for column in (*self.static, *self.regular)
+            if column.type.name == "list" and column.type.is_multicell
+        )
+
+    @cached_property
     def value_types(self) -> Mapping[str, CqlType]:
         """Return the types of all columns that have cells, by name: static, regular and dropped ones."""
         return {**self.dropped, **{column.name: column.type for column in (*self.static, *self.regular)}}

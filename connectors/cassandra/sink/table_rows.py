@@ -60,7 +60,7 @@ class TableRows:
         SchemaError: the row lacks a key, has fields that the table lacks, or has a value that the column cannot hold.
         """
         if record.value is None:
-            return [self._delete(record)]
+            return self._deletions(record)
         row = self._members(record.value, "value")
         times = told_times(row, self._types)
         self._require_one_order(times)
@@ -90,9 +90,10 @@ class TableRows:
         names = ", ".join(map(quoted, found))
         marks = ", ".join("?" * len(found))
         text = f"INSERT INTO {self._name} ({names}) VALUES ({marks}) USING TIMESTAMP ?"  # noqa: S608 - names are quoted
-        return [Write(text, [*found.values()], len(found), is_row)]
+        has_list = any(found.get(name) is not None for name in self._table.appended_lists)
+        return [Write(text, [*found.values()], len(found), is_row, is_repeatable=not has_list)]
 
-    def _delete(self, record: Record) -> Write:
+    def _deletions(self, record: Record) -> list[Write]:
         if not isinstance(record.key, Mapping):
             raise SchemaError(
                 f"A tombstone has no key of fields by which a row of {self._table.title} could be deleted.",
@@ -106,7 +107,13 @@ class TableRows:
         conditions = " AND ".join(f"{quoted(name)} = ?" for name in self._keys)
         text = f"DELETE FROM {self._name} USING TIMESTAMP ? WHERE {conditions}"  # noqa: S608 - names are quoted
         time_us = self._record_time(record).writetime_us if self._is_by_records else None
-        return Write(text, [*found.values()], 0, is_row=False, writetime_us=time_us)
+        made = [Write(text, [*found.values()], 0, is_row=False, writetime_us=time_us)]
+        lists = [name for name in sorted(self._table.appended_lists) if name not in self._static_row]
+        if self._is_by_records and lists:
+            # These were written at the moment of sending, which may be later than the record's time.
+            text = text.replace("DELETE", f"DELETE {', '.join(map(quoted, lists))}", 1)
+            made.append(Write(text, [*found.values()], 0, is_row=False))
+        return made
 
     def _require_one_order(self, times: TimedFields | None) -> None:
         """Raise SchemaError if the writetimes of rows cannot be compared with those of the topic's deletions."""

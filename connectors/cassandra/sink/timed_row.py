@@ -1,7 +1,8 @@
 """Makes a statement for each time at which values of a row were written, so that its copy has the same times. Pure.
 
 Nulls are not written, as nothing tells when they were. The server does not tell the time of the mark that an INSERT
-leaves either, so the mark gets the time of the row's newest value.
+leaves either, so the mark gets the time of the row's newest value. A list that is not frozen is written at the moment
+of sending: a second writing with the same time would leave its elements twice.
 """
 
 from __future__ import annotations
@@ -42,23 +43,30 @@ class TimedRow:
 
         `chunk` maps the chunk column to the chunk's name; it is empty if there is no such column.
         """
-        groups = self._groups(self._table.regular) or {self._newest: {}}
+        regular = [column for column in self._table.regular if column.name not in self._table.appended_lists]
+        groups = self._groups(regular) or {self._newest: {}}
         own = [self._insert(values, time, is_row=not i) for i, (time, values) in enumerate(groups.items())]
         # The chunk's name is as new as the copy, and lives as long as the longest-lived value.
         marks = [self._update(self._table.primary_key, chunk, self._mark)] if chunk else []
-        return [*own, *self.static_writes(), *marks]
+        lists = [column for column in self._table.regular if column.name in self._table.appended_lists]
+        return [*own, *self._updates(self._table.primary_key, lists), *self.static_writes(), *marks]
 
     def static_writes(self) -> list[Write]:
         """Return the statements for the static values of the partition, which make no row."""
-        groups = self._groups(self._table.static)
-        return [self._update(self._table.partition_key, values, time) for time, values in groups.items()]
+        return self._updates(self._table.partition_key, self._table.static)
+
+    def _updates(self, key: Sequence[TableColumn], columns: Sequence[TableColumn]) -> list[Write]:
+        return [self._update(key, values, time) for time, values in self._groups(columns).items()]
 
     def _groups(self, columns: Sequence[TableColumn]) -> Groups:
         groups: dict[Written, dict[str, Any]] = {}
         for column in columns:
             value = self._found.get(column.name)
             if value is not None:
-                groups.setdefault(self._told.get(column.name, self._newest), {})[column.name] = value
+                time = self._told.get(column.name, self._newest)
+                if column.name in self._table.appended_lists:
+                    time = Written(None, time.ttl_s)
+                groups.setdefault(time, {})[column.name] = value
         return groups
 
     def _insert(self, values: Mapping[str, Any], time: Written, *, is_row: bool) -> Write:
@@ -73,7 +81,8 @@ class TimedRow:
         conditions = " AND ".join(f"{quoted(name)} = ?" for name in keys)
         text = f"UPDATE {self._name} {_USING} SET {changes} WHERE {conditions}"  # noqa: S608 - names are quoted
         bound = [time.ttl_s, *values.values(), *keys.values()]
-        return Write(text, bound, 0, is_row=False, writetime_us=time.writetime_us)
+        is_repeatable = not self._table.appended_lists.intersection(values)
+        return Write(text, bound, 0, is_row=False, writetime_us=time.writetime_us, is_repeatable=is_repeatable)
 
     def _keys(self, columns: Sequence[TableColumn]) -> dict[str, Any]:
         return {column.name: self._found[column.name] for column in columns}

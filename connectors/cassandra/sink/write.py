@@ -13,6 +13,9 @@ class Write:
 
     If `writetime_us` is None, the writetime is the moment at which the statement is sent. `is_row` is False if no row
     is to be counted: for static values, for a deletion, and for a part of a row that another statement counts.
+
+    `is_repeatable` is False for a statement with elements of a list that is not frozen: sent twice with one writetime
+    it leaves them twice, as the server gives each element a place of its own and removes older ones alone.
     """
 
     text: str
@@ -20,6 +23,7 @@ class Write:
     writetime_at: int
     is_row: bool = True
     writetime_us: int | None = None
+    is_repeatable: bool = True
 
     def bound(self, now_us: int) -> list[Any]:
         """Return all bound values in order, with the writetime in its place; `now_us` is the present time."""

@@ -77,7 +77,8 @@ class TableWriter:
             for write in writes:
                 written += write.is_row
                 _wait(room, deadline)
-                flying.append(self._database.begin_write(write.text, write.bound(writetimes.next()), room))
+                bound = write.bound(writetimes.next())
+                flying.append(self._database.begin_write(write.text, bound, room, is_repeatable=write.is_repeatable))
         for _ in range(self._config.max_in_flight):
             _wait(room, deadline)
         _raise_first(flying)

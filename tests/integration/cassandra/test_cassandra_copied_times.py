@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
 from cassandra_node import Node
 from test_cassandra_sink import copy
 
+from connect.api.records import Batch, Column
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.job.states import JobState
 from connect.backfill.verify.verify import verify
+from connect.lib.deadline import Deadline
 from connect.tools.services import KafkaEndpoint
+from connectors.cassandra.sink.config import CassandraSinkConfig
+from connectors.cassandra.sink.writer import TableWriter, Writetimes
 
 OLD_US = 1_600_000_000_000_000
 ROWS = 60
@@ -76,6 +81,22 @@ def test_a_copy_has_each_cells_writetime_and_time_to_live(
             else:
                 assert value == expected, (key, name)
     assert all(row["ttl(v)"] is None and row["ttl(w)"] is not None for row in after.values())
+
+
+def test_rows_that_are_written_twice_hold_what_they_held(cassandra_node: Node, unique: str) -> None:
+    node = cassandra_node
+    node.keyspace(unique)
+    node.run("CREATE TABLE t (k int PRIMARY KEY, l list<int>, s set<int>, m map<int, int>)")
+    values = {"l": [1, 2], "s": [1, 2], "m": {1: 2}}
+    timed = {f"writetime({name})": OLD_US for name in values} | {f"ttl({name})": None for name in values}
+    rows = [{"k": 1, **values}, {"k": 2, **values, **timed}]
+    writer = TableWriter(CassandraSinkConfig.parse({**node.contact, "keyspace": unique}))
+    with closing(writer):
+        for _ in range(2):
+            outcome = writer.write(Batch("t", Column.from_rows(rows, None)), Writetimes(), Deadline.after(60))
+            assert not outcome.bad
+    found = {row["k"]: row for row in node.json_rows("SELECT * FROM t")}
+    assert found == {k: {"k": k, **values, "m": {"1": 2}} for k in (1, 2)}
 
 
 def _close(one: Any, other: Any) -> bool:

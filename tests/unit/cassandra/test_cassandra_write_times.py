@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pytest
+from cassandra.policies import RetryPolicy
+from cassandra.query import PreparedStatement
 
 from connect.api.errors import SchemaError
 from connect.api.records import Record
 from connectors.cassandra.cql.cql_types import CqlType
 from connectors.cassandra.cql.pages import Cells
+from connectors.cassandra.cql.retries import NextNodeRetries, write_statement
 from connectors.cassandra.cql.statements import as_long
 from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.sink.table_rows import TableRows
@@ -85,6 +89,42 @@ def test_tombstones_of_now_and_timed_rows_have_no_order(is_tombstone_first: bool
     assert rows.writes(first)
     with pytest.raises(SchemaError, match=r"delete\.times=record"):
         rows.writes(second)
+
+
+LISTS = replace(TABLE, regular=[TableColumn("l", CqlType("list", (INT,))), *TABLE.regular])
+
+
+def test_a_list_is_written_at_the_moment_of_sending_and_makes_no_row_of_its_own() -> None:
+    row = {**KEY, "v": 7, "writetime(v)": 50, "ttl(v)": None, "l": [1, 2], "writetime(l)": 60, "ttl(l)": 9}
+    found = TableRows(LISTS, skip_nulls=False).writes(Record("t", value=row))
+    assert [(w.text, w.bound(999), w.is_repeatable) for w in found] == [
+        (f'{INSERT}("k", "c", "v") VALUES (?, ?, ?) {USING}', [1, "a", 7, 50, 0], True),
+        # With the time of the row a second writing would leave 1, 2, 1, 2.
+        (f'{UPDATE}"l" = ? WHERE "k" = ? AND "c" = ?', [999, 9, [1, 2], 1, "a"], False),
+    ]
+    alone = {**KEY, "l": [1], "writetime(l)": 60, "ttl(l)": None}
+    marked, _ = TableRows(LISTS, skip_nulls=False).writes(Record("t", value=alone))
+    assert (marked.text, marked.bound(999)) == (f'{INSERT}("k", "c") VALUES (?, ?) {USING}', [1, "a", 60, 0])
+
+
+def test_a_tombstone_as_of_its_records_time_deletes_lists_now() -> None:
+    found = TableRows(LISTS, skip_nulls=False, is_by_records=True).writes(Record("t", key=KEY, timestamp_ms=7))
+    assert [(write.text, write.bound(999)) for write in found] == [
+        ('DELETE FROM "ks"."t" USING TIMESTAMP ? WHERE "k" = ? AND "c" = ?', [7000, 1, "a"]),
+        ('DELETE "l" FROM "ks"."t" USING TIMESTAMP ? WHERE "k" = ? AND "c" = ?', [999, 1, "a"]),
+    ]
+
+
+@pytest.mark.parametrize(("elements", "is_repeatable"), [([1], False), (None, True)])
+def test_a_row_with_elements_of_a_list_is_not_sent_twice_by_the_driver(
+    elements: list[int] | None, is_repeatable: bool
+) -> None:
+    (write,) = TableRows(LISTS, skip_nulls=False).writes(Record("t", value={**KEY, "l": elements}))
+    assert write.is_repeatable is is_repeatable
+    prepared = PreparedStatement([], b"id", [], write.text, "ks", 5, [], b"")
+    policy = write_statement(prepared, [], is_repeatable=write.is_repeatable).retry_policy or NextNodeRetries()
+    decision, _ = policy.on_request_error(None, 1, error=ConnectionError(), retry_num=0)
+    assert (decision == RetryPolicy.RETRY_NEXT_HOST) is is_repeatable
 
 
 def test_static_values_alone_make_no_row() -> None:
