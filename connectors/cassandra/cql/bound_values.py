@@ -17,6 +17,7 @@ from uuid import UUID
 from cassandra.util import Date, Duration, Time
 
 from connect.api.errors import SchemaError
+from connect.api.schema import Schema
 from connectors.cassandra.cql.cql_types import CqlType
 
 Bind = Callable[[Any], Any]
@@ -31,14 +32,14 @@ _UNITS: Final = {
 _INTEGERS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter": 64}
 
 
-def bind_of(cql: CqlType, field: str, logical: str | None = None) -> Bind:
+def bind_of(cql: CqlType, field: str, schema: Schema | None = None) -> Bind:
     """Return the function that converts a row's values into those to bind to a column of this type.
 
-    `field` names the column in errors. `logical` is the name of the schema that the row's field has, such as
-    io.debezium.time.Timestamp. The function returns None for None, and raises SchemaError for a value that has no
-    lossless form.
+    `field` names the column in errors. `schema` is what the row's field has: its name, such as
+    io.debezium.time.Timestamp, tells the unit of times, and so do the names inside of it. The function returns None for
+    None, and raises SchemaError for a value that has no lossless form.
     """
-    bind = _bind(cql, logical)
+    bind = _bind(cql, schema)
 
     def checked(value: Any) -> Any:
         if value is None:
@@ -53,26 +54,27 @@ def bind_of(cql: CqlType, field: str, logical: str | None = None) -> Bind:
     return checked
 
 
-def _bind(cql: CqlType, logical: str | None) -> Bind:
+def _bind(cql: CqlType, schema: Schema | None) -> Bind:
     if cql.name in _INTEGERS:
         return _integer(cql)
     match cql.name:
         case "timestamp" | "date" | "time":
-            return {"timestamp": _timestamp, "date": _date, "time": _time}[cql.name](_UNITS.get(logical or ""))
+            unit_ns = _UNITS.get((schema.name if schema is not None else None) or "")
+            return {"timestamp": _timestamp, "date": _date, "time": _time}[cql.name](unit_ns)
         case "list" | "set" | "vector":
-            element = _inner(cql.parameters[0])
+            element = _inner(cql.parameters[0], schema.items if schema is not None else None)
             return lambda value: [element(one) for one in _many(value)]
         case "map":
-            return _map(cql)
+            return _map(cql, schema)
         case "tuple":
-            return _struct(cql, tuple(f"field{i}" for i in range(1, len(cql.parameters) + 1)))
+            return _struct(cql, tuple(f"field{i}" for i in range(1, len(cql.parameters) + 1)), schema)
         case "udt":
-            return _struct(cql, cql.fields)
+            return _struct(cql, cql.fields, schema)
     return _SIMPLE[cql.name]
 
 
-def _inner(cql: CqlType) -> Bind:
-    bind = _bind(cql, None)
+def _inner(cql: CqlType, schema: Schema | None) -> Bind:
+    bind = _bind(cql, schema)
     return lambda value: None if value is None else bind(value)
 
 
@@ -82,13 +84,17 @@ def _many(value: Any) -> Any:
     return value
 
 
-def _map(cql: CqlType) -> Bind:
-    key, element = _inner(cql.parameters[0]), _inner(cql.parameters[1])
+def _map(cql: CqlType, schema: Schema | None) -> Bind:
+    key_schema, element_schema = (None, None) if schema is None else (schema.keys, schema.items)
+    key, element = _inner(cql.parameters[0], key_schema), _inner(cql.parameters[1], element_schema)
     return lambda value: {key(k): element(v) for k, v in value.items()}
 
 
-def _struct(cql: CqlType, names: tuple[str, ...]) -> Bind:
-    binds = [(name, _inner(parameter)) for name, parameter in zip(names, cql.parameters, strict=True)]
+def _struct(cql: CqlType, names: tuple[str, ...], schema: Schema | None) -> Bind:
+    binds = [
+        (name, _inner(parameter, schema.field(name) if schema is not None else None))
+        for name, parameter in zip(names, cql.parameters, strict=True)
+    ]
 
     def bind(value: Mapping[str, Any]) -> tuple[Any, ...]:
         unknown = [name for name in value if name not in names]

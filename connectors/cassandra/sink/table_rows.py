@@ -52,7 +52,7 @@ class TableRows:
         self._columns = [*self._keys, *others]
         self._static_row = {column.name for column in (*table.partition_key, *table.static)}
         self._types = {column.name: column.type for column in table.columns}
-        self._binds: dict[tuple[str, str | None], Bind] = {}
+        self._binds: dict[str, tuple[Schema | None, Bind]] = {}
 
     def writes(self, record: Record, chunk: str | None = None) -> list[Write]:
         """Return the statements for a record, which may run in any order. `chunk` is written to the chunk column.
@@ -153,10 +153,12 @@ class TableRows:
 
     def _bound(self, name: str, values: Mapping[str, Any], keys: Mapping[str, Any], record: Record) -> Any:
         inside, schema = (values, record.value_schema) if name in values else (keys, record.key_schema)
-        logical = _logical(schema, name)
-        bind = self._binds.get((name, logical))
-        if bind is None:
-            bind = self._binds[name, logical] = bind_of(self._types[name], name, logical)
+        of_field = None if schema is None else schema.field(name)
+        known = self._binds.get(name)
+        # Records of a batch share one schema object, so that comparing all of its members is rare.
+        if known is None or (known[0] is not of_field and known[0] != of_field):
+            known = self._binds[name] = of_field, bind_of(self._types[name], name, of_field)
+        bind = known[1]
         # The record's key gives values to columns of the primary key only.
         return bind(inside.get(name)) if name in values or name in self._keys else None
 
@@ -171,8 +173,3 @@ class TableRows:
             raise SchemaError(
                 f"The row has no {', '.join(missing)}, which the primary key of {self._table.title} needs."
             )
-
-
-def _logical(schema: Schema | None, name: str) -> str | None:
-    field = None if schema is None else schema.field(name)
-    return None if field is None else field.name

@@ -50,7 +50,30 @@ ID = "11111111-2222-3333-4444-555555555555"
     ],
 )  # fmt: skip
 def test_a_value_of_each_type(cql: str, logical: str | None, value: Any, bound: Any) -> None:
-    assert bind_of(parse_type(cql, PLACE), "f", logical)(value) == bound
+    schema = None if logical is None else s.Schema(s.Type.INT64, name=logical)
+    assert bind_of(parse_type(cql, PLACE), "f", schema)(value) == bound
+
+
+MICROS, MILLIS = (s.Schema(s.Type.INT64, name=f"io.debezium.time.{name}") for name in ("MicroTimestamp", "Time"))
+VISIT = user_types_of("ks", {"visit": (("at", "stays"), ("timestamp", "frozen<list<time>>"))})
+
+
+@pytest.mark.parametrize(
+    ("cql", "schema", "value", "bound"),
+    [
+        ("list<timestamp>", s.array(MICROS), [1_500_000, None], [1500, None]),
+        ("set<time>", s.array(MILLIS), [5], [Time(5_000_000)]),
+        ("map<timestamp, time>", s.map_of(MICROS, MILLIS), {2000: 5}, {2: Time(5_000_000)}),
+        ("tuple<int, timestamp>", s.struct({"field1": s.INT32, "field2": MICROS}), {"field1": 1, "field2": 2000},
+         (1, 2)),
+        ("visit", s.struct({"at": MICROS, "stays": s.array(MILLIS)}), {"at": 2000, "stays": [5]},
+         (2, [Time(5_000_000)])),
+    ],
+)  # fmt: skip
+def test_times_inside_of_a_value_have_the_units_of_their_own_schemas(
+    cql: str, schema: s.Schema, value: Any, bound: Any
+) -> None:
+    assert bind_of(parse_type(cql, VISIT), "f", schema)(value) == bound
 
 
 @pytest.mark.parametrize(
@@ -131,6 +154,16 @@ def test_the_rows_own_schema_tells_the_unit() -> None:
         Record("t", value={"k": 1, "c": "a", "v": 5000}, value_schema=schema)
     )
     assert write.values[-1] == 5
+
+
+def test_a_records_schema_is_not_taken_for_that_of_the_one_before() -> None:
+    table = dataclasses.replace(TABLE, regular=[TableColumn("v", CqlType("timestamp"))], static=())
+    found = TableRows(table, skip_nulls=False)
+    for name, bound in (("MicroTimestamp", 5), ("Timestamp", 5000), ("MicroTimestamp", 5)):
+        timed = s.Schema(s.Type.INT64, name=f"io.debezium.time.{name}")
+        schema = s.struct({"k": s.INT32, "c": s.STRING, "v": timed})
+        (write,) = found.writes(Record("t", value={"k": 1, "c": "a", "v": 5000}, value_schema=schema))
+        assert write.values[-1] == bound
 
 
 @pytest.mark.parametrize(
