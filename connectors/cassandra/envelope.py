@@ -1,4 +1,4 @@
-"""Turns the events into Debezium's form: before, after, source, op, ts_ms. A transform; pure.
+"""Turns the events into Debezium's form: before, after, source, op, ts_ms, `range`, `deletion`. A transform; pure.
 
 | op | of | before | after |
 | --- | --- | --- | --- |
@@ -10,6 +10,9 @@
 A column that a statement did not write is null in `after`, also where the row has a value: a commit log holds what was
 written, not rows. With `columns=cells`, as in Debezium's own connector for Cassandra, each is `value`, `deletion_ts`
 and `set`, so that null says "not written"; with `columns=values` it is the value alone.
+
+A batch may delete a row and write it anew. That is one event of op c or u, whose `deletion` tells up to which writetime
+all that the row had before is gone.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from connectors.cassandra.envelope_config import CELLS, EnvelopeConfig
 
 OPS: Final = {"insert": "c", "update": "u", "static": "u", "snapshot": "r", "delete": "d", "partition_delete": "d",
               "range_delete": "d"}  # fmt: skip
-_EVENT_MEMBERS: Final = ("op", "key", "columns", "range", "source", "writetime_us", "event_id")
+_EVENT_MEMBERS: Final = ("op", "key", "columns", "deletion", "range", "source", "writetime_us", "event_id")
 
 
 class DebeziumEnvelope:
@@ -76,6 +79,7 @@ class DebeziumEnvelope:
             "op": OPS[event["op"]],
             "ts_ms": ts_ms,
             "range": event["range"],
+            "deletion": event["deletion"],
         }
 
     def _shown(self, change: Mapping[str, Any] | None) -> Any:
@@ -103,11 +107,10 @@ class DebeziumEnvelope:
         ts_ms = pc.floor(pc.divide(pc.cast(pc.struct_field(array, ["writetime_us"]), pa.int64()), 1000))
         moments = (s.INT64, pc.cast(ts_ms, pa.int64()))
         source = _struct(self._source(batch, array, schema, ops, moments), "connect.cassandra.Origin", None)
-        changed_range = schema.field("range")
-        assert changed_range is not None
+        passed_on = {name: (schema.field(name), pc.struct_field(array, [name])) for name in ("range", "deletion")}
         members = {
             "before": before, "after": after, "source": source, "op": (s.STRING, op), "ts_ms": moments,
-            "range": (changed_range, pc.struct_field(array, ["range"])),
+            **{name: (part, data) for name, (part, data) in passed_on.items() if part is not None},
         }  # fmt: skip
         name = f"{(schema.name or batch.topic).removesuffix('.Event')}.Envelope"
         made, data = _struct(members, name, pc.is_null(array) if array.null_count else None)

@@ -81,6 +81,17 @@ def test_each_kind_of_event_in_debeziums_form() -> None:
     assert source["event_id"]
 
 
+@pytest.mark.parametrize("columns", ["cells", "values"])
+def test_a_row_that_is_replaced_tells_up_to_when_its_former_values_are_gone(columns: str) -> None:
+    made = Events(shape(OF_EACH), NODE)
+    replaced = row({"v": Cell(10, b"x")}, liveness=Liveness(10), deletion=Deletion(9, 7))
+    made.add(PartitionUpdate(OF_EACH, KEY, None, None, [replaced, row({"v": Cell(11, b"y")})]), 3, 77)
+    keys, values = made.columns()
+    first, second = shown(Batch("raw.ks.t", values, keys=keys), columns=columns)
+    assert (first["op"], first["deletion"]) == ("c", {"writetime_us": 9, "local_s": 7})
+    assert (second["op"], second["deletion"]) == ("u", None)
+
+
 def test_the_envelope_can_have_values_alone() -> None:
     _, static, insert, update, *_ = shown(batch(), columns="values")
     assert (static["after"]["s"], insert["after"]["v"], update["after"]["v"]) == ("static", "x", None)
