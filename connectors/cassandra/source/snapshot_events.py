@@ -65,7 +65,8 @@ class SnapshotEvents:
         self._timed = [c for c in others if element_times or not c.type.is_multicell]
         names = [quoted(column.name) for column in self._timed]
         self.more = "".join(f", writetime({name}), ttl({name})" for name in names)
-        self._last_key: bytes | None = None
+        self._last_keys: dict[int, bytes] = {}
+        """Holds the partition of the last row of each range that is being read, by the range's last token."""
 
     def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
         """Return the events of a page's rows, with the position behind the page."""
@@ -76,7 +77,11 @@ class SnapshotEvents:
         times = {column.name: (timed[2 * i], timed[2 * i + 1]) for i, column in enumerate(self._timed)}
         events = Events(self._shape, self._node, row_op=SNAPSHOT)
         for number in range(page.rows):
-            events.add(self._fenced(self._written(self._update(number, by_name, times))), 0, 0)
+            update = self._update(number, by_name, times, self._last_keys.get(split.upto))
+            self._last_keys[split.upto] = update.key
+            events.add(self._fenced(self._written(update)), 0, 0)
+        if is_last:
+            self._last_keys.pop(split.upto, None)
         progress = SplitProgress(split.upto, finished=True) if is_last else behind(self._table, token, cells, page.rows)
         keys, values = events.columns()
         position = None
@@ -109,7 +114,10 @@ class SnapshotEvents:
             found[name] = fenced(change, self._list_fence_us, now_s * 1_000_000, now_s)
         return Row(row.clustering, row.liveness, row.deletion, found)
 
-    def _update(self, number: int, cells: dict[str, Cells], times: dict[str, tuple[Cells, Cells]]) -> PartitionUpdate:
+    def _update(
+        self, number: int, cells: dict[str, Cells], times: dict[str, tuple[Cells, Cells]], last_key: bytes | None
+    ) -> PartitionUpdate:
+        """Return what a row holds, with its partition's static values unless the row before had these, too."""
         table = self._table
         key = stored_key(table, [cells[column.name].value(number) or b"" for column in table.partition_key])
         now_s = self._now_s()
@@ -130,8 +138,7 @@ class SnapshotEvents:
                     found[column.name] = Cell(writetime_us, data, ttl_s, local_s)
             return Row(clustering, None, None, found)
 
-        static = row(table.static, ()) if key != self._last_key else None
-        self._last_key = key
+        static = row(table.static, ()) if key != last_key else None
         clustering = tuple(cells[column.name].value(number) for column in table.clustering)
         if table.clustering and clustering[0] is None:
             rows: list[Row] = []  # the partition has nothing but static values

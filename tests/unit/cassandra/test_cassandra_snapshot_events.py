@@ -52,9 +52,19 @@ def listed(*values: bytes | None) -> bytes:
 
 def events(*rows: dict[str, Any], element_times: bool = True, table: Table = TABLE) -> list[dict[str, Any]]:
     """The events of a page; a row names values by column, and times as writetime(column) and ttl(column)."""
-    maker = SnapshotEvents(
+    maker = maker_of(table, element_times=element_times)
+    batch = maker.batch(Split(TABLE, LEAST_TOKEN, GREATEST_TOKEN), page_of(maker, *rows), Sweep(), is_last=False)
+    assert batch.topic == "topic"
+    return list(batch.values.rows())
+
+
+def maker_of(table: Table = TABLE, *, element_times: bool = True) -> SnapshotEvents:
+    return SnapshotEvents(
         table, "topic", Node("c", "d", ""), element_times=element_times, fence_us=FENCE_US, now_s=lambda: NOW_S
     )
+
+
+def page_of(maker: SnapshotEvents, *rows: dict[str, Any]) -> Page:
     expressions = [part.strip() for part in maker.more.split(", ") if part]
     data = b"".join(
         cell(number(7, 8))
@@ -62,10 +72,7 @@ def events(*rows: dict[str, Any], element_times: bool = True, table: Table = TAB
         + b"".join(cell(row.get(expression.replace('"', ""))) for expression in expressions)
         for row in rows
     )
-    page = Page(data, len(rows), 1 + len(TABLE.columns) + len(expressions))
-    batch = maker.batch(Split(TABLE, LEAST_TOKEN, GREATEST_TOKEN), page, Sweep(), is_last=False)
-    assert batch.topic == "topic"
-    return list(batch.values.rows())
+    return Page(data, len(rows), 1 + len(TABLE.columns) + len(expressions))
 
 
 def at(us: int, ttl_s: int | None = None) -> dict[str, int | None]:
@@ -216,6 +223,21 @@ def test_what_the_server_does_not_tell_stands_at_the_fence() -> None:
     assert event["columns"]["st"]["set"] == [{"element": 5, **at(FENCE_US)}]
     (event,) = events({"k": number(1), "c": number(2)})
     assert event["liveness"] == {"writetime_us": FENCE_US, "ttl_s": None, "expires_s": None}
+
+
+def test_static_values_come_in_each_sweep_and_once_in_it_whichever_ranges_are_read_in_turn() -> None:
+    maker = maker_of()
+    one, other = (Split(TABLE, LEAST_TOKEN, 0), Split(TABLE, 0, GREATEST_TOKEN))
+
+    def statics(split: Split, key: int, clustering: int, *, is_last: bool) -> list[str]:
+        row = {"k": number(key), "c": number(clustering), "s": b"x", "writetime(s)": number(9, 8)}
+        batch = maker.batch(split, page_of(maker, row), Sweep(), is_last=is_last)
+        return [event["op"] for event in batch.values.rows()]
+
+    for _ in range(2):
+        assert statics(one, 1, 1, is_last=False) == ["static", "snapshot"]
+        assert statics(other, 2, 1, is_last=True) == ["static", "snapshot"]
+        assert statics(one, 1, 2, is_last=True) == ["snapshot"]
 
 
 def test_static_values_come_once_in_a_partition_and_alone_where_it_has_no_rows() -> None:
