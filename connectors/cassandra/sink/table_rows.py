@@ -50,6 +50,7 @@ class TableRows:
         self._keys = [column.name for column in table.primary_key]
         others = [c.name for c in (*table.static, *table.regular) if c.name != chunk_column]
         self._columns = [*self._keys, *others]
+        self._statics = {column.name for column in table.static}
         self._static_row = {column.name for column in (*table.partition_key, *table.static)}
         self._types = {column.name: column.type for column in table.columns}
         self._binds: dict[str, tuple[Schema | None, Bind]] = {}
@@ -83,8 +84,9 @@ class TableRows:
             timed = TimedRow(self._table, found, times.told, untold)
             mark = {} if chunk is None else {self._chunk_column: chunk}
             return timed.writes(mark) if is_row else timed.static_writes()
-        if self._skip_nulls:
-            found = {name: value for name, value in found.items() if value is not None}
+        # A partition's rows come by several tasks, so that one row's null must not remove the static value of another.
+        left_out = set(found) if self._skip_nulls else self._statics if is_row else set()
+        found = {name: value for name, value in found.items() if value is not None or name not in left_out}
         if chunk is not None and is_row:
             found[self._chunk_column] = chunk
         names = ", ".join(map(quoted, found))

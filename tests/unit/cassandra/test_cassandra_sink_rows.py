@@ -98,9 +98,9 @@ def rows(**settings: Any) -> TableRows:
 def test_a_row_is_written_with_all_columns_that_it_may_have() -> None:
     (write,) = rows().writes(Record("t", value={"k": 1, "c": "a", "v": None, "Odd": "o"}))
     assert write.text == (
-        'INSERT INTO "ks"."t" ("k", "c", "s", "v", "Odd", "chunk") VALUES (?, ?, ?, ?, ?, ?) USING TIMESTAMP ?'
-    )
-    assert write.bound(99) == [1, "a", None, None, "o", None, 99]
+        'INSERT INTO "ks"."t" ("k", "c", "v", "Odd", "chunk") VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ?'
+    ), "a null of the partition's static value is not this row's to write"
+    assert write.bound(99) == [1, "a", None, "o", None, 99]
 
 
 def test_nulls_may_be_left_out_and_keys_may_come_from_the_key() -> None:
@@ -122,6 +122,12 @@ def test_static_values_alone_are_written_to_their_partition() -> None:
     )
     assert not write.is_row, "there is none that a chunk could mark"
     assert write.text == 'INSERT INTO "ks"."t" ("k", "s") VALUES (?, ?) USING TIMESTAMP ?'
+
+
+def test_the_nulls_of_static_values_alone_are_written() -> None:
+    table = dataclasses.replace(TABLE, static=[TableColumn("s", TEXT), TableColumn("s2", TEXT)])
+    (write,) = TableRows(table, skip_nulls=False).writes(Record("t", value={"k": 1, "s": "x", "s2": None}))
+    assert write.text == 'INSERT INTO "ks"."t" ("k", "s", "s2") VALUES (?, ?, ?) USING TIMESTAMP ?'
 
 
 def test_a_chunk_marks_its_rows() -> None:
