@@ -44,7 +44,10 @@ class Assignment:
         """Is True if the partitions were chosen by `replace` and not assigned by a group."""
         self._start_offsets: dict[TopicPartition, int] | None = None
         self._chosen: dict[TopicPartition, int] = {}
-        """Holds the chosen start offsets of owned partitions that did not start at the group's committed offset."""
+        """Holds the last known places of owned partitions that did not start at the group's committed offset.
+
+        librdkafka tells no position of a partition that was assigned again until it has given a row of it.
+        """
 
     def callbacks(
         self, on_assigned: OnPartitions, on_revoked: OnPartitions, on_lost: OnPartitions
@@ -83,6 +86,12 @@ class Assignment:
         with translated(f"resuming {names_of(sorted(chosen))}"):
             self._consumer.resume([KafkaPartition(*tp) for tp in chosen & self._active()])
 
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Read this owned partition from an offset on."""
+        with translated(f"seeking to offset {offset} of {names_of([partition])}"):
+            self._consumer.seek(KafkaPartition(partition.topic, partition.partition, offset))
+        self._chosen[partition] = offset
+
     def start_at(self, partition: TopicPartition, offset: int) -> bool:
         """Let a partition that is just being assigned start at an offset. Return False if none is being assigned."""
         if self._start_offsets is None:
@@ -92,7 +101,6 @@ class Assignment:
 
     def restart(self, starts: Mapping[TopicPartition, int]) -> None:
         """Read these owned partitions, which librdkafka has stopped reading, from these offsets on."""
-        self._chosen |= starts
         moved = list(starts) if self._is_incremental else list(self.owned)
         with translated(f"reading {names_of(sorted(starts))} from other offsets"):
             # A stopped partition takes no seek, so it has to be assigned again. The others go on where they are.
@@ -101,8 +109,8 @@ class Assignment:
                 for p in self._consumer.position([KafkaPartition(*tp) for tp in moved if tp not in starts])
                 if p.offset >= 0
             }
-            places = self._chosen | read | dict(starts)
-            parts = [KafkaPartition(*tp, places.get(tp, OFFSET_STORED)) for tp in sorted(moved)]
+            self._chosen |= read | dict(starts)
+            parts = [KafkaPartition(*tp, self._chosen.get(tp, OFFSET_STORED)) for tp in sorted(moved)]
             self._reads.unassigned(moved)
             if self._is_incremental:
                 self._consumer.incremental_unassign([KafkaPartition(*tp) for tp in moved])

@@ -174,8 +174,7 @@ class BatchConsumer:
         """Read this owned partition from `offset` on. Inside `on_assigned` it overrides the committed offset."""
         if self._assignment.start_at(partition, offset) or self._resets.moves(partition, offset):
             return
-        with translated(f"seeking to offset {offset} of {names_of([partition])}"):
-            self._consumer.seek(KafkaPartition(partition.topic, partition.partition, offset))
+        self._assignment.seek(partition, offset)
         self._ends.forget([partition])
 
     def committed(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> dict[TopicPartition, int]:

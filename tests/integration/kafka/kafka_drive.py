@@ -14,14 +14,15 @@ def in_s(timeout_s):
 
 
 class Member:
-    """Keeps a consumer that notes what it was told and what it has read."""
+    """Keeps a consumer that notes what it was told and what it has read; without topics it is none of a group."""
 
-    def __init__(self, consumer, topics):
+    def __init__(self, consumer, topics=None):
         self.consumer = consumer
         self.events = []
         self.values = []
         self.next_offsets = {}
-        consumer.subscribe(topics, self._note("assigned"), self._note("revoked"), self._note("lost"))
+        if topics is not None:
+            consumer.subscribe(topics, self._note("assigned"), self._note("revoked"), self._note("lost"))
 
     def _note(self, what):
         return lambda partitions: self.events.append((what, sorted(partitions)))
