@@ -58,7 +58,7 @@ class LakeTables:
     @property
     def notes(self) -> list[str]:
         """Return what people should know of the rows that were left out."""
-        return [note for table in self._tables.values() for note in table.beginnings.notes]
+        return [note for table in self._tables.values() for note in table.notes]
 
     def close(self) -> None:
         """Release the catalogue's connections. May be called twice."""
@@ -79,8 +79,9 @@ class TableRows(ParquetFormat):
         import pyarrow as pa
 
         prepared = super().prepare(batch)
-        rows, valid = prepared.rows, prepared.valid
-        columns = self.tables.of(batch.topic).admit(pa.struct(list(rows.schema)))
+        table = self.tables.of(batch.topic)
+        rows, valid = table.converted(prepared.rows), prepared.valid
+        columns = table.admit(pa.struct(list(rows.schema)))
         if valid is None:
             rows = fitted(rows, columns)
         else:

@@ -18,12 +18,14 @@ from connect.lib.deadline import Deadline
 from connectors.s3.iceberg.beginnings import Beginnings
 from connectors.s3.iceberg.catalog import catalog_errors, require_reachable
 from connectors.s3.iceberg.columns import fitted, merged, plain
+from connectors.s3.iceberg.java_values import as_java, unknown_fields
 from connectors.s3.iceberg.pending import Pending
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
 from connectors.s3.iceberg.runs import end_of
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
 from connectors.s3.iceberg.stored_progress import told_by
 from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.settings.iceberg_sink_config import IcebergSinkConfig
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +38,8 @@ TopicIds = Mapping[str, str | None]
 _log = logging.getLogger(__name__)
 _FIRST_WAIT_S: Final = 0.05
 _WAIT_MAX_S: Final = 2.0
+_UNKNOWN_MAX: Final = 20
+"""As many fields that a table lacks are told."""
 
 
 class LakeTable:
@@ -51,6 +55,7 @@ class LakeTable:
         self._config = config
         self._opened: Table | None = None
         self._progress = TableProgress()
+        self._unknown: list[str] = []
 
     def admit(self, rows: pa.StructType) -> pa.StructType:
         """Return the columns in which rows of this type are written. If needed, the table is made or changed.
@@ -70,6 +75,39 @@ class LakeTable:
             while (wanted := merged(columns := _columns(table), rows)) != columns:
                 self._evolve(table, wanted)
             return columns
+
+    def converted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows with the types of the table's columns as Java's sink converts them, if Java's keys are set.
+
+        SchemaError: a value cannot be converted. RetriableError: the catalogue cannot be reached.
+        """
+        if not isinstance(self._config, IcebergSinkConfig):
+            return rows
+        with catalog_errors(self._config):
+            table = self._opened or self._loaded()
+        if table is None:
+            return rows
+        columns = _columns(table)
+        if not self._config.evolves_schema:
+            self._note_unknown(rows, columns)
+        return as_java(rows, columns, evolves=self._config.evolves_schema)
+
+    def _note_unknown(self, rows: pa.RecordBatch, columns: pa.StructType) -> None:
+        import pyarrow as pa
+
+        new = [name for name in unknown_fields(pa.struct(list(rows.schema)), columns) if name not in self._unknown]
+        if not new or len(self._unknown) >= _UNKNOWN_MAX:
+            return
+        self._unknown += new
+        _log.warning("Table %s lacks the fields %s: rows are written without them.", self.name, ", ".join(new))
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what people should know of rows, or parts of rows, that were left out."""
+        names = ", ".join(self._unknown[:_UNKNOWN_MAX])
+        lacking = f"Table {self.name} lacks the fields {names}: rows are written without them, as in Java. To add such "
+        fix = "fields to the table, set iceberg.tables.evolve-schema-enabled=true."
+        return [*self.beginnings.notes, *([lacking + fix] if names else [])]
 
     def is_there(self) -> bool:
         """Return True if the catalogue has the table. RetriableError: it cannot be reached."""
@@ -200,10 +238,12 @@ class LakeTable:
         from pyiceberg.exceptions import CommitFailedException, ValidationError
 
         if not self._config.evolves_schema:
+            is_javas = isinstance(self._config, IcebergSinkConfig)
+            key = "iceberg.tables.evolve-schema-enabled" if is_javas else "iceberg.evolve.schema"
             raise SchemaError(
                 f"Table {self.name} would need other columns for these rows: {_difference(_columns(table), wanted)}.",
-                key="iceberg.evolve.schema",
-                fix="Change the table, or set iceberg.evolve.schema=true.",
+                key=key,
+                fix=f"Change the table, or set {key}=true.",
             )
         try:
             with table.update_schema() as update:

@@ -188,7 +188,7 @@ def test_a_bad_row_of_a_route_is_told_by_its_place_in_the_batch(folder: Path) ->
     first = Tables(folder, tables="shop.a", **{"tables.route-field": "kind", "table.shop.a.route-regex": "a"})
     first.task.put(values([{"id": 1, "kind": "a"}], schema=ROW), soon())
     assert first.flush() == 1
-    wider = [{"id": 2, "kind": "b"}, {"id": 3, "kind": "a", "more": 1}]
+    wider = [{"id": 2, "kind": "b"}, {"id": "three", "kind": "a"}]
     with pytest.raises(RejectedRowsError) as refused:
         first.task.put(values(wider, start=1), soon())
     assert list(refused.value.rows) == [1]
