@@ -48,7 +48,8 @@ class _Sql:
             return []
         made = self._made(rows, columns, array, column.schema)
         picked: list[int] = rows.to_pylist()
-        return [self._side.put(batch if len(picked) == len(batch) else batch.take(picked), made)]
+        is_whole = picked == list(range(len(batch)))  # it may leave a row out and make two of another one
+        return [self._side.put(batch if is_whole else batch.take(picked), made)]
 
     def _refused(self, kind: pa.DataType) -> list[Batch]:
         raise SchemaError(f"Sql works on structs and maps, found: {kind}.", fix="Put HoistField before it.")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from both_forms import NUMBERS, PLUGINS, batch_of, both, build, numbers, result, same, values
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +16,7 @@ from test_transforms_forms import structs
 
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
-from connect.api.records import Batch, Column
+from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.api.schema import Schema
 from connect.plugins.catalog import Catalog
 from connect.testing.equality import same_value
@@ -123,6 +124,20 @@ def test_sql_passes_every_type_through(drawn: tuple[Schema, list[Any]]) -> None:
     (made,) = build("Sql$Value").apply(by_column)
     assert made.values.schema.fields == schema.fields
     assert same_value(list(made.values.rows()), list(by_column.values.rows()))
+
+
+def test_sql_that_drops_a_row_and_makes_two_of_another_keeps_their_offsets() -> None:
+    schema = s.struct({"items": s.array(s.INT64)})
+    offsets = pa.array([5, 6], pa.int64())
+    batch = Batch(
+        "t", Column.from_rows([{"items": []}, {"items": [1, 2]}], schema), keys=Column.from_rows(["a", "b"], s.STRING),
+        consumed=Consumed(TopicPartition("t", 0), offsets, 7),
+    )  # fmt: skip
+    (made,) = build("Sql$Value", select="unnest(items) AS item").apply(batch)
+    assert made.keys is not None
+    assert made.consumed is not None
+    assert made.keys.rows() == ["b", "b"]
+    assert made.consumed.offsets.to_pylist() == [6, 6]
 
 
 def test_sql_says_what_is_wrong_and_reads_no_file() -> None:
