@@ -215,12 +215,30 @@ class Consumed:
     `next_offset` is the offset after the last record read for this batch, also if that record's row was dropped on the
     way. One read may give several batches whose rows alternate in Kafka. These share one `next_offset`, and it may be
     committed only after the last of them. `topic_id` is Kafka's id of the topic, if the sink asked for it (`TopicIds`).
+    `row_numbers` tells rows apart that transforms made of one record: partition, offset and number name one row, and
+    the same one whenever the record is read again. A record of one row has 0, rows of others begin with 1. None: all
+    have 0.
     """
 
     topic_partition: TopicPartition
     offsets: pa.Int64Array
     next_offset: int
     topic_id: str | None = None
+    row_numbers: pa.Int64Array | None = None
+
+    def take(self, picked: pa.Int64Array) -> Consumed:
+        """Return where the rows at these indices were read; `next_offset` stays that of the whole batch."""
+        numbers = self.row_numbers
+        return replace(
+            self, offsets=self.offsets.take(picked), row_numbers=None if numbers is None else numbers.take(picked)
+        )
+
+    def slice(self, start: int, stop: int) -> Consumed:
+        """Return where the rows start..stop-1 were read; `next_offset` stays that of the whole batch."""
+        offsets, numbers = self.offsets.slice(start, stop - start), self.row_numbers
+        return replace(
+            self, offsets=offsets, row_numbers=None if numbers is None else numbers.slice(start, stop - start)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +311,7 @@ class Batch:
             keys=self.keys.take(indices) if self.keys is not None else None,
             headers=[self.headers[i] for i in indices] if self.headers is not None else None,
             timestamps_ms=self.timestamps_ms.take(picked) if self.timestamps_ms is not None else None,
-            consumed=replace(self.consumed, offsets=self.consumed.offsets.take(picked)) if self.consumed else None,
+            consumed=self.consumed.take(picked) if self.consumed else None,
         )
 
     def slice(self, start: int, stop: int) -> Batch:
@@ -304,7 +322,7 @@ class Batch:
         consumed = self.consumed
         if consumed is not None:
             next_offset = consumed.offsets[stop].as_py() if stop < len(self) else consumed.next_offset
-            consumed = replace(consumed, offsets=consumed.offsets.slice(start, length), next_offset=next_offset)
+            consumed = replace(consumed.slice(start, stop), next_offset=next_offset)
         return replace(
             self,
             values=self.values.slice(start, stop),

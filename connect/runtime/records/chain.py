@@ -12,6 +12,7 @@ from connect.api.errors import ConnectError, RejectedRowsError
 from connect.api.records import Batch
 from connect.api.transform import Predicate, Transform
 from connect.runtime.records.bad_row_search import isolate
+from connect.runtime.records.row_numbers import with_row_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +64,7 @@ class Link:
                 raise NonsenseError(self.name, f"a list with a {type(part).__name__}", "a list of batches")
             if batch.consumed is not None and part.consumed is None:
                 raise NonsenseError(self.name, "a batch without `consumed`", "where each row was read")
-        return list(made)
+        return with_row_numbers(list(made), batch)
 
     def _selected(self, predicate: Predicate, batch: Batch) -> pa.BooleanArray:
         import pyarrow.compute as pc

@@ -54,14 +54,14 @@ class Admitted:
         import pyarrow as pa
 
         places = pa.array(rows)
-        consumed = replace(self.consumed, offsets=self.consumed.offsets.take(places))
+        consumed = self.consumed.take(places)
         prepared = replace(self.prepared, rows=self.prepared.rows.take(places))
         if prepared.is_inferred:
             prepared = prepared.narrowed(0, len(rows))
         return Admitted(self.topic, consumed, prepared, self.facts.picked(rows), self.timestamps_ms.take(places))
 
     def _part(self, start: int, stop: int) -> Admitted:
-        consumed = replace(self.consumed, offsets=self.consumed.offsets.slice(start, stop - start))
+        consumed = self.consumed.slice(start, stop)
         prepared = self.prepared.narrowed(start, stop)
         times = self.timestamps_ms.slice(start, stop - start)
         return Admitted(self.topic, consumed, prepared, self.facts.part(start, stop), times)
