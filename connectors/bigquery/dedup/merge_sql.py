@@ -18,6 +18,7 @@ from connectors.bigquery.dedup.rules import (
     IS_DELETE,
     KAFKA_OFFSET,
     KAFKA_PARTITION,
+    KAFKA_ROW,
     KAFKA_TOPIC,
     KAFKA_TOPIC_ID,
     SOFT_DELETED,
@@ -163,7 +164,7 @@ class Merge:
         return self.quote(IS_DELETE)
 
     def append(self) -> str:
-        """Return the MERGE that appends the staged rows with the mark IS_APPEND, one for each record's coordinates."""
+        """Return the MERGE that appends the staged rows with the mark IS_APPEND, each place once."""
         return "\n".join([
             f"MERGE INTO {self.target} AS T",
             f"USING (\n{self._appended_alive()}\n) AS S",
@@ -172,13 +173,15 @@ class Merge:
         ])  # fmt: skip
 
     def appended(self) -> str:
-        """Return SQL that selects the staged rows with the mark IS_APPEND, each record once."""
+        """Return SQL that selects the staged rows with the mark IS_APPEND, each place once."""
         columns = ", ".join((*self._staged_names(), self._is_delete))
         rows = "\n  UNION ALL\n".join(
             f"  SELECT {columns} FROM {table} WHERE {self.quote(IS_APPEND)}"  # noqa: S608 - names alone
             for table in self.staged
         )
         one_each = ", ".join(map(self.quote, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID)))
+        if KAFKA_ROW in self.present.intersection(self.columns):
+            one_each += f", COALESCE({self.quote(KAFKA_ROW)}, 0)"
         return "\n".join([
             "  SELECT * FROM (", rows, "  ) WHERE TRUE",
             f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {one_each} ORDER BY {self.quote(KAFKA_OFFSET)}) = 1",
@@ -195,12 +198,19 @@ class Merge:
         ])  # fmt: skip
 
     def same_place(self, one: str, other: str) -> str:
-        """Return SQL that is true if the rows of two aliases are from the same record, by its coordinates."""
+        """Return SQL that is true if a staged row and one of the table, by their aliases, have the same place: the
+        record's coordinates and, of several rows of it, the row's number.
+        """
         coordinates = (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET)
         same = " AND ".join(f"{one}.{q} = {other}.{q}" for q in map(self.quote, coordinates))
         # Rows from before ids were kept have none.
         a, b = f"{one}.{self.quote(KAFKA_TOPIC_ID)}", f"{other}.{self.quote(KAFKA_TOPIC_ID)}"
-        return f"{same} AND ({a} = {b} OR {a} IS NULL OR {b} IS NULL)"
+        same += f" AND ({a} = {b} OR {a} IS NULL OR {b} IS NULL)"
+        if KAFKA_ROW not in self.columns:
+            return same
+        number = self.quote(KAFKA_ROW)
+        staged = f"COALESCE({one}.{number}, 0)" if KAFKA_ROW in self.present else "0"
+        return f"{same} AND {staged} = COALESCE({other}.{number}, 0)"
 
     def ref(self, alias: str, name: str, *, is_flat: bool = False) -> str:
         """Return SQL of a column or a record's member; with `is_flat` the member is a column of its own."""

@@ -46,15 +46,11 @@ def no_value(batch: Batch, row: int) -> ConnectError:
     )
 
 
-def late_rows(batch: Batch, offsets: pa.Int64Array, late: pa.Array) -> dict[int, Exception]:
-    import pyarrow.compute as pc
-
-    assert batch.consumed is not None
-    rows = pc.index_in(offsets.filter(late), value_set=batch.consumed.offsets).to_pylist()
+def late_rows(batch: Batch, rows: pa.Array) -> dict[int, Exception]:
     return {
         row: ConnectError(
             f"{place_of(batch, row)}: the record is older than dedup.window.", key="dedup.late",
             fix="Set dedup.late=merge to search for its row all the same.",
         )
-        for row in rows
+        for row in rows.to_pylist()
     }  # fmt: skip

@@ -2,8 +2,9 @@
 
 Two records are one row when all their dedup fields are equal, wherever they come from: the scope is the table, not a
 topic partition. Of these the one with the largest order stays (keep=latest): the tuple of the order fields, then
-time, partition, offset, topic and the topic's id, which no two records share. It is stored in the row, and a record
-takes a row's place only if its own is larger; so a record that comes again, late or in another batch changes nothing.
+time, partition, offset, topic and the topic's id, which no two records share; behind it rows that a transform made of
+one record have numbers. It is stored in the row, and a record takes a row's place only if its own is larger; so a
+record that comes again, late or in another batch changes nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ KAFKA_TOPIC_ID: Final = "_kafka_topic_id"
 KAFKA_PARTITION: Final = "_kafka_partition"
 KAFKA_OFFSET: Final = "_kafka_offset"
 KAFKA_TIMESTAMP: Final = "_kafka_timestamp"
+KAFKA_ROW: Final = "_kafka_row"
+"""This column numbers the rows that a transform made of one record, which have one offset. NULL stands for 0."""
 IS_DELETE: Final = "_dedup_is_delete"
 """This column of staging tables is true if the record deletes its row."""
 IS_APPEND: Final = "_dedup_is_append"
@@ -122,12 +125,19 @@ class DedupColumns:
         """Return the columns that exist for dedup alone, each once."""
         return tuple({placed.column: placed for placed in (*self.order, *self.keys) if placed.is_own}.values())
 
+    def with_row_numbers(self) -> DedupColumns:
+        """Return the same columns for records of several rows; nothing changes where rows have no order."""
+        if not self.order or any(placed.path.root is Root.ROW for placed in self.order):
+            return self
+        return replace(self, order=(*self.order, PathColumn(Path(Root.ROW), KAFKA_ROW, is_own=True)))
+
     def as_in(self, table: Columns) -> DedupColumns:
         """Return the same columns by the names that a table has for them. They may differ in case.
 
-        A column that the table lacks keeps its name.
+        A column that the table lacks keeps its name. The order ends with KAFKA_ROW if the table has that column.
         """
-        return replace(self, keys=_as_in(table, self.keys), order=_as_in(table, self.order))
+        found = self.with_row_numbers() if KAFKA_ROW in {column.name for column in table} else self
+        return replace(self, keys=_as_in(table, self.keys), order=_as_in(table, found.order))
 
 
 def _as_in(table: Columns, columns: tuple[PathColumn, ...]) -> tuple[PathColumn, ...]:
@@ -205,6 +215,7 @@ _COORDINATE_COLUMNS: Final = {
     Root.PARTITION: KAFKA_PARTITION,
     Root.OFFSET: KAFKA_OFFSET,
     Root.TIMESTAMP: KAFKA_TIMESTAMP,
+    Root.ROW: KAFKA_ROW,
 }
 
 

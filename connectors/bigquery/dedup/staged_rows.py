@@ -31,7 +31,7 @@ from connectors.bigquery.dedup.window import Late, Window, newest_of
 from connectors.bigquery.rows.extras import Extras
 from connectors.bigquery.rows.fit import fitted, fitted_rows
 from connectors.bigquery.rows.names import FieldNames
-from connectors.bigquery.rows.paths import COORDINATES, Found, Path, find, schema_of, unreadable_headers
+from connectors.bigquery.rows.paths import COORDINATES, Found, Path, Root, find, schema_of, unreadable_headers
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.rows.types import arrow_type_of
 
@@ -109,7 +109,7 @@ class Admission:
         if self.insert_id:
             rows = rows.append_column(INSERT_ID, _taken(self._insert_ids(batch), kept))
         admitted = Admitted(rows, _taken(batch.consumed.offsets, kept), dict(sorted(bad.items())))
-        return admitted if self.window is None else self._judged(self.window, batch, admitted, newest_us)
+        return admitted if self.window is None else self._judged(self.window, batch, admitted, kept, newest_us)
 
     def _paths(self) -> Iterator[Path]:
         """Yield all paths that settings name."""
@@ -119,12 +119,17 @@ class Admission:
             yield self.rules.delete_field
 
     def _insert_ids(self, batch: Batch) -> pa.Array:
-        """Return the values at the paths of `insert_id`, joined."""
+        """Return the values at the paths of `insert_id`, joined, and the number of a row that shares its record."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         parts = [find(batch, path).values.cast(pa.string()).fill_null("") for path in self.insert_id]
-        return pc.binary_join_element_wise(*parts, "-")
+        joined = pc.binary_join_element_wise(*parts, "-")
+        numbers = batch.consumed.row_numbers if batch.consumed is not None else None
+        if numbers is None or Path(Root.OFFSET) not in self.insert_id:
+            return joined
+        numbered = pc.binary_join_element_wise(joined, numbers.cast(pa.string()), "-")
+        return pc.if_else(pc.greater(numbers, 0), numbered, joined)
 
     def _misfits(self, values: pa.Array, schema: s.Schema, tombstone: pa.Array) -> dict[int, Exception]:
         """Return the rows with a value that does not fit its column. SchemaError: no value of a field fits."""
@@ -170,8 +175,10 @@ class Admission:
             lacking = pc.or_(lacking, cells[placed.column].values.is_null())
         return lacking
 
-    def _judged(self, window: Window, batch: Batch, admitted: Admitted, newest_us: int | None) -> Admitted:
-        """Return the rows that the rules for late records leave."""
+    def _judged(
+        self, window: Window, batch: Batch, admitted: Admitted, kept: pa.Array | None, newest_us: int | None
+    ) -> Admitted:
+        """Return the rows that the rules for late records leave. `kept` are their indices in the batch; None: all."""
         import pyarrow.compute as pc
 
         # A delete has no column of its own that says when: its record's time is the best there is.
@@ -188,9 +195,10 @@ class Admission:
             rows = rows.set_column(rows.column_names.index(IS_APPEND), IS_APPEND, appended)
         elif late.true_count and window.late is not Late.MERGE:
             if window.late is Late.DLQ:
-                bad |= late_rows(batch, offsets, late)
-            kept = pc.invert(late)
-            rows, offsets, times = rows.filter(kept), offsets.filter(kept), times.filter(kept)
+                places = pc.indices_nonzero(late)
+                bad |= late_rows(batch, places if kept is None else kept.take(places))
+            in_time = pc.invert(late)
+            rows, offsets, times = rows.filter(in_time), offsets.filter(in_time), times.filter(in_time)
         oldest = pc.min(times).as_py()
         return Admitted(rows, offsets, dict(sorted(bad.items())), late.true_count, oldest, newest)
 

@@ -10,6 +10,7 @@ from connectors.bigquery.dedup.rules import (
     CLEARS,
     KAFKA_OFFSET,
     KAFKA_PARTITION,
+    KAFKA_ROW,
     KAFKA_TOPIC,
     KAFKA_TOPIC_ID,
     SOFT_DELETED,
@@ -57,7 +58,8 @@ class LatestView:
         topic, partition, offset, topic_id = map(quote, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID))
         lacking = " OR ".join(f"{key} IS NULL" for key in keys)
         numbers = ", ' ', ".join(f"CAST({number} AS STRING)" for number in (partition, offset))
-        place = f"CONCAT({topic}, ' ', {numbers}, ' ', COALESCE({topic_id}, ''))"
+        row = f", ' ', CAST(COALESCE({quote(KAFKA_ROW)}, 0) AS STRING)" if KAFKA_ROW in self.columns else ""
+        place = f"CONCAT({topic}, ' ', {numbers}, ' ', COALESCE({topic_id}, ''){row})"
         alive = f" WHERE {quote(SOFT_DELETED)} IS NOT TRUE" if SOFT_DELETED in self.columns else ""
         rows = self._rows()
         if CLEARS in self.columns:

@@ -180,6 +180,19 @@ class Mode(ABC):
                 "A topic that is made anew has the same offsets once more, and its records count as those before. "
                 "dedup.fields=__topic_id,__partition,__offset tells them apart.",
             )
+        if Root.OFFSET in named and Root.ROW not in named and self._explodes:
+            yield ConfigProblem(
+                "dedup.fields",
+                "Explode makes several rows of a record, which have one offset, so one of them stays. Name __row "
+                "behind __offset to keep each.",
+            )
+
+    @property
+    def _explodes(self) -> bool:
+        """Return True if a transform makes several rows of a record."""
+        names = str(self._config.originals.get("transforms", "")).split(",")
+        types = (str(self._config.originals.get(f"transforms.{name.strip()}.type", "")) for name in names)
+        return any(".Explode$" in text for text in types)
 
     def of_table(self, choice: str) -> Mode:
         """Return the mode of a table for which `choice` was chosen."""

@@ -1,7 +1,8 @@
 """Finds the places in records that settings name: fields of the value or the key, headers, coordinates. Pure.
 
 `id` and `order.id` are fields of the value, `__key` and `__key.id` the key or a field of it, `__header.x` a header;
-`__topic`, `__topic_id`, `__partition`, `__offset` and `__timestamp` are the record's coordinates in Kafka.
+`__topic`, `__topic_id`, `__partition`, `__offset` and `__timestamp` are the record's coordinates in Kafka; `__row`
+numbers the rows that a transform made of it.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ class Root(StrEnum):
     PARTITION = "__partition"
     OFFSET = "__offset"
     TIMESTAMP = "__timestamp"
+    ROW = "__row"
 
 
-COORDINATES: Final = frozenset({Root.TOPIC, Root.TOPIC_ID, Root.PARTITION, Root.OFFSET, Root.TIMESTAMP})
+COORDINATES: Final = frozenset({Root.TOPIC, Root.TOPIC_ID, Root.PARTITION, Root.OFFSET, Root.TIMESTAMP, Root.ROW})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,9 @@ def find(batch: Batch, path: Path) -> Found:
             return Found(pa.repeat(pa.scalar(consumed.topic_partition.partition, pa.int64()), size), _BIG)
         case Root.OFFSET:
             return Found(consumed.offsets, _BIG)
+        case Root.ROW:
+            numbers = consumed.row_numbers
+            return Found(pa.repeat(pa.scalar(0, pa.int64()), size) if numbers is None else numbers, _BIG)
         case Root.TIMESTAMP:
             times = batch.timestamps_ms if batch.timestamps_ms is not None else pa.nulls(size, pa.int64())
             return Found(times.cast(pa.timestamp("ms", "UTC")), _TIME)
@@ -106,6 +111,11 @@ def find(batch: Batch, path: Path) -> Found:
                 return Found(pa.nulls(size, pa.string()), s.STRING.as_optional())
             return _member(batch, batch.keys, path)
     return _member(batch, batch.values, path)
+
+
+def has_row_numbers(batch: Batch) -> bool:
+    """Return True if a transform may have made several rows of a record."""
+    return batch.consumed is not None and batch.consumed.row_numbers is not None
 
 
 def schema_of(column: Column) -> s.Schema:

@@ -67,7 +67,7 @@ class DedupSettings(BudgetSettings):
         "dedup.fields",
         (),
         doc="Records in which all of these are equal are one row: fields of the value (id, order.id), __key, __key.id, "
-        "__header.x, __topic, __topic_id, __partition, __offset.",
+        "__header.x, __topic, __topic_id, __partition, __offset, __row (rows that a transform made of one record).",
         importance="high",
         group=DEDUP,
     )

@@ -11,22 +11,31 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup.rules import INSERT_ID, KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC, KAFKA_TOPIC_ID
+from connectors.bigquery.dedup.rules import (
+    INSERT_ID,
+    KAFKA_OFFSET,
+    KAFKA_PARTITION,
+    KAFKA_ROW,
+    KAFKA_TOPIC,
+    KAFKA_TOPIC_ID,
+)
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 from connectors.bigquery.rows.quoting import backticks, literal
-from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType, by_name
 from connectors.bigquery.warehouse.storage import StorageWriter
 from connectors.bigquery.warehouse.table_facts import NewTable
 from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.held_rows import HeldRows, Run
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 _log = logging.getLogger(__name__)
 STREAMS_COLUMNS: Final = (
@@ -53,23 +62,13 @@ def streams_table(target: str) -> str:
 class _Owned:
     """Holds the stream of a partition, and what is known of its offsets.
 
-    `end` is the number of rows in the stream. `held` has the runs of offsets, as (first, last), that the table had
-    before the stream was made. Of the rows that this owner was given, all before `next_offset` are in the table or
-    refused.
+    `end` is the number of rows in the stream. `held` are the rows that the table had before the stream was made, and
+    those that this owner was given and that are in the table or refused.
     """
 
     stream: str
-    held: list[tuple[int, int]]
+    held: HeldRows
     end: int = 0
-    next_offset: int = 0
-
-    def may_have(self, offset: int) -> bool:
-        """Return True if the table may have rows from this offset on."""
-        return offset < self.next_offset or bool(self.held and offset <= self.held[-1][1])
-
-    def has(self, offset: int) -> bool:
-        """Return True if the row at this offset is in the table or was refused."""
-        return offset < self.next_offset or _holds(self.held, offset)
 
 
 @dataclass(slots=True)
@@ -79,7 +78,7 @@ class CommittedStreams:
     warehouse: Warehouse
     storage: StorageWriter
     _owned: dict[_Place, _Owned] = field(default_factory=dict)
-    _refused: defaultdict[_Place, dict[int, Exception]] = field(default_factory=lambda: defaultdict(dict))
+    _refused: defaultdict[_Place, dict[tuple[int, int], Exception]] = field(default_factory=lambda: defaultdict(dict))
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
         """Write a batch, and return the refused rows once every other row is in the table exactly once.
@@ -90,12 +89,12 @@ class CommittedStreams:
         refused: dict[int, Exception] = {}
         first = 0
         for piece in batch.pieces:
-            place = _Place(batch.target, piece.partition, piece.topic_id)
-            self._write(place, rows.slice(first, len(piece.offsets)), piece.offsets)
-            found = self._refused[place]
+            where = _Place(batch.target, piece.partition, piece.topic_id)
+            self._write(where, rows.slice(first, len(piece.offsets)), piece.offsets)
+            found = self._refused[where]
             if found:
-                offsets = enumerate(piece.offsets.to_pylist(), first)
-                refused |= {row: found[offset] for row, offset in offsets if offset in found}
+                places = zip(piece.offsets.to_pylist(), _numbers(rows, first, len(piece.offsets)).tolist(), strict=True)
+                refused |= {row: found[place] for row, place in enumerate(places, first) if place in found}
             first += len(piece.offsets)
         for piece in batch.pieces:
             self._refused.pop(_Place(batch.target, piece.partition, piece.topic_id), None)
@@ -106,29 +105,29 @@ class CommittedStreams:
         self.storage.close()
 
     def _write(self, place: _Place, rows: pa.Table, offsets: pa.Int64Array) -> None:
-        import pyarrow as pa
-
         if not len(offsets):
             return
-        owned = self._owned.get(place)
-        if owned is None:
-            owned = self._owned[place] = self._own(place, first_offset=offsets[0].as_py())
-        if owned.may_have(offsets[0].as_py()):
-            places = [row for row, offset in enumerate(offsets.to_pylist()) if not owned.has(offset)]
-            _log.info("%d rows of %s-%d were in the table already.", len(offsets) - len(places), *place.partition)
-            rows, offsets = rows.take(pa.array(places, pa.int64())), offsets.take(pa.array(places, pa.int64()))
+        own, numbers = offsets.to_numpy(zero_copy_only=False), _numbers(rows, 0, len(rows))
+        least, owned = int(own.min()), self._owned.get(place)
+        if owned is None or least < owned.held.known_from:
+            owned = self._owned[place] = self._own(place, least)
+        lacking = owned.held.lacking(own, numbers)
+        if lacking is not None:
+            _log.info("%d rows of %s-%d were in the table already.", len(own) - len(lacking), *place.partition)
+            rows, own, numbers = rows.take(lacking), own[lacking], numbers[lacking]
         try:
             for answer in self.storage.append_at(place.target, owned.stream, rows, owned.end):
                 if answer.error is not None:
-                    self._refused[place][offsets[answer.end - 1].as_py()] = answer.error
+                    row = answer.end - 1
+                    self._refused[place][int(own[row]), int(numbers[row])] = answer.error
                 else:
                     owned.end += answer.end - answer.first
         except BaseException:
             # Nobody knows how many rows were added. The next call makes a new stream, and asks the table.
             del self._owned[place]
             raise
-        if len(offsets):
-            owned.next_offset = offsets[-1].as_py() + 1
+        if len(own):
+            owned.held.add(own, numbers)
 
     def _own(self, place: _Place, first_offset: int) -> _Owned:
         target, partition = place.target, place.partition
@@ -147,21 +146,25 @@ class CommittedStreams:
         if others:
             listed = ", ".join(map(literal, others))
             self._run(f"DELETE FROM {notes} WHERE {where} AND stream IN ({listed})")  # noqa: S608 - texts are quoted
-        held = self._held(place, first_offset)
+        held = HeldRows(first_offset, self._held(place, first_offset))
         _log.info(
-            "%s-%d is written to table %s by stream %s; %d earlier streams were ended, and the table holds %d of the "
-            "offsets from %d on.",
-            *partition, target, stream.rsplit("/", 1)[-1], len(others), sum(b - a + 1 for a, b in held), first_offset,
+            "%s-%d is written to table %s by stream %s; %d earlier streams were ended, and the table holds %d rows "
+            "from offset %d on.",
+            *partition, target, stream.rsplit("/", 1)[-1], len(others), held.count, first_offset,
         )  # fmt: skip
         return _Owned(stream, held)
 
-    def _held(self, place: _Place, first_offset: int) -> list[tuple[int, int]]:
-        """Return runs of the offsets from `first_offset` on that the table holds of the partition.
+    def _held(self, place: _Place, first_offset: int) -> list[tuple[int, Run]]:
+        """Return runs of the offsets from `first_offset` on that the table holds of the partition, each with the number
+        of its rows.
 
         Rows of an earlier topic of the same name do not count, as they have another topic id.
         """
         target, partition, topic_id = place
         topic, number, offset, known_id = map(backticks, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID))
+        table = self.warehouse.table(target)
+        is_numbered = table is not None and KAFKA_ROW in by_name(table.columns)
+        row_number = f"COALESCE({backticks(KAFKA_ROW)}, 0)" if is_numbered else "0"
         # Rows that an earlier version of the sink wrote have no topic id.
         same = "" if topic_id is None else f" AND ({known_id} = {literal(topic_id)} OR {known_id} IS NULL)"
         if topic_id is None:
@@ -170,20 +173,26 @@ class CommittedStreams:
                 "that table %s holds.", partition.topic, target,
             )  # fmt: skip
         sql = (
-            "SELECT MIN(o) AS first, MAX(o) AS last FROM "  # noqa: S608 - texts are quoted
-            "(SELECT o, o - ROW_NUMBER() OVER (ORDER BY o) AS run FROM "
-            f"(SELECT DISTINCT {offset} AS o FROM {self.warehouse.path(target)} WHERE {topic} = "
+            "SELECT n AS number, MIN(o) AS first, MAX(o) AS last FROM "  # noqa: S608 - texts are quoted
+            "(SELECT n, o, o - ROW_NUMBER() OVER (PARTITION BY n ORDER BY o) AS run FROM "
+            f"(SELECT DISTINCT {offset} AS o, {row_number} AS n FROM {self.warehouse.path(target)} WHERE {topic} = "
             f"{literal(partition.topic)}{same} AND {number} = {partition.partition} AND {offset} >= {first_offset})) "
-            "GROUP BY run ORDER BY first"
+            "GROUP BY n, run ORDER BY first"
         )
         rows = self.warehouse.rows(sql, f"looking for offsets in table {target}")
-        return [(row["first"], row["last"]) for row in rows]
+        return [(row["number"], Run(row["first"], row["last"])) for row in rows]
 
     def _run(self, sql: str) -> None:
         name = hashlib.sha256(sql.encode()).hexdigest()[:24]
         self.warehouse.run(sql, f"kafka-connect-stream-{name}", "noting a stream")
 
 
-def _holds(runs: list[tuple[int, int]], offset: int) -> bool:
-    index = bisect_right(runs, (offset, offset))
-    return any(first <= offset <= last for first, last in runs[max(0, index - 1) : index + 1])
+def _numbers(rows: pa.Table, first: int, size: int) -> NDArray[np.int64]:
+    """Return the numbers that some rows have among those of their record."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    if KAFKA_ROW not in rows.column_names:
+        return np.zeros(size, np.int64)
+    numbers: NDArray[np.int64] = pc.fill_null(rows[KAFKA_ROW].slice(first, size), 0).to_numpy()
+    return numbers

@@ -24,7 +24,7 @@ from connectors.bigquery.dedup.staged_rows import Admission
 from connectors.bigquery.dedup.window import PARTITIONABLE, Late, Window, parse_window
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.rows.extras import has_keys
-from connectors.bigquery.rows.paths import Root, schema_of
+from connectors.bigquery.rows.paths import Root, has_row_numbers, schema_of
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, by_name
 from connectors.bigquery.rows.types import TypeRules, column_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
@@ -57,7 +57,8 @@ _log = logging.getLogger(__name__)
 _KNOWN_MOST = 64
 """At most so many schemas of a table's records are remembered at a time."""
 _EVERYTHING = Allowed(new_columns=True, relaxation=True)
-_Shape = tuple[s.Schema | None, s.Schema | None]
+_Shape = tuple[s.Schema | None, s.Schema | None, bool]
+"""The schemas of values and keys, and True if a record may have several rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,7 @@ class TargetTables:
         """Return the schemas of a batch's records, found once for `is_ready` and the `prepare` that follows it."""
         last = self._last_shape
         if last is None or last[0] is not batch:
-            last = self._last_shape = batch, (_shape(batch), _key_schema(batch))
+            last = self._last_shape = batch, (_shape(batch), _key_schema(batch), has_row_numbers(batch))
         return last[1]
 
     def _known(self, buffer: TableBuffer, shape: _Shape) -> Admission | None:
@@ -261,6 +262,7 @@ class TargetTables:
         for placed_key in dedup.keys:
             check_key_type(placed_key.path, cell(batch, placed_key.path).schema, batch.topic)
         wanted = value_columns(batch, types)
+        dedup = dedup.with_row_numbers() if has_row_numbers(batch) else dedup
         own = (*self._config.extras.columns(batch, types), *own_columns(dedup, self._rules, batch, types))
         _check_names(batch.topic, wanted, own)
         if not wanted:

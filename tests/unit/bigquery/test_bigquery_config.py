@@ -76,6 +76,20 @@ def test_deletes_are_told_by_a_field_and_its_value():
     assert "Give tombstone" in problems(dedup__delete="hard")["dedup.delete"]
 
 
+def test_rows_of_one_record_that_offsets_take_for_one_are_told():
+    explode = {"transforms": "items", "transforms.items.type": "connect.transforms.Explode$Value"}
+    fields = {"dedup__fields": "__topic_id,__partition,__offset"}
+    by_row = {"dedup__fields": f"{fields['dedup__fields']},__row"}
+    (told,) = [note for note in parse(**fields, **explode).notes() if note.key == "dedup.fields"]
+    assert "Name __row" in told.message
+    assert not [
+        note
+        for given in (fields, {**by_row, **explode})
+        for note in parse(**given).notes()
+        if note.key == "dedup.fields"
+    ]
+
+
 def test_the_first_record_is_never_deleted():
     assert parse(dedup__keep="first").dedup.deletes is Deletes.IGNORE
     assert parse(dedup__keep="first").dedup.keep is Keep.FIRST

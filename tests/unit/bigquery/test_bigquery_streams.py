@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,10 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connectors.bigquery.dedup.rules import INSERT_ID
 from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
+from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.warehouse.storage import Appended
+from connectors.bigquery.warehouse.table_facts import TableFacts
+from connectors.bigquery.write import held_rows
 from connectors.bigquery.write.appending import rows_of
 from connectors.bigquery.write.exactly_once import CommittedStreams
 
@@ -27,12 +31,15 @@ class Service:
 
     def __init__(self) -> None:
         self.rows: list[int] = []
+        self.places: list[tuple[int, int]] = []
+        """The offset and the number of each row."""
         self.streams: dict[str, int] = {}
         self.ended: set[str] = set()
         self.notes: list[str] = []
         self.asked: list[str] = []
         self.refuses: set[int] = set()
         self.lose_after: int | None = None
+        self.is_numbered = False
 
     # What the sink's warehouse does.
 
@@ -55,7 +62,16 @@ class Service:
             return [{"stream": name} for name in self.notes]
         self.asked.append("ask")
         least = int(re.search(r">= (\d+)", sql)[1])  # type: ignore[index]
-        return [{"first": offset, "last": offset} for offset in sorted(self.rows) if offset >= least]
+        assert ("_kafka_row" in sql) == self.is_numbered
+        return [
+            {"number": number, "first": offset, "last": offset}
+            for offset, number in sorted(self.places)
+            if offset >= least
+        ]
+
+    def table(self, name: str) -> TableFacts:
+        columns = (ColumnSchema("_kafka_row", ColumnType.INTEGER),) if self.is_numbered else ()
+        return TableFacts(name, columns, {}, "")
 
     # What the Storage Write API does.
 
@@ -69,6 +85,8 @@ class Service:
         self.ended.add(stream)
 
     def append_at(self, table: str, stream: str, rows: pa.Table, offset: int) -> Iterator[Appended]:
+        numbers = rows["_kafka_row"].to_pylist() if "_kafka_row" in rows.column_names else [0] * len(rows)
+        self.is_numbered = self.is_numbered or any(numbers)
         for first in range(0, len(rows), LIMIT_OF_A_PART):
             part = rows.slice(first, LIMIT_OF_A_PART)["_kafka_offset"].to_pylist()
             for number, place in enumerate(part, first):
@@ -78,6 +96,7 @@ class Service:
                     yield Appended(number, number + 1, ConnectError("bad"))
                     continue
                 self.rows.append(place)
+                self.places.append((place, numbers[number]))
                 self.streams[stream] += 1
                 if self.lose_after is not None and len(self.rows) == self.lose_after:
                     self.lose_after = None
@@ -92,6 +111,7 @@ class Service:
 class Warehouse:
     def __init__(self, service: Service) -> None:
         self.create, self.path, self.run, self.rows = service.create, service.path, service.run, service.rows_of
+        self.table = service.table
 
 
 @pytest.fixture
@@ -163,3 +183,62 @@ def test_a_row_refused_in_a_life_that_was_killed_is_found_again_by_the_next(serv
     write(owner(service), batch(table, 10, 11, 12))
     assert list(write(owner(service), batch(table, 10, 11, 12, 13))) == [1]
     assert sorted(service.rows) == [10, 12, 13]
+
+
+def numbered(table: SqlTable, *places: tuple[int, int]) -> SealedBatch:
+    """A batch of rows of which some share their record."""
+    sealed = batch(table, *(offset for offset, _ in places))
+    (piece,) = sealed.pieces
+    rows = piece.rows.append_column("_kafka_row", pa.array([number for _, number in places], pa.int64()))
+    return replace(sealed, pieces=(replace(piece, rows=rows),))
+
+
+@pytest.mark.parametrize("is_same_owner", [True, False])
+@pytest.mark.parametrize("lost_after", range(1, 7))
+def test_rows_of_one_record_are_each_added_once(service, table, lost_after, is_same_owner):
+    service.lose_after = lost_after
+    streams = owner(service)
+    places = [(4, 0), (5, 1), (5, 2), (5, 3), (6, 1), (6, 2)]
+    with pytest.raises(RetriableError, match="lost"):
+        write(streams, numbered(table, *places))
+    streams = streams if is_same_owner else owner(service)
+    assert write(streams, batch(table, 4)) == {}
+    assert write(streams, numbered(table, *places)) == {}
+    assert service.places == places
+
+
+def test_a_refused_row_is_told_and_not_the_others_of_its_record(service, table):
+    service.refuses = {5}
+    assert list(write(owner(service), numbered(table, (4, 0), (5, 2)))) == [1]
+    service.refuses = set()
+    assert write(owner(service), numbered(table, (4, 0), (5, 1), (5, 2))) == {}
+    assert service.places == [(4, 0), (5, 1), (5, 2)]
+
+
+def test_rows_that_lie_among_those_of_an_earlier_batch_are_added(service, table):
+    """One read gives batches whose rows alternate, as routing by a field does."""
+    streams = owner(service)
+    for offsets in ((1, 3), (2, 4), (1, 2, 3, 4), (7, 5), (6,)):
+        assert write(streams, batch(table, *offsets)) == {}
+    assert sorted(service.rows) == [1, 2, 3, 4, 5, 6, 7]
+    assert service.asked.count("ask") == 1
+
+
+def test_what_was_forgotten_of_many_gaps_is_asked_for(service, table, monkeypatch):
+    monkeypatch.setattr(held_rows, "_RUNS_MOST", 4)
+    streams = owner(service)
+    for first in (0, 8, 16):
+        write(streams, batch(table, *range(first, first + 8, 2)))
+    assert service.asked.count("ask") == 1
+    write(streams, batch(table, 1, 2, 3))
+    assert service.asked.count("ask") == 2
+    write(streams, batch(table, *range(24)))
+    assert sorted(service.rows) == list(range(24))
+
+
+def test_a_record_before_the_first_one_is_asked_for(service, table):
+    write(owner(service), batch(table, 3, 4))
+    streams = owner(service)
+    write(streams, batch(table, 6))
+    write(streams, batch(table, 3, 5, 6))
+    assert sorted(service.rows) == [3, 4, 5, 6]
