@@ -19,13 +19,13 @@ from cassandra import (
 )
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
-from cassandra.protocol import ServerError
+from cassandra.protocol import RequestExecutionException, ServerError
 
 from connect.api.errors import ConfigError, RetriableError
 from connectors.cassandra.cql.errors import MissingRightError, TableGoneError, TombstonesError
 
 _AWAY: Final = (NoHostAvailable, OperationTimedOut, Timeout, Unavailable, CoordinationFailure, ConnectionException,
-                ServerError)  # fmt: skip
+                RequestExecutionException, ServerError)  # fmt: skip
 _REFUSED: Final = re.compile(r"User (\S+) has no (\w+) permission on <(all keyspaces|keyspace|table) ?([^>]*)>")
 _TOO_MANY_TOMBSTONES: Final = 1
 """This code says that a read met too many tombstones (org.apache.cassandra.exceptions.RequestFailureReason)."""
