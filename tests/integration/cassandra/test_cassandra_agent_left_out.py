@@ -105,6 +105,32 @@ def test_a_view_is_no_alarm_and_its_table_is_sent(
     assert str(view["id"]) not in agent.log_path.read_text()
 
 
+def test_changes_of_a_keyspace_that_is_not_logged_are_missed_aloud_until_it_is(
+    cassandra_node: Node, kafka: KafkaEndpoint, tmp_path: Path, unique: str
+) -> None:
+    node = cassandra_node
+    node.keyspace(unique)
+    node.run(
+        f"ALTER KEYSPACE {unique} WITH durable_writes = false", "CREATE TABLE t (k int PRIMARY KEY) WITH cdc = true",
+        *(f"INSERT INTO t (k) VALUES ({k})" for k in range(3)),
+    )  # fmt: skip
+    agent = AgentProcess(tmp_path, kafka, node, unique, tables=f"{unique}.*")
+    agent.start()
+    try:
+        said = f"Changes of table {unique}.t are not sent: its keyspace has durable_writes = false"
+        wait_for(lambda: said in agent.log_path.read_text(), 60, "what is missing", by=agent)
+        node.run(
+            f"ALTER KEYSPACE {unique} WITH durable_writes = true",
+            *(f"INSERT INTO t (k) VALUES ({k})" for k in range(3, 6)),
+        )
+        topic = f"{unique}.{unique}.t"
+        wait_for(lambda: len(json_records(kafka, topic)) >= 3, 60, "what is logged", by=agent)
+        assert sorted(record.value["key"]["k"] for record in json_records(kafka, topic)) == [3, 4, 5]
+    finally:
+        assert agent.stop() == 0, agent.log_tail()
+        node.run(f"DROP KEYSPACE {unique}")
+
+
 def test_a_column_that_was_dropped_and_added_again_does_not_bring_old_values_back(
     node: Node, kafka: KafkaEndpoint, tmp_path: Path, unique: str
 ) -> None:

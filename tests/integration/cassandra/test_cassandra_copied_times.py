@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from cassandra_node import Node
 from test_cassandra_sink import copy
@@ -97,6 +98,28 @@ def test_rows_that_are_written_twice_hold_what_they_held(cassandra_node: Node, u
             assert not outcome.bad
     found = {row["k"]: row for row in node.json_rows("SELECT * FROM t")}
     assert found == {k: {"k": k, **values, "m": {"1": 2}} for k in (1, 2)}
+
+
+def test_a_row_that_came_back_behind_its_tombstone_is_there(cassandra_node: Node, unique: str) -> None:
+    node, deleted_ms = cassandra_node, OLD_US // 1000 + 100
+    node.keyspace(unique)
+    node.run("CREATE TABLE t (k int PRIMARY KEY, v int, l list<int>)")
+
+    def timed(k: int, value: int, at_us: int) -> dict[str, Any]:
+        times = {f"{what}({name})": told for name in "vl" for what, told in (("writetime", at_us), ("ttl", None))}
+        return {"k": k, "v": value, "l": [value], **times}
+
+    before, after = OLD_US, OLD_US + 200_000
+    values = [timed(1, 1, before), timed(2, 1, before), None, None, timed(1, 2, after)]
+    keys = [{"k": k} for k in (1, 2, 1, 2, 1)]
+    batch = Batch(
+        "t", Column.from_rows(values, None), keys=Column.from_rows(keys, None),
+        timestamps_ms=pa.array([deleted_ms] * len(keys), pa.int64()),
+    )  # fmt: skip
+    writer = TableWriter(CassandraSinkConfig.parse({**node.contact, "keyspace": unique, "delete.times": "record"}))
+    with closing(writer):
+        assert not writer.write(batch, Writetimes(), Deadline.after(60)).bad
+    assert node.json_rows("SELECT k, v, l, writetime(v) FROM t") == [{"k": 1, "v": 2, "l": [2], "writetime(v)": after}]
 
 
 def _close(one: Any, other: Any) -> bool:
