@@ -20,6 +20,7 @@ from connectors.file.text import lines_of
 from connectors.file.trial import TrialFile
 
 STANDARD_OUTPUT: Final = 1
+_LINE_END: Final = 10
 
 
 class FileStreamSinkConnector:
@@ -60,6 +61,8 @@ class FileStreamSinkTask:
         self._descriptor: int | None = None
         self._regular = False
         self._unwritten = memoryview(b"")
+        self._unwritten_of: TopicPartition | None = None
+        self._is_inside_a_line = False
         self._next_offsets: dict[TopicPartition, int] = {}
 
     def open(self, ctx: SinkContext) -> None:
@@ -88,6 +91,7 @@ class FileStreamSinkTask:
             self._write()
             parts, bad = good_parts(batch.values, lines_of)
             self._unwritten = memoryview(b"".join(parts))
+            self._unwritten_of = batch.consumed.topic_partition
             # The batch counts as taken from here on, even with half a line written: the next put or flush goes on.
             with contextlib.suppress(RetriableError):
                 self._write()
@@ -104,9 +108,16 @@ class FileStreamSinkTask:
         return dict(self._next_offsets)
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget these partitions, so that `flush` returns no offsets of them."""
+        """Forget these partitions, so that `flush` returns no offsets of them. Drop their lines that still wait, as the
+        next owner writes them; behind its lines they would be out of order.
+        """
         for partition in partitions:
             self._next_offsets.pop(partition, None)
+        if self._unwritten and self._unwritten_of in partitions:
+            self._unwritten = memoryview(b"\n" if self._is_inside_a_line else b"")
+            # The line end waits as lines do, if the file system refuses it, too.
+            with contextlib.suppress(RetriableError):
+                self._write()
 
     def close(self) -> None:
         """Close the file; standard output stays open."""
@@ -124,6 +135,7 @@ class FileStreamSinkTask:
                     f"Writing to {self._file or 'standard output'} failed: {error.strerror}. "
                     f"{len(self._unwritten)} bytes wait."
                 ) from error
+            self._is_inside_a_line = self._unwritten[written - 1] != _LINE_END if written else self._is_inside_a_line
             self._unwritten = self._unwritten[written:]
 
     def _sync(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from file_limits import files_end_at
 
 from connect.api import schema as s
 from connect.api.allowed_paths import EVERYWHERE
@@ -59,19 +59,6 @@ def batch(*lines: str, start: int = 0, partition: TopicPartition = TP0) -> Batch
 
 def now() -> Deadline:
     return Deadline.after(5.0)
-
-
-@contextmanager
-def files_end_at(size_bytes: int) -> Iterator[None]:
-    """No file of this process can grow beyond this size, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, ignored)
 
 
 def test_lines_are_appended_and_claimed_per_partition(tmp_path: Path) -> None:
