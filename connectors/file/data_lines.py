@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
@@ -21,6 +24,7 @@ _BLOCK_BYTES: Final = 4 * 2**20
 _LINE_MAX_BYTES: Final = 64 * 2**20
 _NEWLINE: Final = 10
 _QUOTE: Final = 34
+_LONG_NUMBER: Final = re.compile(rb"\d{19}")
 _SAMPLE_BYTES: Final = 64 * 2**10
 _ARROW_TYPES: Final = {
     "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(), "float32": pa.float32(),
@@ -40,6 +44,9 @@ class LineParser(Protocol):
 
     def header(self, first: bytes) -> int:
         """Return how many lines at the beginning of a file are no rows. `first` is the first line."""
+
+    def is_row(self, text: bytes) -> bool:
+        """Return True if a line is a row, and False if it is left out as empty."""
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
         """Return the rows of lines that are not empty, and bad lines by the byte at which each begins."""
@@ -75,7 +82,7 @@ class LineFiles:
             yield Page(column, behind, bad)
 
     def count(self, store: DataStore, path: str, start: int, stop: int) -> int:
-        """Return the number of all lines that are not empty."""
+        """Return the number of all lines that are rows."""
         return sum(len(lines) for lines, _ in self._lines(store, path, start, stop))
 
     def _lines(self, store: DataStore, path: str, start: int, stop: int) -> Iterator[tuple[list[Line], int]]:
@@ -107,7 +114,7 @@ class LineFiles:
             if first + at >= stop:
                 break
             text = block[at:end].removesuffix(b"\r")
-            if text.strip():
+            if self._parser.is_row(text):
                 lines.append(Line(first + at, text))
             at = min(end + 1, len(block))
             if len(lines) == self._page_rows:
@@ -155,12 +162,16 @@ class JsonLines:
         """Return 0, as every line is a row."""
         return 0
 
+    def is_row(self, text: bytes) -> bool:
+        """Return True if there is more than white space."""
+        return bool(text.strip())
+
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
-        """Return the values as `json` reads them, so that whole numbers of any size are kept."""
+        """Return the values; whole numbers of any size are kept."""
         rows, bad = [], {}
         for line in lines:
             try:
-                rows.append(json.loads(line.text))
+                rows.append(_json_value(line.text.removeprefix(codecs.BOM_UTF8) if line.start == 0 else line.text))
             except (ValueError, RecursionError) as error:
                 bad[line.start] = BadLine(line.text, SchemaError(f"This line is no JSON: {error}.", key="format"))
         return Column.from_rows(rows, None), bad
@@ -190,6 +201,10 @@ class CsvLines:
                 f"There is no column {', '.join(unknown)} in a file with {', '.join(self._columns)}.", key="csv.types"
             )
         return int(self._has_header)
+
+    def is_row(self, text: bytes) -> bool:
+        """Return True if a line has a value. White space is one in a file of one column."""
+        return bool(text.strip()) or (bool(text) and len(self._columns) == 1)
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
         """Return the rows. All lines are read at once, or line by line if some line is no row."""
@@ -249,6 +264,13 @@ class CsvLines:
                 true_values=["true", "TRUE", "True", "1"], false_values=["false", "FALSE", "False", "0"],
             ),
         )  # fmt: skip
+
+
+def _json_value(text: bytes) -> Any:
+    """Return the value of a JSON text. ValueError: it is none, as with NaN, half a surrogate pair or 1e999."""
+    value = orjson.loads(text)
+    # The library reads a whole number of more than 64 bits as a float.
+    return json.loads(text) if _LONG_NUMBER.search(text) else value
 
 
 def _line_start(file: Any, place: int) -> int:

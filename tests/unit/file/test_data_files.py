@@ -200,9 +200,36 @@ def test_numbers_of_json_files_are_what_they_were(tmp_path):
     assert polled(task) == [{"n": 2**64 + 1, "x": [1.5, None]}, [2]]
 
 
+def test_white_space_is_a_value_in_a_file_of_one_column(tmp_path):
+    (tmp_path / "a.csv").write_text("name\n \n\nb\n")
+    source = config(tmp_path, "csv")
+    task = DataFilesSourceTask(source, 0, 1)
+    task.open(FakeSourceContext())
+    assert polled(task) == [{"name": " "}, {"name": "b"}]
+    (tmp_path / "a.csv").write_text("id,name\n \n\n1,b\n")
+    assert bulk_ids(source, SplitSize(10, 10**9)) == [1]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_json_file(tmp_path):
+    (tmp_path / "a.json").write_bytes(b"\xef\xbb\xbf1\n  \n12345678901234567890123\n")
+    task = DataFilesSourceTask(config(tmp_path, "json"), 0, 1)
+    task.open(FakeSourceContext())
+    assert polled(task) == [1, 12345678901234567890123]
+
+
 @pytest.mark.parametrize(
     ("kind", "text", "bad"),
     [
+        *(
+            ("json", f'{{"id": 1}}\n{line}\n{{"id": 4}}\n', [line.encode()])
+            for line in (
+                "NaN",
+                '{"id": -Infinity}',
+                "[1e999]",
+                '"\\ud800"',
+                '{"id": 12345678901234567890123, "x": NaN}',
+            )
+        ),
         ("csv", "id,name\n1,a\nx,b\n3,c,d\n4,e\n", [b"x,b", b"3,c,d"]),
         ("json", '{"id": 1}\n[,]\n{"id": 4}\n', [b"[,]"]),
         ("json", '{"id": 1}\n' + "[" * 100_000 + '\n{"id": 4}\n', [b"[" * 100_000]),
