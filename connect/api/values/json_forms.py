@@ -12,6 +12,7 @@ import base64
 import json
 import math
 import re
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 _EPOCH_DATE: Final = date(1970, 1, 1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS_OF_A_PART: Final = 1000
+_FLOAT32: Final = struct.Struct("<f")
+_FLOAT32_NORMAL: Final = 1.1754943508222875e-38
+_FLOAT32_END: Final = 3.4028235677973366e38
+"""Numbers from this one on are infinite in 32 bits."""
 _NO_NUMBER: Final = re.compile(rb"null|NaN|Infinity")
 
 ToJson = Callable[[Any], Any]
@@ -104,7 +109,7 @@ def _with_no_numbers_as_texts(value: Any) -> Any:
 
 def _dumps(value: Any) -> bytes:
     try:
-        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+        return orjson.dumps(value)
     except orjson.JSONEncodeError:
         # orjson refuses integers beyond 64 bits, which JSON allows.
         return _any_numbers(value)
@@ -125,11 +130,13 @@ def _converter(schema: s.Schema, forms: JsonForms) -> ToJson:
         case s.Type.BYTES:
             return _nullable(lambda v: base64.b64encode(v).decode())
         case s.Type.FLOAT32:
-            return _nullable(_float32_converter())
+            return _nullable(_float32)
         case s.Type.FLOAT64:
             return _nullable(_number)
         case s.Type.ARRAY:
             assert schema.items is not None
+            if schema.items.type is s.Type.FLOAT32:
+                return _nullable(_float32s)
             item = _converter(schema.items, forms)
             return _nullable(lambda v: [item(x) for x in v])
         case s.Type.MAP:
@@ -182,11 +189,22 @@ def _number(value: float) -> float | str:
     return value
 
 
-def _float32_converter() -> ToJson:
-    """Return a function that makes of a float what is written with the digits of 32 bits."""
-    import numpy as np
+def _float32(value: float) -> float | str:
+    """Return the number with the fewest digits that is this one in 32 bits."""
+    # Six digits tell 32-bit numbers apart at least, but for those that are next to zero.
+    for digits in range(6 if abs(value) >= _FLOAT32_NORMAL else 1, 9):
+        short = float(f"{value:.{digits}g}")
+        if abs(short) < _FLOAT32_END and _FLOAT32.unpack(_FLOAT32.pack(short))[0] == value:
+            return short
+    return _number(value) if not math.isfinite(value) else float(f"{value:.9g}")
 
-    return lambda v: np.float32(v) if math.isfinite(v) else _number(v)
+
+def _float32s(values: Sequence[float | None]) -> list[float | str | None]:
+    """Do as `_float32` for many numbers at once."""
+    import pyarrow as pa
+
+    texts = pa.array(values, pa.float32()).cast(pa.utf8()).to_pylist()
+    return [None if text is None else _number(float(text)) for text in texts]
 
 
 def _time_ms(value: time) -> int:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import random
 import struct
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import orjson
 import pyarrow as pa
 import pytest
 
@@ -69,6 +73,21 @@ def test_a_float_has_the_digits_of_its_own_width_wherever_it_is() -> None:
     assert json_texts(whole, JsonForms()).to_pylist() == [expected]
     assert json_lines(whole, numeric_decimals=False).to_pylist() == [expected]
     assert texts([0.1], s.FLOAT32) == [b"0.1"]
+
+
+def test_a_float_alone_has_the_digits_that_it_has_among_others() -> None:
+    drawn = random.Random(32)
+    bits = [drawn.randrange(1 << 32) for _ in range(20_000)] + [0x80000000, 1, 0x7F7FFFFF, 0x7F800000, 0x00800000]
+    values = [struct.unpack("<f", struct.pack("<I", one))[0] for one in bits]
+    alone = texts(values, s.FLOAT32)
+    assert b"[%b]" % b",".join(alone) == texts([values], s.array(s.FLOAT32))[0]
+    assert all(
+        to_float32(float(text.strip(b'"'))) == value or math.isnan(value)
+        for text, value in zip(alone, values, strict=True)
+    )
+    expected = orjson.dumps(np.array(values, np.float32), option=orjson.OPT_SERIALIZE_NUMPY)
+    written = b",".join(b"null" if text.startswith(b'"') else text for text in alone)
+    assert b"[%b]" % written == expected, "flat columns of S3 are written so"
 
 
 @pytest.mark.parametrize("schema", [None, s.FLOAT32, s.FLOAT64])
