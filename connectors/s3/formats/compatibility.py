@@ -1,7 +1,6 @@
 """Decides what happens to files when the schema of values changes, as schema.compatibility says. Pure.
 
-The rules are those of io.confluent.connect.storage.schema.StorageSchemaCompatibility, and of
-org.apache.kafka.connect.data.SchemaProjector in Kafka 4.1.
+The rules are those of StorageSchemaCompatibility and SchemaProjector in io.confluent.connect.storage.schema.
 """
 
 from __future__ import annotations
@@ -19,6 +18,13 @@ if TYPE_CHECKING:
 
 _WIDER: Final = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64)
 """Values of each type can be promoted to the types after it."""
+_ENUMS: Final = (
+    "org.apache.kafka.connect.data.Enum", "io.confluent.connect.avro.Enum", "io.confluent.connect.protobuf.Enum",
+)  # fmt: skip
+"""A schema is one of an enum if it has one of these parameters."""
+_REMARKS: Final = ("connect.record.doc", "connect.record.aliases", "connect.record.namespace")
+_FIELD_REMARKS: Final = "io.confluent.connect.avro.field.doc."
+"""Parameters with these names, or with names that begin so, tell people of a schema and have no say in what fits."""
 
 
 class Compatibility(Protocol):
@@ -54,7 +60,7 @@ class ByVersion:
     """Has rows written in the schema of the file, unless their own starts a new file (BACKWARD, FULL and FORWARD).
 
     `starts_file` takes the version of the rows' schema and that of the file's, and returns True if the rows start a new
-    file.
+    file. Rows that cannot be projected to the file's schema, such as those of another record, start one, too.
     """
 
     name: str
@@ -72,7 +78,7 @@ class ByVersion:
                 f"schema.compatibility={self.name} needs schemas with a version, and one of two schemas has none.",
                 fix="Use a converter with a schema registry, or schema.compatibility=NONE.",
             )
-        return given if self.starts_file(given.version, current.version) else current
+        return given if self.starts_file(given.version, current.version) or not can_become(given, current) else current
 
 
 COMPATIBILITIES: Final[dict[str, Compatibility]] = {
@@ -83,6 +89,25 @@ COMPATIBILITIES: Final[dict[str, Compatibility]] = {
     "FORWARD": ByVersion("FORWARD", lambda given, current: given < current),
 }
 """Maps the values of schema.compatibility to their rules."""
+
+
+def can_become(source: Schema, target: Schema) -> bool:
+    """Return True if all values of one schema can be projected to another one."""
+    if _difference(source, target) or (source.optional and not target.optional and target.default is None):
+        return False
+    match source.type:
+        case Type.STRUCT:
+            own = {field.name for field in source.fields}
+            lacking = (field.schema for field in target.fields if field.name not in own)
+            pairs = [
+                (field.schema, other) for field in source.fields if (other := target.field(field.name)) is not None
+            ]
+            are_free = all(schema.optional or schema.default is not None for schema in lacking)
+            return are_free and all(can_become(one, other) for one, other in pairs)
+        case Type.ARRAY | Type.MAP:
+            inner = [(source.items, target.items), (source.keys, target.keys)]
+            return all(can_become(one, other) for one, other in inner if one is not None and other is not None)
+    return True
 
 
 def projected(column: Column, target: Schema) -> Column:
@@ -149,11 +174,28 @@ def _members(array: pa.Array, source: Schema, target: Schema, path: str) -> pa.A
 
 
 def _check(source: Schema, target: Schema, path: str) -> None:
+    difference = _difference(source, target)
+    if difference:
+        raise SchemaError(f"A value of {difference} of the file's schema.", field=path)
+
+
+def _difference(source: Schema, target: Schema) -> str:
+    """Return why a value of one schema is none of another one, whatever is in them; an empty text if it can be."""
     is_wider = source.type in _WIDER and target.type in _WIDER[_WIDER.index(source.type) :]
     if source.type is not target.type and not is_wider:
-        raise SchemaError(f"A value of type {source.type} is no {target.type} of the file's schema.", field=path)
-    if source.name != target.name or dict(source.parameters) != dict(target.parameters):
-        raise SchemaError(f"A value of {source.name} is no {target.name} of the file's schema.", field=path)
+        return f"type {source.type} is no {target.type}"
+    own, others = (_parameters(one) for one in (source, target))
+    if all(any(name in one for name in _ENUMS) for one in (own, others)):
+        is_same = own.items() <= others.items()
+    else:
+        is_same = own == others
+    return "" if is_same and source.name == target.name else f"{source.name} is no {target.name}"
+
+
+def _parameters(schema: Schema) -> dict[str, str]:
+    """Return the parameters that have a say in which values fit."""
+    named = schema.parameters.items()
+    return {name: text for name, text in named if name not in _REMARKS and not name.startswith(_FIELD_REMARKS)}
 
 
 def _default(schema: Schema, kind: pa.DataType) -> pa.Scalar:

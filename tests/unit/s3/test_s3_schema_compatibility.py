@@ -46,14 +46,56 @@ def test_older_rows_are_projected_to_the_newer_schema_of_the_file(store: Store, 
     ]
 
 
-def test_newer_rows_that_do_not_fit_the_older_schema_are_bad_rows_alone(store: Store):
-    run = TaskRun(store, format_class=PARQUET_FORMAT, schema_compatibility="FORWARD")
-    run.put(OLD_NEW_OLD[0])
-    with pytest.raises(RejectedRowsError, match="A value of type int64 is no int32 of the file's schema") as raised:
-        run.put(OLD_NEW_OLD[1])
-    assert list(raised.value.rows) == [0]
-    run.put(OLD_NEW_OLD[2])
-    assert rows_of(run.written(), PARQUET_FORMAT) == [[{"n": 1}, {"n": 3}]]
+def test_newer_rows_that_do_not_fit_the_older_schema_start_a_file(store: Store):
+    files = written(store, *OLD_NEW_OLD[:3], format_class=PARQUET_FORMAT, schema_compatibility="FORWARD")
+    assert rows_of(files, PARQUET_FORMAT) == [[{"n": 1}], [{"n": 2, "x": "a", "d": 1}], [{"n": 3}]]
+
+
+OTHERS = {
+    "another record": replace(V2, version=1, name="Other"),
+    "another type": replace(version(1, n=s.STRING)),
+    "an optional field": version(1, n=s.INT32.as_optional()),
+    "another parameter": version(1, n=replace(s.INT32, parameters={"unit": "m"})),
+    "a lacking field": version(1, m=s.INT32.as_optional()),
+    "another enum": version(1, n=replace(s.INT32, parameters={"org.apache.kafka.connect.data.Enum.B": "1"})),
+}
+
+
+@pytest.mark.parametrize("compatibility", ["BACKWARD", "FULL", "FORWARD"])
+@pytest.mark.parametrize("other", OTHERS)
+def test_rows_of_a_schema_that_does_not_fit_the_file_start_another_one(store: Store, other: str, compatibility: str):
+    value = {"n": "x" if other == "another type" else 2} if other != "a lacking field" else {"m": 5}
+    value |= {"x": None, "d": 1} if other == "another record" else {}
+    given = batch([value], OTHERS[other], 1)
+    files = written(
+        store, batch([{"n": 1}], V1), given, format_class=AVRO_FORMAT, schema_compatibility=compatibility
+    )  # fmt: skip
+    assert rows_of(files, AVRO_FORMAT) == [[{"n": 1}], [value]]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"connect.record.doc": "A row."},
+        {"connect.record.namespace": "x", "io.confluent.connect.avro.field.doc.n": "N."},
+    ],
+)
+def test_remarks_on_a_schema_start_no_file(store: Store, parameters: dict[str, str]):
+    remarked = replace(V1, parameters=parameters, doc="Another remark.")
+    given = [batch([{"n": 1}], V1), batch([{"n": 2}], remarked, 1), batch([{"n": 3}], V1, 2)]
+    files = written(store, *given, format_class=PARQUET_FORMAT, schema_compatibility="BACKWARD")
+    assert rows_of(files, PARQUET_FORMAT) == [[{"n": 1}, {"n": 2}, {"n": 3}]]
+
+
+def test_an_enum_with_fewer_symbols_goes_into_the_file(store: Store):
+    few, more = (
+        {"org.apache.kafka.connect.data.Enum": "E", **{f"org.apache.kafka.connect.data.Enum.{c}": c for c in symbols}}
+        for symbols in ("A", "AB")
+    )
+    kinds = [version(number, n=replace(s.STRING, parameters=own)) for number, own in ((2, more), (1, few))]
+    given = [batch([{"n": "A"}], kind, first) for first, kind in enumerate(kinds)]
+    files = written(store, *given, format_class=PARQUET_FORMAT, schema_compatibility="BACKWARD")
+    assert rows_of(files, PARQUET_FORMAT) == [[{"n": "A"}, {"n": "A"}]]
 
 
 def test_newer_rows_lose_fields_that_the_file_does_not_have(store: Store):
