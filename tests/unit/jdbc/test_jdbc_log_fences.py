@@ -129,3 +129,19 @@ def test_the_server_is_not_asked_where_all_snapshots_agree():
         BY, (Segment(SnapshotVisibility("3:3:", 10_000), ("5",)), Segment(SnapshotVisibility("4:4:", 10_000)))
     )
     assert len(shown(item, table, neither, nobody).origin) == 1  # type: ignore[arg-type]
+
+
+def test_changes_of_a_table_that_has_another_order_by_now_are_told_unless_every_snapshot_has_them():
+    log = Log()
+    log.begin(7)
+    log.relation(1, "a", [("id", 23), ("name", 25)])
+    log.insert(1, ["1", "seen by the later one"])
+    log.delete(1, ["2", None])
+    table, item = _changes(log)
+    for segments, told in (
+        ((Segment(None, ("5",)), Segment(LATE)), 2),
+        ((Segment(EARLY, ("5",)), Segment(LATE)), 2),
+        ((Segment(LATE, ("5",)), Segment(EARLY)), 2),
+        ((Segment(LATE, ("5",)), Segment(LATE)), 0),
+    ):
+        assert len(shown(item, table, Fence(("name",), segments), Answers()).origin) == told  # type: ignore[arg-type]

@@ -104,10 +104,19 @@ def test_a_change_is_shown_where_its_rows_segment_was_read_before_it():
     assert len(_told(position, KEYED, _transaction(5, changes))) == len(changes) + 4
 
 
-def test_rows_of_another_order_count_as_those_that_were_read_last():
-    fence = Fence(("other int",), (Segment(None, ("5",)), Segment(EARLY)))
-    position = BinlogPosition("f", 4, fences={NAME.full: fence})
-    assert _told(position, KEYED, _transaction(1, [(None, 1)]), _transaction(3, [(None, 2)])) == [("c", None, 2)]
+def test_changes_of_a_table_that_has_another_order_by_now_are_told_unless_every_snapshot_has_them():
+    """The key was of another type when the first segment was read, so that nothing tells whose rows the log changes."""
+    changes = [[(None, 1)], [(2, 2)], [(3, None)]]
+    log = [_transaction(number, change) for number, change in zip((1, 3, 5), changes, strict=True)]
+    told = [("c", None, 1), ("u", 2, 2), ("d", 3, None)]
+    for by in (("id smallint",), ("other int",)):
+        for fence, at in (
+            ((Segment(None, ("5",)), Segment(LATE)), 0),
+            ((Segment(EARLY, ("5",)), Segment(LATE)), 1),
+            ((Segment(LATE, ("5",)), Segment(EARLY)), 1),
+        ):
+            position = BinlogPosition("f", 4, fences={NAME.full: Fence(by, fence)})
+            assert _told(position, KEYED, *log) == told[at:], (by, fence)
 
 
 def test_a_read_that_is_broken_off_goes_on_behind_its_last_key_in_a_segment_of_its_own():

@@ -44,8 +44,13 @@ class SegmentFilter:
         shown = []
         for places in (changes.before, changes.after):
             there = places >= 0
+            segments = self._segments(changes, places[there], fence)
+            if segments is None:
+                # A change that one of the snapshots lacks is sent: its row may have been read in that one.
+                shown.append(there & ~hidden.all(axis=1))
+                continue
             of_row = np.zeros(len(changes), np.int64)
-            of_row[there] = self._segments(changes, places[there], fence)
+            of_row[there] = segments
             shown.append(there & ~hidden[at, of_row])
         old, new = shown
         operation = changes.operation.copy()
@@ -59,14 +64,12 @@ class SegmentFilter:
         )
         return changed.take(old | new)
 
-    def _segments(self, changes: Changes, places: Indices, fence: Fence[SnapshotEnd]) -> Indices:
-        """Return the number of each row's segment. Rows whose table has another order by now count as rows of the last
-        segment.
-        """
+    def _segments(self, changes: Changes, places: Indices, fence: Fence[SnapshotEnd]) -> Indices | None:
+        """Return the number of each row's segment, or None if the table has another order by now."""
         order = changes.rows.table.order
         keys = keys_of(changes, places) if order.by == fence.by else None
         if keys is None:
-            return np.full(len(places), len(fence.segments) - 1, np.int64)
+            return None
         behind = self.bounds_before(order, list(dict.fromkeys(keys)), fence.bounds)
         return np.array([behind[key] for key in keys], np.int64)
 

@@ -81,19 +81,19 @@ def _by_row(
     after it.
     """
     count = len(item.kind)
-    last = len(fence.segments) - 1
-    of_new = np.full(count, last)
-    if fence.by == order_of(table):
-        places = [[c.name for c in table.relation.columns].index(name) for name in fence.by]
-        rows = _texts(item.buffer, item.after, places) + _texts(item.buffer, item.before, places)
-        found = np.array(_segments(table, fence.bounds, rows, database), np.int64)
-        of_new[item.new] = found[: len(item.new)]
-        of_old = of_new.copy()
-        of_old[item.old] = found[len(item.new) :]
-    else:
-        # The table has another order by now.
-        of_old = of_new
     masks, at = np.stack(hidden_by), np.arange(count)
+    if fence.by != order_of(table):
+        # The table has another order by now. A change that one of the snapshots lacks is sent: its row may have been
+        # read in that one.
+        in_all: Mask = np.logical_and.reduce(masks)
+        return in_all, in_all
+    of_new = np.full(count, len(fence.segments) - 1)
+    places = [[c.name for c in table.relation.columns].index(name) for name in fence.by]
+    rows = _texts(item.buffer, item.after, places) + _texts(item.buffer, item.before, places)
+    found = np.array(_segments(table, fence.bounds, rows, database), np.int64)
+    of_new[item.new] = found[: len(item.new)]
+    of_old = of_new.copy()
+    of_old[item.old] = found[len(item.new) :]
     return masks[of_old, at], masks[of_new, at]
 
 
