@@ -31,6 +31,7 @@ from connect.api.time_types import TimePrecision
 from connect.lib.key_role import KeyRole
 from connectors.jdbc.settings import rules
 from connectors.jdbc.settings.connection_keys import DATABASE
+from connectors.jdbc.settings.connection_rules import connection_notes
 from connectors.jdbc.settings.database_keys import DatabaseKeys
 from connectors.jdbc.settings.log_keys import LogKeys
 from connectors.jdbc.values.java_zones import zone
@@ -283,6 +284,10 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield what is wrong between keys, in Confluent's order."""
         return rules.problems(self)
+
+    def notes(self) -> Iterable[ConfigProblem]:
+        """Yield where the connection's URL means more or less here than in Java."""
+        return connection_notes(self)
 
     @classmethod
     def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:

@@ -31,6 +31,16 @@ def connection_problems(config: ConnectionKeys) -> Iterator[ConfigProblem]:
         yield ConfigProblem("connection.url", f"connection.url: {text}.")
 
 
+def connection_notes(config: ConnectionKeys) -> Iterator[ConfigProblem]:
+    """Yield where a URL means more or less here than in Java; no text holds a value of the URL."""
+    try:
+        url = parse(config.connection_url, config.driver_properties)
+    except ValueError:
+        return  # told by connection_problems
+    for text in dialect_of(config.connection_url).connecting.notes(url):
+        yield ConfigProblem("connection.url", text)
+
+
 def dialect_problems(name: str, url: str) -> Iterator[ConfigProblem]:
     """Yield a problem when dialect.name does not fit the URL."""
     wanted = name.removesuffix("DatabaseDialect")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
 from connect.api.allowed_paths import AllowedPaths
 from connectors.jdbc.connection.readers import CursorReader
+from connectors.jdbc.settings.url import DatabaseUrl
 
 
 class Connecting:
@@ -40,6 +41,11 @@ class Connecting:
         """Return the URL changed so that the driver uses no secrets of this machine, except in files of `allowed`."""
         del allowed
         return url
+
+    def notes(self, url: DatabaseUrl) -> Iterator[str]:
+        """Yield where a URL means more or less here than in Java, each as a sentence."""
+        del url
+        yield from ()
 
     def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
         """Return the URL without its TLS parameters, and the driver's arguments that replace them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
@@ -12,6 +12,7 @@ from connectors.jdbc.connection.readers import CursorReader
 from connectors.jdbc.dialects.generic.connecting import Connecting
 from connectors.jdbc.dialects.mysql import tls
 from connectors.jdbc.dialects.mysql.reader import MySqlReader
+from connectors.jdbc.settings.url import DatabaseUrl
 
 _EXTRA = "jdbc-mariadb"
 
@@ -20,6 +21,16 @@ class MySqlConnecting(Connecting):
     """Connects to MariaDB and MySQL."""
 
     extras: ClassVar[Mapping[str, str]] = {"mysql+pymysql": _EXTRA, "mariadb+pymysql": _EXTRA}
+
+    def notes(self, url: DatabaseUrl) -> Iterator[str]:
+        """Yield that a server is verified by a trust store alone."""
+        if "ssl_ca" in url.query and "ssl_mode" not in url.query:
+            yield (
+                "The URL names authorities (serverSslCert, trustStore, trustCertificateKeyStoreUrl, ssl_ca) and no "
+                "sslMode: here the server's certificate and name are verified by them. Java's driver of MySQL verifies "
+                "neither then, and MariaDB's uses no TLS. sslMode=VERIFY_IDENTITY (MariaDB: verify-full) is the same "
+                "in both, and sslMode=REQUIRED (trust) verifies nothing."
+            )
 
     def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
         """Return the URL without its TLS parameters, and PyMySQL's argument that replaces them."""

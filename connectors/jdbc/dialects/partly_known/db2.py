@@ -84,10 +84,9 @@ class Db2Connecting(Connecting):
         return url
 
     def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
-        """Return the URL with a file of the authorities that a store of Java's has."""
+        """Return the URL with a file of the authorities that a store of Java's has. ConfigError: it has none."""
         trusted = java_stores.store_of(url, java_stores.TRUST, java_stores.TRUST_PASSWORD)
         if trusted is None:
             return url.difference_update_query([java_stores.TRUST_PASSWORD]), {}
         made = url.difference_update_query([java_stores.TRUST, java_stores.TRUST_PASSWORD])
-        file = java_stores.authorities_file("".join(trusted.authorities))
-        return made.update_query_dict({"SSLServerCertificate": file}), {}
+        return made.update_query_dict({"SSLServerCertificate": java_stores.authorities_file(trusted)}), {}

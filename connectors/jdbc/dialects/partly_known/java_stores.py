@@ -60,12 +60,20 @@ def context_of(url: sa.URL, *, checks_host: bool) -> ssl.SSLContext | None:
     return context
 
 
-@cache
-def authorities_file(text: str) -> str:
-    """Return the path of a PEM file of these authorities, for a driver that takes files alone.
+def authorities_file(trusted: KeyStore) -> str:
+    """Return the path of a PEM file of a store's authorities, for a driver that takes files alone.
 
-    It is this process's, and nobody else may write it.
+    It is this process's, and nobody else may write it. ConfigError: the store has no authority.
     """
+    if not trusted.authorities:
+        # The driver may take an empty file for none, and trust others.
+        key = f"connection.url ({TRUST})"
+        raise ConfigError(f"{key}: the key store cannot be used: the key store has no authority to trust.", key=key)
+    return _written("".join(trusted.authorities))
+
+
+@cache
+def _written(text: str) -> str:
     path = _folder() / f"authorities-{len(list(_folder().iterdir()))}.pem"
     path.write_text(text)
     return str(path)

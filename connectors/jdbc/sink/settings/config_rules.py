@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConfigProblem
 from connectors.jdbc.dialects.known import dialect_of, dialects, family
-from connectors.jdbc.settings.connection_rules import connection_problems, dialect_problems
+from connectors.jdbc.settings.connection_rules import connection_notes, connection_problems, dialect_problems
 
 if TYPE_CHECKING:
     from connectors.jdbc.sink.settings.config import JdbcSinkConfig
@@ -59,7 +59,8 @@ def _key_rules(config: JdbcSinkConfig) -> Iterator[ConfigProblem]:
 
 
 def notes(config: JdbcSinkConfig) -> Iterator[ConfigProblem]:
-    """Yield where a restart can write a row twice, and keys that change nothing."""
+    """Yield where a restart can write a row twice, keys that change nothing, and where Java takes the URL otherwise."""
+    yield from connection_notes(config)
     if not config.is_keyed and not config.exactly_once:
         yield ConfigProblem(
             "insert.mode",
