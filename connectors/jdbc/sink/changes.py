@@ -43,6 +43,23 @@ def changes_of(keys: pa.Table, tombstones: pa.Array, *, is_keyed: bool) -> Chang
     return Changes(_sorted(deleted["number_max"]), _sorted(pa.chunked_array(one.combine_chunks() for one in written)))
 
 
+def writes_before_delete(tombstones: pa.Array) -> bool:
+    """Return True if a row that is no tombstone comes before a tombstone."""
+    deletes = pc.indices_nonzero(tombstones)
+    return len(deletes) > 0 and deletes[-1].as_py() >= len(deletes)
+
+
+def deletes_first(tombstones: pa.Array) -> list[int]:
+    """Return where parts of a batch end in which all tombstones come before the other rows.
+
+    Such parts can be written one by one if the database may take different keys for one: a part's deletes precede its
+    writes, as in the batch.
+    """
+    marks = tombstones.to_pylist()
+    ends = [row for row in range(1, len(marks)) if marks[row] and not marks[row - 1]]
+    return [*ends, len(marks)]
+
+
 def _last(rows: pa.Table, names: list[str]) -> pa.Table:
     return rows.group_by(names).aggregate([("number", "max")])
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from connect.api import schema as s
+from connectors.jdbc.sink.folded_keys import may_meet
 from connectors.jdbc.sink.shape import Member
 from connectors.jdbc.sink.texts import Zones
 
@@ -109,6 +110,15 @@ class SinkStatements(ABC):
         if rows.values:
             statement = sa.update(target.relation).where(_same_key(target, rows)).values(rows.bound(rows.values))
             connection.execute(statement, rows.records())
+
+    def folds(self, column: TargetColumn) -> bool:
+        """Return True if the database may take different texts of a column for one, as those that differ in case."""
+        del column
+        return False
+
+    def may_meet(self, target: Target, keys: pa.Table) -> bool:
+        """Return True if the database may take two of these keys for one that have different values here."""
+        return may_meet(keys, [name for name in keys.column_names if self.folds(target.columns[name])])
 
     def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
         """Return the numbers of the rows that are in the table with the same value in each column.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Final, TypeVar
 
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch, Column
 from connect.lib.halving import refused_rows
-from connectors.jdbc.sink.changes import changes_of
+from connectors.jdbc.sink.changes import changes_of, deletes_first, writes_before_delete
 from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
 from connectors.jdbc.sink.late import late_refusals
 from connectors.jdbc.sink.refusals import RefusedRowsError
@@ -221,18 +221,25 @@ class TableWriter:
             raise target.lacks(missing)
         keys = self._cells(target, shape.keys, batch)
         self._require_upsertable(target, keys)
-        is_tombstone = _mask(_nulls(batch.values), len(batch))
-        changes = changes_of(keys, is_tombstone, is_keyed=self._config.is_keyed)
-        statement_rows = max(1, self._config.batch_size)
-        if len(changes.deleted):
-            for rows in StatementRows(keys.take(changes.deleted), keys.column_names).parts(statement_rows):
-                self._statements.delete(connection, target, rows)
-        if not len(changes.written):
-            return
-        columns = self._cells(target, shape.members, batch.take(changes.written.to_pylist()))
-        write = getattr(self._statements, "insert" if self._config.insert_mode == "multi" else self._config.insert_mode)
-        for rows in StatementRows(columns, keys.column_names).parts(statement_rows):
-            write(connection, target, rows)
+        tombstones = _mask(_nulls(batch.values), len(batch))
+        ends = [len(batch)]
+        if writes_before_delete(tombstones) and self._statements.may_meet(target, keys):
+            ends = deletes_first(tombstones)
+        for first, last in pairwise([0, *ends]):
+            of_part = keys.slice(first, last - first)
+            changes = changes_of(of_part, tombstones.slice(first, last - first), is_keyed=self._config.is_keyed)
+            statement_rows = max(1, self._config.batch_size)
+            if len(changes.deleted):
+                for rows in StatementRows(of_part.take(changes.deleted), keys.column_names).parts(statement_rows):
+                    self._statements.delete(connection, target, rows)
+            if not len(changes.written):
+                continue
+            written = batch.take([first + row for row in changes.written.to_pylist()])
+            columns = self._cells(target, shape.members, written)
+            mode = self._config.insert_mode
+            write = getattr(self._statements, "insert" if mode == "multi" else mode)
+            for rows in StatementRows(columns, keys.column_names).parts(statement_rows):
+                write(connection, target, rows)
 
     def _require_upsertable(self, target: Target, keys: pa.Table) -> None:
         refusal = target.upsert_refusal(frozenset(keys.column_names))

@@ -19,6 +19,7 @@ from connect.api.errors import SchemaError
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.statements import NUMBER, SinkStatements, StatementRows, Type, numbered, quoted, same_rows
 from connectors.jdbc.sink.texts import text_of
+from connectors.jdbc.values.types import Raw
 
 if TYPE_CHECKING:
     from connectors.jdbc.sink.target_tables import Target, TargetColumn
@@ -68,6 +69,10 @@ class MySqlStatements(SinkStatements):
         names = [quoted("`", name) for name in rows.values or rows.keys]
         changes = ", ".join(f"{name}=VALUES({name})" for name in names)
         self._write(connection, target, rows, f" ON DUPLICATE KEY UPDATE {changes}")
+
+    def folds(self, column: TargetColumn) -> bool:
+        """Return True for texts, as a collation says which of them are one."""
+        return column.raw is Raw.TEXT
 
     def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
         """Return the places of the given rows that the target has, found by a temporary table.

@@ -71,6 +71,10 @@ class PostgresStatements(SinkStatements):
             return
         _copy(connection, target.name.quoted, rows)
 
+    def folds(self, column: TargetColumn) -> bool:
+        """Return True for CITEXT, and for CHAR, of which blanks at the end do not count."""
+        return isinstance(column.type, pg.CITEXT | sa.CHAR)
+
     def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Insert the rows from the temporary table, and change those that the target has already."""
         staged = self._staged(connection, target, rows)

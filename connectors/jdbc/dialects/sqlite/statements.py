@@ -50,6 +50,10 @@ class SqliteStatements(SinkStatements):
             return array
         return text_of(array, schema, Raw.TEXT, self.zones)
 
+    def folds(self, column: TargetColumn) -> bool:
+        """Return True for texts, as a column may have the collation NOCASE or RTRIM."""
+        return isinstance(column.type, sa.String)
+
     def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Insert the rows, or change those that have the same key (INSERT … ON CONFLICT)."""
         statement = sqlite.insert(target.relation).values(rows.bound(rows.columns.column_names))
