@@ -158,9 +158,10 @@ def test_a_reader_knows_how_far_it_has_read_in_which_file():
     assert events.read_to == ("f.000007", 4)
     for event in transaction_of(5, [("a", "u", [1])], "xid"):
         events.take(event)
-    assert events.read_to == ("f.000007", 550)
+    assert events.read_to == events.changed_to == ("f.000007", 550)
     events.take(event_of(4, struct.pack("<Q", 4) + b"f.000008", 600))
     assert events.read_to == ("f.000008", 4)
+    assert events.changed_to == ("f.000007", 550), "a new file is no change"
     events.take(event_of(27, b"f.000008", 0))
     assert events.read_to == ("f.000008", 4), "an event without an end says nothing"
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from connect.api.errors import ConnectError, RetriableError, SchemaError
-from connectors.jdbc.log.incremental.chunked_reading import Chunk, ChunkedReading
+from connectors.jdbc.log.incremental.chunked_reading import Chunk, ChunkedReading, UnseenTransactionsError
 from connectors.jdbc.log.incremental.progress import Progress, TableProgress, progress_of
 from connectors.jdbc.log.incremental.signals import read_signal
 from connectors.jdbc.settings.table_choice import TableName
@@ -149,6 +149,27 @@ def test_a_chunk_that_cannot_be_read_ends_its_table_and_one_that_cannot_now_does
     list(reading.step(0))
     assert reading.progress.tables == ()
     assert "Table shop.orders is not read again. no such column" in caplog.text
+
+
+def test_a_chunk_that_lacks_a_transaction_of_the_log_is_read_anew_and_told_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    now_s = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now_s[0])
+    reading = _reading(server := Server(orders=[1]))
+    _told(reading)
+    server.error = UnseenTransactionsError("0-1-7")
+    for asked in (1, 1, 2):
+        assert list(reading.step(10)) == []
+        assert len(server.asked) == asked
+        now_s[0] += 0.3
+    assert not reading.watches("shop.orders")
+    told = [record.getMessage().split(",")[0] for record in caplog.records]
+    assert told == ["Table shop.orders is read again once it shows transaction 0-1-7"]
+    server.error = None
+    now_s[0] += 0.5
+    assert list(reading.step(5)) == []
+    assert [batch.rows for batch in reading.step(10)] == [[1]]
 
 
 def test_data_that_are_nested_too_deeply_make_no_signal():

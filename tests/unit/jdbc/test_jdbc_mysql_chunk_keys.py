@@ -29,7 +29,7 @@ def _chunk(key: tuple[str, ...], columns: list[OrderColumn]) -> Any:
     table = SimpleNamespace(events=SimpleNamespace(key=key), order=RowOrder.of(columns, key), name=NAME)
     unused: Any = None
     database: Any = Database()
-    chunks = MySqlChunks(database, lambda _: table, unused, unused, quote=False)
+    chunks = MySqlChunks(database, lambda _: table, unused, unused, unused, unused, quote=False)
     return chunks.chunk(NAME, TableProgress(NAME.full), 2)
 
 

@@ -50,6 +50,16 @@ class GtidSet:
         at = bisect_right(firsts, number)
         return bool(at) and number <= lasts[at - 1]
 
+    def lacks(self, other: GtidSet) -> str | None:
+        """Return transactions of another set that this one does not hold, as text, or None if it holds all."""
+        for server, (firsts, lasts) in other._ranges.items():
+            ours, ends = self._ranges.get(server, ([], []))
+            for first, last in zip(firsts, lasts, strict=True):
+                at = bisect_right(ours, first)
+                if not at or ends[at - 1] < last:
+                    return f"{server}:{first}-{last}" if last > first else f"{server}:{first}"
+        return None
+
     def parts(self) -> dict[str, str]:
         """Return the set as text, by server."""
         return {

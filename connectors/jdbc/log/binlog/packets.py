@@ -67,6 +67,8 @@ _OPERATIONS = {
     for kind in kinds
 }
 ROWS = frozenset(_OPERATIONS)
+CHANGES = ROWS | QUERIES | {XID, XA_PREPARE}
+"""These kinds of events are changes, or end the transaction that made them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ the database.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
@@ -30,6 +31,16 @@ _log = logging.getLogger(__name__)
 P = TypeVar("P", int, tuple[int, int])
 """Places in the log have this type."""
 Mask = npt.NDArray[np.bool_]
+_AGAIN_S = 0.5
+"""After so many seconds a chunk is read anew that lacked transactions of the log."""
+
+
+class UnseenTransactionsError(Exception):
+    """Says that the tables do not show transactions yet that were read from the log.
+
+    A server may send a transaction before its commit is over: it waits for a standby, say. A row that is read then is
+    older than the event that was delivered of it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,10 @@ class ReadsChunks(Protocol[P]):
     """Reads one chunk of one table from one kind of server."""
 
     def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[P] | None:
-        """Return the next rows of a table, or None if the table has no key, so that it cannot be read in chunks."""
+        """Return the next rows of a table, or None if the table has no key, so that it cannot be read in chunks.
+
+        UnseenTransactionsError: the rows have to be read later.
+        """
 
     def positioned(self, batch: Batch) -> Batch:
         """Return the batch with the present position behind it."""
@@ -78,6 +92,8 @@ class ChunkedReading(Generic[P]):
         self.progress = progress
         self._chunk: Chunk[P] | None = None
         self._dropped: set[Key] = set()
+        self._again_at_s = 0.0
+        self._waits_for = ""
         self.is_unstored = False
         """True if the topic of signals was read on, and no position that holds this was given since."""
 
@@ -154,8 +170,25 @@ class ChunkedReading(Generic[P]):
             self.is_unstored = True
         if self._chunk is not None and here >= self._chunk.high:
             yield from self._due(self._chunk)
-        if self._chunk is None and self.progress.tables and not self.progress.is_paused:
-            self._read(self.progress.tables[0])
+        is_due = self._chunk is None and time.monotonic() >= self._again_at_s
+        if is_due and self.progress.tables and not self.progress.is_paused:
+            try:
+                self._read(self.progress.tables[0])
+            except UnseenTransactionsError as error:
+                self._wait_for(str(error))
+            else:
+                self._waits_for = ""
+
+    def _wait_for(self, unseen: str) -> None:
+        self._again_at_s = time.monotonic() + _AGAIN_S
+        if unseen != self._waits_for:
+            self._waits_for = unseen
+            _log.warning(
+                "Table %s is read again once it shows transaction %s, which the log has, and whose commit is not over: "
+                "it may wait for a standby.",
+                self.progress.tables[0].table,
+                unseen,
+            )
 
     def _due(self, chunk: Chunk[P]) -> Iterator[Batch | BadRows]:
         # Rows that were inserted later behind the last key come from the log.

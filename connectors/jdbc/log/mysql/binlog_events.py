@@ -82,9 +82,7 @@ class BinlogEvents:
         self._mapped: dict[int, tuple[bytes, LoggedRows | None]] = {}
         self._collected: dict[int, Collected] = {}
         self._transactions: list[int] = []
-        self._commits = 0
-        self._open = False
-        self._has_end = False
+        self._commits, self._open, self._has_end = 0, False, False
         self._rows_numbered = RowNumbers()
         self._numbered = NumberedTransactions(position.numbered or ())
         self._statement_number = 0
@@ -100,8 +98,10 @@ class BinlogEvents:
         self._base = position
         self.read_to = Place(position.file, position.pos)
         """Behind the last event that has an end."""
+        self.changed_to: Place | None = None
+        """Behind the last event of a transaction that has an end."""
         self._fences = position.fences
-        self._executed = flavour.executed(position.gtids)
+        self.executed = flavour.executed(position.gtids)
         self._size_bytes = 0
 
     def has(self, rows: int) -> bool:
@@ -114,6 +114,8 @@ class BinlogEvents:
         self._half_read.count()
         if pos := binlog.rotated(event)[1] if event.kind == binlog.ROTATE else event.end:
             self.read_to = Place(self._file, pos)
+            if event.kind in binlog.CHANGES:
+                self.changed_to = self.read_to
 
     def _take(self, event: Event) -> None:
         if event.kind == binlog.ROTATE:
@@ -124,7 +126,7 @@ class BinlogEvents:
             self._begin(event)
             self._has_end = event.kind == binlog.GTID and not binlog.gtid(event).stands_alone
         elif event.kind == binlog.PREVIOUS_GTIDS:
-            self._executed.told(event.body)
+            self.executed.told(event.body)
         elif event.kind == binlog.TABLE_MAP:
             self._map(event)
         elif event.kind in binlog.ROWS:
@@ -144,6 +146,8 @@ class BinlogEvents:
         if self._open:
             return
         self._open, self._statement_number = True, 0
+        if self._gtid is not None:
+            self.executed.begun(self._gtid)
         if not self._numbered.takes(None if self._gtid is None else self._gtid.text):
             # Numbers that hold for other transactions, of a server that is lost, say nothing of these.
             self.position = self.position.before(self._commits + 1)
@@ -153,7 +157,7 @@ class BinlogEvents:
         self._open, self._has_end, self._thread, self._statement_number = False, False, -1, 0
         self._half_read = HalfRead()
         self._commits += 1
-        gtids = self._executed.committed(self._base.gtids, self._gtid)
+        gtids = self.executed.committed(self._base.gtids, self._gtid)
         self._gtid = None
         self._base = BinlogPosition(
             self._file,
@@ -371,7 +375,7 @@ class BinlogEvents:
         else:
             ahead |= {t: max(ahead.get(t, Row()), Row(1, n)) for t, n in rows.open_rows_by_table.items()}
         self._numbered.move(keeps_last=self._open)
-        gtids = self._executed.behind(self._base.gtids)
+        gtids = self.executed.behind(self._base.gtids)
         for part in self._told_statements:
             if part.last.transaction > self._commits:
                 ahead[STATEMENTS] = Row(part.last.transaction - self._commits, part.last.row)

@@ -17,31 +17,42 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.connection.pages import Page, PageRules
 from connectors.jdbc.database.query import Source, table_source
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place
-from connectors.jdbc.log.incremental.chunked_reading import Chunk, Mask
+from connectors.jdbc.log.incremental.chunked_reading import Chunk, Mask, UnseenTransactionsError
 from connectors.jdbc.log.incremental.progress import TableProgress
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
-from connectors.jdbc.log.mysql.snapshot import log_end
+from connectors.jdbc.log.mysql.flavour import ExecutedTransactions
+from connectors.jdbc.log.mysql.snapshot import begin_snapshot, executed_gtids, log_end
 from connectors.jdbc.log.mysql.tables import BinlogTable
 from connectors.jdbc.log.shared.snapshot_segments import Key
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MySqlChunks:
-    """Reads chunks in the order of the key. `position` is the place up to which the log was read."""
+    """Reads chunks in the order of the key. Owned by the reading thread.
+
+    `position` is the place up to which the log was read, `read` knows the transactions that were read, and `changed_to`
+    returns the place behind the last change that was read since the start, or None if there is none.
+    """
 
     database: Database
     plan: Callable[[TableName], BinlogTable]
     records: BinlogRecords
     position: Callable[[], BinlogPosition]
+    read: ExecutedTransactions
+    changed_to: Callable[[], Place | None]
     quote: bool
+    _shows_stored: bool = False
+    """True once MariaDB's tables have shown the transactions before the start."""
 
     def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[tuple[int, int]] | None:
         """Return the next rows of a table, or None if it has no key by which rows can be ordered.
 
         Where a key's type has no order here, rows are ordered by a digest of other columns. Rows that are alike in
         these would be parted by the end of a chunk, and the next one would begin behind all of them.
+
+        UnseenTransactionsError: the tables do not show all transactions yet that were read from the log.
         """
         table = self.plan(name)
         if not table.events.key or not set(table.events.key) <= {column.name for column in table.order.columns}:
@@ -49,13 +60,35 @@ class MySqlChunks:
         # A transaction that is open already would show the table as it was at an earlier moment.
         self.database.end_transaction()
         try:
+            high = self._begun()
             upto = progress.upto or next(iter(self._keys(table, self._last(table, progress.condition))), ())
             page = self._page(table, self._next(table, progress, rows), rows) if upto else None
         finally:
             self.database.end_transaction()
         keys = [] if page is None else _keys_of(table, page)
-        high = Place(*log_end(self.database)).order
+        high = high or Place(*log_end(self.database)).order
         return Chunk(name.full, keys, upto, high, partial(self._made, table, page))
+
+    def _begun(self) -> tuple[int, int] | None:
+        """Begin a transaction that shows all that was read from the log. Return its place in the log, if that is known.
+
+        MySQL's log without GTIDs does not tell what its tables show.
+        """
+        if self.database.is_mariadb:
+            here = begin_snapshot(self.database, tells_gtids=not self._shows_stored)
+            place, changed_to = Place(here.file, here.pos), self.changed_to()
+            unseen = None if self._shows_stored else self.read.unseen(here.gtids, "")
+            if unseen is None and changed_to is not None and changed_to.order > place.order:
+                unseen = f"before {changed_to.file}, {changed_to.pos}"
+            self._shows_stored = unseen is None
+        else:
+            place = None
+            server, visible = executed_gtids(self.database)
+            self.database.end_transaction()
+            unseen = None if visible is None else self.read.unseen(visible, server)
+        if unseen is not None:
+            raise UnseenTransactionsError(unseen)
+        return None if place is None else place.order
 
     def _made(self, table: BinlogTable, page: Page | None, left: Mask) -> Iterator[Batch | BadRows]:
         if page is None:

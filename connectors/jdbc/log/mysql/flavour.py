@@ -18,6 +18,15 @@ class ExecutedTransactions(Protocol):
     def told(self, body: bytes) -> None:
         """Take the event at the beginning of a log file that names the transactions before the file."""
 
+    def begun(self, gtid: Gtid) -> None:
+        """Take a transaction that begins in the log."""
+
+    def unseen(self, visible: Gtids, server: str) -> str | None:
+        """Return transactions that were read and that tables do not show, as text, or None if they show all.
+
+        `visible` are the GTIDs of the transactions that tables show, and `server` is the UUID of MySQL's server.
+        """
+
     def committed(self, gtids: Gtids, gtid: Gtid | None) -> Gtids:
         """Take a committed transaction; return the GTIDs of the place behind it. `gtids` are those of the place
         before it.
@@ -31,10 +40,25 @@ class MariaDbExecuted:
     """Follows MariaDB's transactions: the last one of each domain."""
 
     def __init__(self, gtids: Gtids) -> None:
-        del gtids
+        self._before = gtids
+        self._begun: dict[str, str] = {}
 
     def told(self, body: bytes) -> None:
         """Do nothing: a place holds all that is needed."""
+
+    def begun(self, gtid: Gtid) -> None:
+        """Take a transaction that begins in the log."""
+        self._begun[gtid.domain] = gtid.text
+
+    def unseen(self, visible: Gtids, server: str) -> str | None:
+        """Return the last transaction that was read of a domain, if tables do not show it. Domains may be removed."""
+        del server
+        before = {domain: gtid for domain, gtid in self._before.items() if domain in visible}
+        numbers = {domain: _number(gtid) for domain, gtid in visible.items()}
+        for domain, gtid in {**before, **self._begun}.items():
+            if _number(gtid) > numbers.get(domain, 0):
+                return gtid
+        return None
 
     def committed(self, gtids: Gtids, gtid: Gtid | None) -> Gtids:
         """Return the last transaction of each domain."""
@@ -52,10 +76,23 @@ class MySqlExecuted:
 
     def __init__(self, gtids: Gtids) -> None:
         self._all = GtidSet(gtids) if gtids else None
+        self._before, self._begun = gtids, GtidSet({})
 
     def told(self, body: bytes) -> None:
         """Take the set of transactions that a log file names at its beginning, if no set is known yet."""
         self._all = self._all or previous_gtids(body)
+
+    def begun(self, gtid: Gtid) -> None:
+        """Take a transaction that begins in the log."""
+        self._begun.add(gtid.domain, gtid.number)
+
+    def unseen(self, visible: Gtids, server: str) -> str | None:
+        """Return transactions that were read and that tables do not show. Of those before the start the server's own
+        ones count alone, as it may never get those that another server has lost.
+        """
+        shown = GtidSet(visible)
+        before = GtidSet({server: self._before[server]}) if server in self._before else GtidSet({})
+        return shown.lacks(self._begun) or shown.lacks(before)
 
     def committed(self, gtids: Gtids, gtid: Gtid | None) -> Gtids:
         """Add a transaction to the set."""
@@ -70,6 +107,10 @@ class MySqlExecuted:
         """Return the set of transactions by server, or an empty set if it is not known to be whole."""
         del gtids
         return {} if self._all is None else self._all.parts()
+
+
+def _number(gtid: str) -> int:
+    return int(gtid.rpartition("-")[2])
 
 
 class Flavour(NamedTuple):

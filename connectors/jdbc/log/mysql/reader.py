@@ -166,19 +166,31 @@ class MySqlLog:
             signal_table=self._options.signal_table,
             statements=statements,
         )
-        self._records.chunked = chunked = ChunkedReading(
-            MySqlChunks(database, plans.plan, self._records, self._here, config.quotes_identifiers),
-            lambda: self._session.tables,
-            progress=self._progress,
-            chunk_rows=self._options.chunk_rows,
-            found=self._options.signals or none_found,
-        )
+        self._records.chunked = chunked = self._chunked(plans, events)
         self._stream.start(self.position, mariadb=mariadb)
         try:
             yield from self._log(events, chunked)
         finally:
             # If the connection breaks, reading goes on behind the batches that were given.
             self._progress = chunked.progress
+
+    def _chunked(self, plans: BinlogTables, events: BinlogEvents) -> ChunkedReading[tuple[int, int]]:
+        chunks = MySqlChunks(
+            self._database,
+            plans.plan,
+            self._records,
+            self._here,
+            events.executed,
+            lambda: events.changed_to,
+            self._config.quotes_identifiers,
+        )
+        return ChunkedReading(
+            chunks,
+            lambda: self._session.tables,
+            progress=self._progress,
+            chunk_rows=self._options.chunk_rows,
+            found=self._options.signals or none_found,
+        )
 
     def _here(self) -> BinlogPosition:
         assert self.position is not None

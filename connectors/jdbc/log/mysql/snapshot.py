@@ -6,7 +6,7 @@ Owned by the reading thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.connection.pages import Page, PageRules, Pages
 from connectors.jdbc.database.catalog import NoTableError, describe
 from connectors.jdbc.database.query import Source, query_source, table_source
+from connectors.jdbc.log.binlog.gtid_set import gtid_parts
 from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, file_number, gtids_of
 from connectors.jdbc.log.mysql.tables import BinlogTable
 from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, Fence, Key, KeyRange
@@ -40,8 +41,11 @@ class SnapshotPage:
     bad: Sequence[BadRow] = ()
 
 
-def begin_snapshot(database: Database) -> BinlogPosition:
-    """Begin a transaction that sees the tables as they are at one place of the log, and tell the place."""
+def begin_snapshot(database: Database, *, tells_gtids: bool = True) -> BinlogPosition:
+    """Begin a transaction that sees the tables as they are at one place of the log, and tell the place.
+
+    MariaDB reads its log file up to the place for the GTIDs there, and is asked for them only with `tells_gtids`.
+    """
     fix = "Grant the user RELOAD, REPLICATION CLIENT (BINLOG MONITOR) and SELECT."
     mariadb, connection = database.is_mariadb, database.connection
     database.end_transaction()
@@ -55,7 +59,8 @@ def begin_snapshot(database: Database) -> BinlogPosition:
             status = connection.exec_driver_sql("SHOW STATUS LIKE 'binlog_snapshot_%%'").all()
             found = {str(row[0]).lower(): row[1] for row in status}
             file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
-            gtid = str(connection.execute(sa.select(sa.func.binlog_gtid_pos(file, pos))).scalar() or "")
+            asked = sa.select(sa.func.binlog_gtid_pos(file, pos))
+            gtid = str((connection.execute(asked).scalar() if tells_gtids else "") or "")
         else:
             row = connection.exec_driver_sql(status_statement(connection)).first()
             assert row is not None
@@ -70,6 +75,20 @@ def status_statement(connection: sa.Connection) -> str:
     """Return the statement that asks for the end of the binary log."""
     version = connection.dialect.server_version_info or (0,)
     return "SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS"
+
+
+def executed_gtids(database: Database) -> tuple[str, Mapping[str, str] | None]:
+    """Return the UUID of MySQL's server, and the transactions that its tables show, or None if it does not tell them in
+    a form that is known here.
+    """
+    names = ("server_uuid", "gtid_mode", "gtid_executed")
+    listed = ", ".join(f"'{name}'" for name in names)
+    statement = sa.text(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed})")
+    found = {str(row[0]).lower(): str(row[1]) for row in database.rows(statement, "asking for executed transactions")}
+    text = "".join(found.get("gtid_executed", "").split())
+    gtids = gtid_parts(text)
+    is_told = found.get("gtid_mode") == "ON" and (gtids or not text)
+    return found.get("server_uuid", ""), gtids if is_told else None
 
 
 def log_end(database: Database) -> tuple[str, int]:

@@ -18,6 +18,7 @@ from connect import __version__
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
+from connectors.jdbc.log.postgres.delivered_transactions import DeliveredTransactions
 from connectors.jdbc.log.postgres.pgoutput import (
     DELETE,
     INSERT,
@@ -91,6 +92,7 @@ class ChangeEvents:
         self._signal_table = options.signal_table
         self.chunked: ChunkedReading[int] | None = None
         """It hears of changes and signals. It is None if no table is read again."""
+        self.delivered = DeliveredTransactions()
         self._constant = {
             "version": __version__, "connector": "postgresql", "name": config.topic_prefix, "db": database,
         }  # fmt: skip
@@ -188,6 +190,7 @@ class ChangeEvents:
         return SourcePosition(partition_of(self._prefix), {**position.offset(), **progress})
 
     def _parts(self, item: Changes | Truncation, state: LogState, position: LogPosition) -> Iterator[TableEvents]:
+        self.delivered.add(item.origin.xid)
         if isinstance(item, Truncation):
             yield from self._truncated(item, state, position)
             return

@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from connect.api.records import Batch
-from connectors.jdbc.log.incremental.chunked_reading import Chunk, Mask
+from connectors.jdbc.log.incremental.chunked_reading import Chunk, Mask, UnseenTransactionsError
 from connectors.jdbc.log.incremental.progress import TableProgress
 from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.segments import key_texts
@@ -31,13 +31,21 @@ class PostgresChunks:
     position: Callable[[], LogPosition]
 
     def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[int] | None:
-        """Return the next rows of a table, or None if it has no key."""
+        """Return the next rows of a table, or None if it has no key.
+
+        UnseenTransactionsError: a snapshot does not show all transactions yet that were read from the log.
+        """
         # The condition is SQL from whoever may write signals, as in Debezium; it runs with the rights of the
         # connector's user.
         where = f" WHERE {progress.condition}"
         select = f"SELECT * FROM {name.quoted}{where}" if progress.condition else ""  # noqa: S608 - the condition is SQL of whoever may write signals
+        delivered = self.events.delivered
+        if delivered.older is None:
+            delivered.older = self.snapshot.running()
         seen, clock_us = self.snapshot.begin(None)
         try:
+            if unseen := delivered.unseen_in(seen.snapshot, self.snapshot.uncommitted):
+                raise UnseenTransactionsError(", ".join(map(str, unseen)))
             self.snapshot.hold(name)
             table = self.tables.plan(self.tables.describe(name))
             if not table.events.key:

@@ -33,6 +33,12 @@ _NOW = (
     "SELECT txid_current_snapshot()::text, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint, "
     "(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END)::text"
 )
+# Each transaction holds a lock on its own number until others see it.
+_RUNNING = "SELECT transactionid::text FROM pg_catalog.pg_locks WHERE locktype = 'transactionid' AND granted"
+_UNCOMMITTED = (
+    "SELECT backend_xid::text FROM pg_catalog.pg_stat_activity "
+    "WHERE backend_xid IS NOT NULL AND state IS NOT NULL AND wait_event IS DISTINCT FROM 'SyncRep'"
+)
 # The catalog's rows are those of the snapshot, but its functions tell the present state.
 _MOVED = "SELECT relfilenode <> pg_catalog.pg_relation_filenode(oid) FROM pg_catalog.pg_class WHERE oid = %s::regclass"
 # From version 17 on this time-out ends transactions, even busy ones.
@@ -92,6 +98,23 @@ class TableSnapshot:
             row = self._connection.execute(_NOW).fetchone()
         assert row is not None
         return SnapshotVisibility(str(row[0]), lsn_of_text(row[2])), int(row[1])
+
+    def running(self) -> frozenset[int]:
+        """Return the transactions that run now, by the lower 32 bits of their numbers. No snapshot may be open."""
+        with (
+            self._errors.translated("asking which transactions run"),
+            psycopg.connect(**self._arguments, autocommit=True) as connection,
+        ):
+            return frozenset(int(row[0]) for row in connection.execute(_RUNNING))
+
+    def uncommitted(self) -> set[int]:
+        """Return the transactions that have surely not begun to commit, by the lower 32 bits of their numbers.
+
+        The server tells of the sessions of other users only with the right pg_read_all_stats.
+        """
+        assert self._connection is not None
+        with self._errors.translated("asking which transactions run"):
+            return {int(row[0]) for row in self._connection.execute(_UNCOMMITTED)}
 
     def export(self) -> str:
         """Return a name by which other sessions may use this snapshot until the transaction ends."""

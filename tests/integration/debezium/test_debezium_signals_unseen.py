@@ -1,0 +1,91 @@
+"""A table is read again while a commit waits for a standby: its row does not come as it was before the commit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from debezium_shop import Shop
+
+pytestmark = pytest.mark.timeout(120)
+Found = Mapping[str, Sequence[Mapping[str, Any]]]
+SETTINGS = {
+    "signal.data.collection": "shop.signals", "table.include.list": "shop.orders", "snapshot.mode": "no_data",
+}  # fmt: skip
+SIGNALS = "CREATE TABLE shop.signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048))"
+SIGNAL = """INSERT INTO shop.signals VALUES ('1', 'execute-snapshot', '{"data-collections": ["shop.orders"]}')"""
+HOLDS = {
+    "postgres": ("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()"),
+    "mariadb": (
+        "SET GLOBAL rpl_semi_sync_master_timeout = 3600000", "SET GLOBAL rpl_semi_sync_master_wait_point = AFTER_SYNC",
+        "SET GLOBAL rpl_semi_sync_master_enabled = ON",
+    ),
+    "mysql": (
+        "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'",
+        "SET GLOBAL rpl_semi_sync_source_timeout = 3600000", "SET GLOBAL rpl_semi_sync_source_enabled = ON",
+    ),
+}  # fmt: skip
+LETS_GO = {
+    "postgres": ("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"),
+    "mariadb": ("SET GLOBAL rpl_semi_sync_master_enabled = OFF",),
+    "mysql": ("SET GLOBAL rpl_semi_sync_source_enabled = OFF",),
+}
+
+
+@pytest.fixture(params=["postgres", "mysql", "mariadb"])
+def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
+    with ExitStack() as stack:
+        shop = Shop(request.param, stack)
+        shop.run("DROP TABLE shop.orders", "CREATE TABLE shop.orders (id int PRIMARY KEY, n int)", SIGNALS)
+        shop.run("INSERT INTO shop.orders VALUES (1, 0), (2, 0)")
+        yield shop
+
+
+def _rows(found: Found) -> list[tuple[str, int, int]]:
+    """Return what was told of each row: the operation, and the row behind it."""
+    payloads = [record["value"]["payload"] for record in found.get("shop.orders", ())]
+    return [(p["op"], p["after"]["id"], p["after"]["n"]) for p in payloads if p["after"]["id"] > 0]
+
+
+def _held(shop: Shop, ended: threading.Event) -> Callable[[], None]:
+    def commit() -> None:
+        with shop.session() as run:
+            for statement in ("BEGIN", "UPDATE shop.orders SET n = 1 WHERE id = 1", SIGNAL, "COMMIT"):
+                run(statement)
+        ended.set()
+
+    return commit
+
+
+def test_a_row_whose_commit_waits_for_a_standby_is_not_read_as_it_was(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = shop.connector(**SETTINGS)
+    shop.until_streaming([run.until_true], "orders")
+    ended = threading.Event()
+    holder = threading.Thread(target=_held(shop, ended), daemon=True)
+    shop.run(*HOLDS[shop.kind])
+    try:
+        holder.start()
+        run.until_true(lambda found: ("u", 1, 1) in _rows(found))
+        run.until_true(lambda found: "is read again once" in caplog.text or _rows(found)[-1][0] == "r")
+        assert not ended.is_set()
+        assert shop.rows("SELECT n FROM shop.orders WHERE id = 1") == [(0,)], "the commit is not over"
+        assert _rows(run.found) == [("u", 1, 1)]
+        run.close()
+        # The transaction was delivered by the run before, and its commit still waits.
+        caplog.clear()
+        second = shop.connector(run.offsets, **SETTINGS)
+        second.until_true(lambda found: "is read again once" in caplog.text or bool(_rows(found)))
+        assert _rows(second.found) == []
+        assert not ended.is_set()
+    finally:
+        shop.run(*LETS_GO[shop.kind])
+        holder.join(60)
+    assert ended.is_set()
+    second.until_true(lambda found: len(_rows(found)) >= 2)
+    second.close()
+    assert [row for row in _rows(second.found) if row[0] == "r"] == [("r", 1, 1), ("r", 2, 0)]

@@ -1,0 +1,91 @@
+"""Which transactions that were read from a log the tables do not show yet, as their commits are not over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from connectors.jdbc.log.binlog.gtid_set import GtidSet
+from connectors.jdbc.log.binlog.packets import Gtid
+from connectors.jdbc.log.mysql.flavour import MARIADB, MYSQL
+from connectors.jdbc.log.postgres.delivered_transactions import DeliveredTransactions
+
+ONE, TWO = "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"
+
+
+def _delivered(*xids: int) -> DeliveredTransactions:
+    made = DeliveredTransactions()
+    made.add(np.array(xids, np.int64))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "unseen"),
+    [
+        ("8:8:", []),
+        ("5:8:5", [5]),
+        ("4:8:4", []),
+        ("7:7:", [7]),
+        ("5:7:5,6", [5, 7]),
+        ("4294967301:4294967304:4294967301", [5]),
+        ("4294967280:4294967285:", [5, 7]),
+        ("2147483700:2147483700:", []),
+    ],
+)
+def test_postgres_does_not_show_a_delivered_transaction_that_runs_or_is_behind_the_snapshot(snapshot, unseen):
+    assert _delivered(7, 5, 5).unseen_in(snapshot, set) == unseen
+
+
+def test_a_transaction_that_ran_before_the_log_was_read_may_be_one_that_was_delivered_then():
+    made = DeliveredTransactions()
+    made.older = frozenset({5, 6, 9})
+    assert made.unseen_in("5:8:5,6", lambda: {6}) == [5, 9], "session 6 is known not to commit"
+    assert made.unseen_in("6:10:6,8", set) == [6], "transaction 8 began later: the log comes to it later, too"
+    assert made.unseen_in("8:10:8", set) == []
+    assert made.unseen_in("6:10:6,9", set) == [], "what was over does not run again"
+
+
+@pytest.mark.parametrize(
+    ("visible", "unseen"),
+    [
+        ({"0": "0-1-9"}, None),
+        ({"0": "0-2-10"}, None),
+        ({"0": "0-1-8"}, "0-1-9"),
+        ({}, "0-1-9"),
+        ({"0": "0-1-9", "3": "3-1-4"}, "3-1-5"),
+    ],
+)
+def test_mariadb_shows_all_that_was_read_of_each_domain_and_removed_domains_are_not_waited_for(visible, unseen):
+    executed = MARIADB.executed({"0": "0-1-7", "3": "3-1-5"})
+    executed.begun(Gtid("0-1-9", "0", 9, stands_alone=False))
+    assert executed.unseen(visible, "") == unseen
+
+
+@pytest.mark.parametrize(
+    ("visible", "unseen"),
+    [
+        ({ONE: f"{ONE}:1-9", TWO: f"{TWO}:1-5"}, None),
+        ({ONE: f"{ONE}:1-9:12", TWO: f"{TWO}:5"}, None),
+        ({ONE: f"{ONE}:1-8:10-12", TWO: f"{TWO}:1-5"}, f"{ONE}:9"),
+        ({ONE: f"{ONE}:1-9"}, f"{TWO}:5"),
+        ({ONE: f"{ONE}:2-9", TWO: f"{TWO}:1-5"}, f"{ONE}:1-7"),
+        ({}, f"{ONE}:9"),
+    ],
+)
+def test_mysql_shows_all_that_was_read_and_others_lost_transactions_are_not_waited_for(
+    visible: Mapping[str, str], unseen: str | None
+):
+    executed = MYSQL.executed({ONE: f"{ONE}:1-7", TWO: f"{TWO}:1-900"})
+    for server, number in ((ONE, 9), (TWO, 5)):
+        executed.begun(Gtid(f"{server}:{number}", server, number, stands_alone=False))
+    assert executed.unseen(visible, ONE) == unseen
+
+
+def test_a_set_tells_what_it_lacks_of_another():
+    ours = GtidSet({ONE: f"{ONE}:3-5:7"})
+    assert ours.lacks(GtidSet({})) is None
+    assert ours.lacks(GtidSet({ONE: f"{ONE}:4-5:7"})) is None
+    assert ours.lacks(GtidSet({ONE: f"{ONE}:4-7"})) == f"{ONE}:4-7"
+    assert ours.lacks(GtidSet({ONE: f"{ONE}:2"})) == f"{ONE}:2"
