@@ -13,6 +13,10 @@
 {{- if not (regexMatch "^https?://[^ /]*:[0-9]+$" $given) }}
 {{- fail (printf "worker.listeners begins with %s: the chart's probes need http://HOST:PORT or https://HOST:PORT there." $given) }}
 {{- end }}
+{{- $auth := get .Values.worker "listeners.https.ssl.client.auth" | default (get .Values.worker "ssl.client.auth") }}
+{{- if and (hasPrefix "https:" $given) (eq ($auth | default "" | lower) "required") }}
+{{- fail "worker asks each client for a certificate, and the probes of Kubernetes have none: set listeners.https.ssl.client.auth=requested, and give roles to certificates." }}
+{{- end }}
 {{- $given }}
 {{- end }}
 

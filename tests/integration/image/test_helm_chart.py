@@ -281,6 +281,13 @@ def test_pods_have_no_rights_and_write_nothing(helm, tmp_path):
             {"bootstrapServers": "kafka:9092", "worker": {"listeners": "0.0.0.0"}},
             "worker.listeners begins with 0.0.0.0",
         ),
+        (
+            {
+                "bootstrapServers": "kafka:9092",
+                "worker": {"listeners": "https://:8443", "listeners.https.ssl.client.auth": "required"},
+            },
+            "the probes of Kubernetes have none: set listeners.https.ssl.client.auth=requested",
+        ),
         ({"bootstrapServers": "kafka:9092", "worker": {"a:b": "c"}}, "a:b"),
         ({"bootstrapServers": "kafka:9092", "env": {"A-B": "c"}}, "A-B"),
     ],
