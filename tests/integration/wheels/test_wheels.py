@@ -17,7 +17,7 @@ from connect.tools.services.process.python import find_python
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(3600)]
 PYTHONS = ("3.11", "3.12", "3.13")
-MINIMAL_MB, DEMO_MB = 380, 1400
+MINIMAL_MB, DEMO_MB = 320, 1200
 ROOT = Path(__file__).parents[3]
 NATIVE = {
     "connect/native/_connect.abi3.so", "connectors/jdbc/native/_rows.abi3.so",

@@ -6,29 +6,13 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib.machinery import ModuleSpec
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from importlib.metadata import packages_distributions
 from types import ModuleType
 
-from packaging.requirements import Requirement
+from needed_distributions import needed
 from packaging.utils import canonicalize_name
 
 from connect.plugins.extras import PACKAGE
-
-
-def needed(name: str, extras: frozenset[str] = frozenset(), known: set[tuple[str, str]] | None = None) -> set[str]:
-    """The distributions that one needs with some of its extras, itself included."""
-    found = set() if known is None else known
-    wanted = {(canonicalize_name(name), extra) for extra in (*extras, "")} - found
-    found |= wanted
-    try:
-        texts = distribution(name).requires or ()
-    except PackageNotFoundError:  # of another platform
-        texts = ()
-    for requirement in map(Requirement, texts):
-        marks = [{"extra": extra} for _, extra in wanted]
-        if any(requirement.marker is None or requirement.marker.evaluate(mark) for mark in marks):
-            needed(requirement.name, frozenset(requirement.extras), found)
-    return {name for name, _ in found}
 
 
 class _Refusing:

@@ -55,7 +55,12 @@ TESTED = (
 
 def child(code: str, *arguments: str) -> tuple[Any, str]:
     """What a process of its own prints at last, and all that it prints."""
-    argv = [sys.executable, "-c", f"import json, re, sys\nsys.path.insert(0, {str(HERE)!r})\n{code}", *arguments]
+    argv = [
+        sys.executable,
+        "-c",
+        f"import json, re, sys\nsys.path[:0] = {[str(HERE), str(ROOT / 'tests')]}\n{code}",
+        *arguments,
+    ]
     ran = subprocess.run(argv, capture_output=True, text=True, timeout=200, check=False, cwd=ROOT)
     assert ran.returncode == 0, ran.stderr[-4000:]
     return json.loads(ran.stdout.splitlines()[-1]), ran.stdout
