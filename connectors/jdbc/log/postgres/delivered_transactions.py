@@ -16,7 +16,7 @@ from connectors.jdbc.log.shared.cells import Places
 _REMEMBERED = 100_000
 """This many transactions are remembered, as the commits of some may not be over yet."""
 _RUNNING_AT_MOST = 1 << 24
-"""Fewer transactions run at once. A number that is further ahead belongs to an earlier round of the 32 bits."""
+"""A number that is further ahead belongs to an earlier round of the 32 bits, as fewer transactions run at once."""
 
 
 class DeliveredTransactions:
