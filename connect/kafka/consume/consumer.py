@@ -175,6 +175,7 @@ class BatchConsumer:
         if self._assignment.start_at(partition, offset) or self._resets.moves(partition, offset):
             return
         self._assignment.seek(partition, offset)
+        self._resets.forget([partition])
         self._ends.forget([partition])
 
     def committed(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> dict[TopicPartition, int]:
@@ -274,11 +275,12 @@ class BatchConsumer:
         self._size.learn(batches)
         if batches:
             self._subscription.trouble = None
-        for failed in taken.errors:
-            if not self._resets.takes(failed):
-                self._note(failed.error)
         # A rebalance in the same poll may have taken a partition away after its records were read.
-        return [b for b in batches if TopicPartition(b.topic, b.partition or 0) in self._assignment.owned]
+        owned = self._assignment.owned
+        for failed in taken.errors:
+            if not self._resets.takes(failed, owned):
+                self._note(failed.error)
+        return [b for b in batches if TopicPartition(b.topic, b.partition or 0) in owned]
 
     def _restart(self, starts: Mapping[TopicPartition, int], gaps: Collection[Gap]) -> None:
         self._assignment.restart(starts)

@@ -31,10 +31,14 @@ _KEY: Final = "consumer.override.auto.offset.reset"
 
 
 class _Lost(NamedTuple):
-    """Holds a place that librdkafka could not read from; `offset` is None if it named none."""
+    """Holds a place that librdkafka could not read from; `offset` is None if it named none.
+
+    `is_chosen` is True if a seek chose the offset meanwhile.
+    """
 
     offset: int | None
     is_out_of_range: bool
+    is_chosen: bool = False
 
 
 class OffsetResets:
@@ -44,14 +48,22 @@ class OffsetResets:
         self._consumer = consumer
         self._policy = policy
         self._lost: dict[TopicPartition, _Lost] = {}
+        self._moved: dict[TopicPartition, int] = {}
+        """Holds the offsets from which partitions that had stood still were read on."""
         self._next_s = 0.0
         self._gaps: list[Gap] = []
 
-    def takes(self, failed: ReadError) -> bool:
-        """Return True if an error says that an offset is not in the log, and note its partition."""
+    def takes(self, failed: ReadError, owned: Collection[TopicPartition]) -> bool:
+        """Return True if an error says that an offset is not in the log, and note its partition.
+
+        librdkafka keeps such an error in its queue also when the partition goes away or is read from elsewhere.
+        """
         if failed.error.code() != KafkaError._AUTO_OFFSET_RESET or failed.partition is None:  # noqa: SLF001 - librdkafka's own code
             return False
         offset = failed.offset if failed.offset >= 0 else None
+        is_old = offset is not None and offset < self._moved.get(failed.partition, 0)
+        if failed.partition not in owned or is_old:
+            return True
         self._lost[failed.partition] = _Lost(offset, _OUT_OF_RANGE in failed.error.str().lower())
         return True
 
@@ -59,12 +71,13 @@ class OffsetResets:
         """Forget partitions that are no longer read, or are read from another place."""
         for tp in partitions:
             self._lost.pop(tp, None)
+            self._moved.pop(tp, None)
 
     def moves(self, partition: TopicPartition, offset: int) -> bool:
         """Return True if a partition stands still. Then it reads on at this offset, if the log has it."""
         if partition not in self._lost:
             return False
-        self._lost[partition] = _Lost(offset, is_out_of_range=True)
+        self._lost[partition] = _Lost(offset, is_out_of_range=True, is_chosen=True)
         return True
 
     def take_gaps(self) -> list[Gap]:
@@ -80,6 +93,7 @@ class OffsetResets:
         if not self._lost or time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + _AGAIN_S
+        self.forget(self._passed())
         try:
             starts, gaps = self._starts()
         except KafkaException as error:
@@ -90,11 +104,18 @@ class OffsetResets:
             return
         self._next_s = 0.0 if len(starts) == len(self._lost) else self._next_s
         self.forget(starts)
+        self._moved |= starts
         for gap in gaps:
             _LOG.warning("%s", gap)
         self._gaps += gaps
         if starts:
             restart(starts, gaps)
+
+    def _passed(self) -> list[TopicPartition]:
+        """Return the partitions of which rows behind the lost place were given since: their errors are old."""
+        named = [tp for tp, lost in self._lost.items() if lost.offset is not None and not lost.is_chosen]
+        positions = _offsets(self._consumer.position([KafkaPartition(*tp) for tp in named]))
+        return [tp for tp, position in positions.items() if position > (self._lost[tp].offset or 0)]
 
     def _starts(self) -> tuple[dict[TopicPartition, int], list[Gap]]:
         """Return the offsets to read on at, and the gaps, of partitions whose brokers answer. Raise KafkaException."""

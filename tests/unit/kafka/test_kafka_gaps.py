@@ -51,9 +51,13 @@ class Log:
         return [KafkaPartition(p.topic, p.partition, self.stored) for p in partitions]
 
 
+def out_of_range(offset: int) -> ReadError:
+    return ReadError(KafkaError(KafkaError._AUTO_OFFSET_RESET, OUT_OF_RANGE), TP, offset)
+
+
 def settled(log: Log, policy: str, text: str, offset: int) -> tuple[dict[TopicPartition, int], list[Gap]]:
     resets, starts = OffsetResets(log, ResetPolicy.parse(policy)), {}
-    assert resets.takes(ReadError(KafkaError(KafkaError._AUTO_OFFSET_RESET, text), TP, offset))
+    assert resets.takes(ReadError(KafkaError(KafkaError._AUTO_OFFSET_RESET, text), TP, offset), {TP})
     resets.settle(lambda found, _gaps: starts.update(found))
     return starts, resets.take_gaps()
 
@@ -113,7 +117,7 @@ def test_brokers_that_are_away_are_asked_again(monkeypatch):
     monkeypatch.setattr("time.monotonic", lambda: now_s[0])
     log, starts = Log(17, 30), {}
     resets = OffsetResets(log, ResetPolicy.parse("earliest"))
-    resets.takes(ReadError(KafkaError(KafkaError._AUTO_OFFSET_RESET, OUT_OF_RANGE), TP, 10))
+    resets.takes(out_of_range(10), {TP})
     log.is_away = True
     resets.settle(lambda found, _gaps: starts.update(found))
     assert not starts
@@ -124,16 +128,60 @@ def test_brokers_that_are_away_are_asked_again(monkeypatch):
 
 def test_a_partition_that_went_to_another_member_is_its_to_count():
     resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"))
-    resets.takes(ReadError(KafkaError(KafkaError._AUTO_OFFSET_RESET, OUT_OF_RANGE), TP, 10))
+    resets.takes(out_of_range(10), {TP})
     resets.forget([TP])
     resets.settle(lambda *_: pytest.fail("it is read no more"))
     assert resets.take_gaps() == []
 
 
+def test_an_error_that_was_queued_before_the_partition_went_away_moves_nothing():
+    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"))
+    assert resets.takes(out_of_range(10), set())
+    resets.settle(lambda *_: pytest.fail("another member reads it"))
+    assert resets.take_gaps() == []
+
+
+def test_an_error_of_before_the_partition_was_moved_moves_it_no_more():
+    """A second partition's error has all of them assigned again, and so each of them has its error twice."""
+    starts = []
+    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"))
+    resets.takes(out_of_range(10), {TP})
+    resets.settle(lambda found, _gaps: starts.append(found))
+    assert resets.takes(out_of_range(10), {TP})
+    resets.settle(lambda found, _gaps: starts.append(found))
+    assert starts == [{TP: 17}]
+    assert [gap.missed_rows for gap in resets.take_gaps()] == [7]
+    resets.takes(out_of_range(17), {TP})
+    resets.settle(lambda found, _gaps: starts.append(found))
+    assert starts == [{TP: 17}, {TP: 17}], "it can be lost again"
+
+
+def test_an_error_at_an_offset_that_was_passed_since_takes_no_partition_back():
+    resets = OffsetResets(Log(17, 30, position=25), ResetPolicy.parse("earliest"))
+    resets.takes(out_of_range(10), {TP})
+    resets.settle(lambda *_: pytest.fail("it is read already"))
+    assert resets.take_gaps() == []
+
+
+def test_a_partition_that_stands_still_is_taken_back_by_a_seek():
+    starts = {}
+    log = Log(5, 20, position=40)
+    resets = OffsetResets(log, ResetPolicy.parse("earliest"))
+    resets.takes(out_of_range(40), {TP})
+    assert resets.moves(TP, 7)
+    resets.settle(lambda found, _gaps: starts.update(found))
+    assert starts == {TP: 7}
+    resets.forget([TP])
+    log.place = -1001
+    resets.takes(out_of_range(6), {TP})
+    resets.settle(lambda found, _gaps: starts.update(found))
+    assert starts == {TP: 6}, "a further seek went back to it"
+
+
 @pytest.mark.parametrize("error", [ReadError(KafkaError(KafkaError._ALL_BROKERS_DOWN), None, -1001),
                                    ReadError(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), TP, -1001)])  # fmt: skip
 def test_other_errors_are_none_of_these(error):
-    assert not OffsetResets(Log(), ResetPolicy.parse("earliest")).takes(error)
+    assert not OffsetResets(Log(), ResetPolicy.parse("earliest")).takes(error, {TP})
 
 
 @pytest.mark.parametrize(
