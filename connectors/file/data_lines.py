@@ -5,11 +5,10 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import re
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
@@ -24,7 +23,6 @@ _BLOCK_BYTES: Final = 4 * 2**20
 _LINE_MAX_BYTES: Final = 64 * 2**20
 _NEWLINE: Final = 10
 _QUOTE: Final = 34
-_LONG_NUMBER: Final = re.compile(rb"\d{19}")
 _SAMPLE_BYTES: Final = 64 * 2**10
 _ARROW_TYPES: Final = {
     "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(), "float32": pa.float32(),
@@ -266,11 +264,20 @@ class CsvLines:
         )  # fmt: skip
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is out of range of a double")
+    return number
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number of JSON")
+
+
 def _json_value(text: bytes) -> Any:
-    """Return the value of a JSON text. ValueError: it is none, as with NaN, half a surrogate pair or 1e999."""
-    value = orjson.loads(text)
-    # The library reads a whole number of more than 64 bits as a float.
-    return json.loads(text) if _LONG_NUMBER.search(text) else value
+    """Return the value of a JSON text. ValueError: it is none, or has a number that none of Connect's is."""
+    return json.loads(text, parse_float=_finite, parse_constant=_no_number)
 
 
 def _line_start(file: Any, place: int) -> int:
