@@ -14,6 +14,7 @@ from connect.api.records import Batch, Column
 from connectors.s3.formats.compression import Compression
 from connectors.s3.formats.file_format import Format, Prepared, joined
 from connectors.s3.formats.inferred import empty_struct, typed
+from connectors.s3.formats.iso_times import iso_texts
 from connectors.s3.formats.json_lines import json_lines
 from connectors.s3.paths.refused_field import refusal
 
@@ -183,12 +184,11 @@ def _in_quotes(texts: pa.LargeStringArray) -> pa.LargeStringArray:
 
 def _cells(column: pa.Array) -> pa.LargeStringArray:
     import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.types as t
 
     kind = column.type
     if t.is_timestamp(kind):
-        return pc.strftime(column.cast(pa.timestamp("ms", tz="UTC")), "%Y-%m-%dT%H:%M:%SZ").cast(pa.large_string())
+        return iso_texts(column)
     if t.is_nested(kind) or t.is_binary(kind) or t.is_large_binary(kind):
         return _json_cells(column)
     if t.is_null(kind):

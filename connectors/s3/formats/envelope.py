@@ -18,6 +18,7 @@ from connect.api.records import Batch, Column, Header
 from connect.api.values.text import java_string
 from connectors.s3.formats.compression import Compression
 from connectors.s3.formats.file_format import Format, Prepared, StoredObject
+from connectors.s3.formats.iso_times import iso_texts
 from connectors.s3.formats.json_lines import json_lines
 from connectors.s3.formats.text import ARRAY, LINES, Frame, TextEncoder
 from connectors.s3.paths.refused_field import refusal
@@ -205,7 +206,7 @@ def _json_times(batch: Batch) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = pc.strftime(_times(batch).arrow(), "%Y-%m-%dT%H:%M:%SZ").cast(pa.large_binary())
+    texts = iso_texts(_times(batch).arrow()).cast(pa.large_binary())
     quote, nothing = (pa.scalar(text, pa.large_binary()) for text in (b'"', b""))
     quoted = pc.binary_join_element_wise(quote, texts, quote, nothing)
     return quoted.fill_null(pa.scalar(b"null", pa.large_binary()))
