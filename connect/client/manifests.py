@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -130,7 +131,7 @@ def _manifests(file: Path) -> Iterator[Manifest]:
         yield _manifest(dict(parse_properties(text)), file)
         return
     try:
-        documents = [json.loads(text)] if file.suffix == ".json" else yaml_documents(text)
+        documents = [_json_of(text)] if file.suffix == ".json" else yaml_documents(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"This is no JSON: {error}. See what stands before that place.") from error
     chars = 0
@@ -146,6 +147,23 @@ def _manifests(file: Path) -> Iterator[Manifest]:
             _check_length(chars)
             _check_characters(texts)
             yield found
+
+
+def _json_of(text: str) -> Any:
+    """Return a document in JSON with numbers as they are written there. ValueError: it has a key twice."""
+    return json.loads(text, parse_float=str, parse_int=str, parse_constant=_no_number, object_pairs_hook=_members)
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise ValueError(f"the key {counts.most_common(1)[0][0][:100]!r} is there twice")
+    return members
 
 
 def _manifest(document: Mapping[str, Any], file: Path) -> Manifest:
@@ -185,10 +203,12 @@ def _strimzi(document: Mapping[str, Any], file: Path) -> Manifest:
     return Manifest(name, _texts(config), str(file), _STATES.get(state.lower()))
 
 
-def _texts(config: Mapping[str, Any]) -> dict[str, str]:
+def _texts(config: Mapping[Any, Any]) -> dict[str, str]:
     """Return a configuration with texts as values: lists are joined by commas, and keys with null are left out."""
     texts = {}
     for key, value in config.items():
+        if not isinstance(key, str | int) or isinstance(key, bool):
+            raise TypeError(f"a key reads as {key}, which is no text: put it in quotes")
         if isinstance(value, Mapping):
             raise TypeError(f"{key} is an object; the values of a configuration are texts")
         if isinstance(value, list) and any(isinstance(one, list | Mapping) for one in value):

@@ -13,6 +13,8 @@ _MERGES_MAX: Final = 100
 _KEYS_MAX: Final = 1_000_000
 """The mappings of a text have so many keys at most, all together. A text of 4 MiB without aliases has fewer."""
 _MERGE: Final = "tag:yaml.org,2002:merge"
+_INT: Final = "tag:yaml.org,2002:int"
+_FLOAT: Final = "tag:yaml.org,2002:float"
 
 
 def yaml_documents(text: str) -> list[Any]:
@@ -49,6 +51,27 @@ class _StrictLoader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no typ
             raise yaml.constructor.ConstructorError(
                 None, None, f"its mappings have more than {_KEYS_MAX} keys", node.start_mark
             )
+
+
+def _number_or_text(loader: _StrictLoader, node: yaml.ScalarNode) -> Any:
+    """Return a number; a time as 12:30:00 is a text, as Kubernetes reads it, and no number of seconds."""
+    if ":" in node.value:
+        return node.value
+    is_float = node.tag == _FLOAT
+    return loader.construct_yaml_float(node) if is_float else loader.construct_yaml_int(node)
+
+
+def _no_value(_: _StrictLoader, node: yaml.Node) -> Any:
+    kind = node.tag.rpartition(":")[2]
+    raise yaml.constructor.ConstructorError(None, None, f"a value is a {kind}, which is no text", node.start_mark)
+
+
+for _tag in (_INT, _FLOAT):
+    _StrictLoader.add_constructor(_tag, _number_or_text)
+# Dates and times are texts as they were written: Python's would write 2026-01-01T10:00:00Z in another form.
+_StrictLoader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)
+for _kind in ("binary", "set", "omap", "pairs"):
+    _StrictLoader.add_constructor(f"tag:yaml.org,2002:{_kind}", _no_value)
 
 
 def _check_keys(node: yaml.MappingNode) -> None:

@@ -95,3 +95,37 @@ def test_what_can_be_used_is_told_beside_what_cannot(tmp_path):
     found, problems = read_usable([tmp_path])
     assert [manifest.name for manifest in found] == ["good"]
     assert [problem.key for problem in problems] == [str(tmp_path / "bad.json")]
+
+
+def test_values_are_the_texts_that_were_written(tmp_path):
+    """YAML of 2005 reads 12:30:00 as 45,000 seconds, and Python would write numbers and times in another form."""
+    (tmp_path / "a.yaml").write_text(
+        "name: a\nconnector.class: X\nat: 12:30:00\nhalf: 1:30.5\nsince: 2026-01-01T10:00:00Z\nday: 2026-01-01\n"
+        "few: 1.5\nmany: 1_000\n7: seven\n"
+    )
+    (tmp_path / "b.json").write_text(
+        '{"name": "b", "config": {"connector.class": "X", "few": 1.50, "e": 1e5, "all": 12345678901234567890.5}}'
+    )
+    yaml_one, json_one = read_manifests([tmp_path])
+    assert yaml_one.config == {
+        "name": "a", "connector.class": "X", "at": "12:30:00", "half": "1:30.5", "since": "2026-01-01T10:00:00Z",
+        "day": "2026-01-01", "few": "1.5", "many": "1000", "7": "seven",
+    }  # fmt: skip
+    assert json_one.config == {"connector.class": "X", "few": "1.50", "e": "1e5", "all": "12345678901234567890.5"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.json", '{"name": "a", "config": {"connector.class": "X", "k": 1, "k": 2}}', "the key 'k' is there twice"),
+        ("a.json", '{"name": "a", "config": {"connector.class": "X", "k": NaN}}', "NaN is no number of JSON"),
+        ("a.yaml", "connector.class: X\noff: 1\n", "a key reads as False, which is no text: put it in quotes"),
+        ("a.yaml", "connector.class: X\nk: !!binary aGVsbG8=\n", "a value is a binary, which is no text"),
+        ("a.yaml", "connector.class: X\nk: !!set {a, b}\n", "a value is a set, which is no text"),
+    ],
+)
+def test_what_is_no_text_or_there_twice_is_told(tmp_path, name, text, told):
+    (tmp_path / name).write_text(text)
+    found, (problem,) = read_usable([tmp_path])
+    assert found == []
+    assert told in problem.message
