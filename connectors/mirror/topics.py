@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -19,6 +20,8 @@ _FREE: Final[set[tuple[str, str]]] = set()
 """Holds brokers and topics that hold no state, for all connectors of a process: plans are made by new objects, and one
 that is out of time goes on from here when it is made again."""
 _MOST_FREE: Final = 100_000
+_LIKE_STATE: Final = re.compile("connect|config|offset|status", re.IGNORECASE)
+"""Topics of a cluster's state have names that hold one of these words, unless somebody chose others."""
 
 
 class TopicChoice:
@@ -97,8 +100,8 @@ class Copies:
             held = self._held(topic, copy, is_there=width is not None, deadline=deadline)
             if held is not None:
                 log.warning(
-                    "Topic %s of the source is not copied: it holds %s. To copy it, list it and its copy in "
-                    "internal.topics.writable of the worker's file.", topic, held,
+                    "Topic %s of the source is not copied%s: it holds %s. To copy it, list it and its copy in "
+                    "internal.topics.writable of the worker's file.", topic, " on" if width is not None else "", held,
                 )  # fmt: skip
                 return 0
         if width is not None:
@@ -110,12 +113,14 @@ class Copies:
     def _held(self, topic: str, copy: str, *, is_there: bool, deadline: Deadline) -> str | None:
         """Return which state of a cluster of workers would be copied; each topic that holds none is looked at once.
 
-        A topic that has a copy already is copied on, whatever its records look like. Only where the copy's name has no
-        alias may the topic of that name be another: the target's own state.
+        Where the copy's name has no alias the topic of that name may be another: the target's own state. With an alias
+        a topic that has a copy is copied on, unless its name is like that of such state, which MirrorMaker in Java has
+        copied: no row may be written there. To look at all of many topics would take minutes.
         """
         if not is_there:
             return _state(self._source, self._config.source_brokers, topic, deadline)
-        return _state(self._target, self._config.target_brokers, copy, deadline) if copy == topic else None
+        may_be_state = copy == topic or _LIKE_STATE.search(topic) is not None
+        return _state(self._target, self._config.target_brokers, copy, deadline) if may_be_state else None
 
     def _widened(self, topic: str, copy: str, width: int, count: int, deadline: Deadline) -> int:
         # By the worker's own login, whoever owns the source would widen any topic that has the name of one of theirs.

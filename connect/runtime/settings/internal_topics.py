@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from connect.api.errors import ConfigError, RejectedRowsError
+from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_access_keys import AUDIT_TOPIC
 from connect.runtime.settings.worker_config import WorkerConfig
 
@@ -46,8 +47,11 @@ class ReservedTopicError(ConfigError):
     """Says that a topic holds a cluster's state and must not be written to."""
 
 
-TopicInspector = Callable[[str], StateKind | None]
-"""Returns the state that a topic holds by its records, or None. Raises RetriableError when no broker answers."""
+TopicInspector = Callable[[str, Deadline | None], StateKind | None]
+"""Returns the state that a topic holds by its records, or None.
+
+Raises RetriableError when no broker answers by the deadline; None leaves the time to the inspector.
+"""
 
 
 def slots_topic(worker: WorkerConfig) -> str:
@@ -87,16 +91,20 @@ class ReservedTopics:
         if (refusal := self.refusal(topic)) is not None:
             raise RejectedRowsError(dict.fromkeys(range(rows), refusal))
 
-    def require_free(self, topic: str, key: str, *, but: Collection[StateKind] = ()) -> None:
+    def require_free(
+        self, topic: str, key: str, *, but: Collection[StateKind] = (), deadline: Deadline | None = None
+    ) -> None:
         """Raise ReservedTopicError if the topic holds a cluster's state of another kind than `but`.
 
-        `key` names the setting.
+        `key` names the setting. Raise RetriableError when no broker answers by the deadline.
         """
-        refusal = self.refusal(topic, key, but=but)
+        refusal = self.refusal(topic, key, but=but, deadline=deadline)
         if refusal is not None:
             raise refusal
 
-    def refusal(self, topic: str, key: str = "", *, but: Collection[StateKind] = ()) -> ReservedTopicError | None:
+    def refusal(
+        self, topic: str, key: str = "", *, but: Collection[StateKind] = (), deadline: Deadline | None = None
+    ) -> ReservedTopicError | None:
         """Return why nothing may be written to a topic, or None if it may. State of the kind `but` is no reason."""
         if topic in self._free:
             return None
@@ -108,7 +116,7 @@ class ReservedTopics:
                 fix="Name another topic.",
             )
         if own is None and self._look is not None and topic not in self._worker.internal_topics_writable:
-            other = self._look(topic)
+            other = self._look(topic, deadline)
             if other is not None and other not in but:
                 return ReservedTopicError(
                     f"Topic {topic} holds {other}, which Connect clusters go by: no connector and no job writes there.",

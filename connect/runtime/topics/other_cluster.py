@@ -87,19 +87,19 @@ class KafkaCluster:
         self, topic: str, partitions: int, replication_factor: int, configs: Mapping[str, str], deadline: Deadline
     ) -> bool:
         """Make a topic unless it is there. ReservedTopicError: it would hold the state of a cluster of workers."""
-        self._reserved.require_free(topic, _TOPICS)
+        self._reserved.require_free(topic, _TOPICS, deadline=deadline)
         return self._admin.create(
             topic, partitions=partitions, replication_factor=replication_factor, configs=configs, deadline=deadline
         )
 
     def widen_topic(self, topic: str, partitions: int, deadline: Deadline) -> None:
         """Give a topic more partitions. ReservedTopicError: it holds the state of a cluster of workers."""
-        self._reserved.require_free(topic, _TOPICS)
+        self._reserved.require_free(topic, _TOPICS, deadline=deadline)
         self._changes.widen(topic, partitions, deadline)
 
     def change_configs(self, topic: str, wanted: Mapping[str, str], removed: Sequence[str], deadline: Deadline) -> None:
         """Change configs of a topic. ReservedTopicError: it holds the state of a cluster of workers."""
-        self._reserved.require_free(topic, _TOPICS)
+        self._reserved.require_free(topic, _TOPICS, deadline=deadline)
         self._changes.change(topic, wanted, removed, deadline)
 
     def reader(self, starts: Mapping[TopicPartition, int | None]) -> KafkaClusterReader:

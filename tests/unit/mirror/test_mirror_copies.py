@@ -139,6 +139,19 @@ def test_a_topic_that_is_copied_already_is_copied_on_whatever_its_records_look_l
     assert planned(mirror(source, target)) == ["o-0"]
 
 
+def test_a_copy_of_state_that_was_made_before_is_not_copied_on(caplog: pytest.LogCaptureFixture) -> None:
+    """MirrorMaker in Java copies such topics, too; here no row may be written to what looks like a cluster's state."""
+    names = ["my_connect.Configs", "offsets", "o"]
+    source, target = Cluster(dict.fromkeys(names, 1)), Cluster({f"a.{name}": 1 for name in names})
+    source.configs = dict.fromkeys(names, COMPACT)
+    target.states = {"a.my_connect.Configs": "connector configurations"}
+    assert planned(mirror(source, target)) == ["o-0", "offsets-0"]
+    assert "my_connect.Configs of the source is not copied on: it holds connector configurations" in caplog.text
+    assert [doing for doing in target.asked if doing != "own_configs"] == [
+        "state_of a.my_connect.Configs", "state_of a.offsets",
+    ]  # fmt: skip
+
+
 def test_without_an_alias_the_state_of_the_target_is_left_alone() -> None:
     source, target = Cluster({"o": 1, "connect-offsets": 1}), Cluster({"o": 1, "connect-offsets": 1})
     source.configs = {"o": COMPACT, "connect-offsets": COMPACT}

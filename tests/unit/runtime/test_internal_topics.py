@@ -24,6 +24,7 @@ from connect.cluster.model.config_records import (
 )
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import ConfigVersion
+from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import (
     ReservedTopicError,
     ReservedTopics,
@@ -64,8 +65,9 @@ class Looked:
         self._found = found
         self.asked: list[str] = []
 
-    def __call__(self, topic: str) -> StateKind | None:
+    def __call__(self, topic: str, deadline: Deadline | None = None) -> StateKind | None:
         self.asked.append(topic)
+        self.deadline = deadline
         return self._found.get(topic)
 
 
@@ -93,6 +95,12 @@ def test_a_topic_is_looked_at_once():
     for topic in ("a", "b", "a", "a"):
         reserved.check(topic, 1)
     assert look.asked == ["a", "b"]
+
+
+def test_a_look_has_the_time_of_who_asks():
+    look, deadline = Looked(), Deadline.after(1)
+    ReservedTopics(WORKER, look).require_free("a", "topics", deadline=deadline)
+    assert look.deadline is deadline
 
 
 def test_a_task_may_keep_the_kind_of_state_that_is_its_own_and_no_other():
