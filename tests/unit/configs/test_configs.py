@@ -15,6 +15,7 @@ from connect.api.config import Config
 from connect.cli.agent import read_agent_file
 from connect.cluster.validation.check import Validator
 from connect.cluster.worker_file import read_worker_file
+from connect.lib.nearest import nearest
 from connect.plugins.catalog import Catalog
 from connect.runtime.host.agent import agent_plugin
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -43,7 +44,8 @@ def test_there_are_example_files_to_check():
 def test_a_worker_file_is_valid(file):
     config = WorkerConfig.parse(read_worker_file(file).properties)
     assert config.config_storage_topic
-    assert [name for name, near in WorkerConfig.unknown_keys(config.originals) if near is not None] == []
+    known = [definition.name for definition in WorkerConfig.definitions()]
+    assert [name for name in WorkerConfig.unknown_keys(config.originals) if nearest(name, known)] == []
 
 
 @pytest.mark.parametrize("file", CONNECTORS, ids=lambda f: str(f.relative_to(FOLDER)))
@@ -64,7 +66,7 @@ def test_every_key_of_a_connector_file_is_known(file):
     framework = ("connector.class", "tasks.max", "topics", "transforms", "predicates", "offset.flush.interval.ms")
     prefixes = ("errors.", "key.", "value.", "producer.override.", "consumer.override.", "exactly.once.", "connection.")
     own = [k for k in config if k not in framework and not k.startswith(prefixes)]
-    assert [name for name, _ in known.unknown_keys(own)] == []
+    assert [*known.unknown_keys(own)] == []
 
 
 @pytest.mark.parametrize("file", AGENTS, ids=lambda f: f.name)
@@ -75,7 +77,7 @@ def test_an_agents_file_is_valid_and_its_keys_are_known(file, tmp_path):
     given = {**config, "cassandra.yaml": str(tmp_path / "cassandra.yaml")}
     (tmp_path / "cassandra.yaml").write_text("cdc_enabled: true\ncdc_raw_directory: /var/lib/cassandra/cdc_raw\n")
     plugin.config.parse({**given, **EVERYWHERE})
-    assert [name for name, _ in plugin.config.unknown_keys(set(config) - {"name"})] == []
+    assert [*plugin.config.unknown_keys(set(config) - {"name"})] == []
 
 
 def test_systemd_knows_all_that_the_unit_says(tmp_path):

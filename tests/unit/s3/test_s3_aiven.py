@@ -146,7 +146,7 @@ def test_names_of_former_versions_are_understood(store: Store):
         ("value", "offset"),
     )
     assert list(AivenS3SinkConfig.unknown_keys(["aws_s3_bucket", "aws.s3.part.size.bytes", "file.name.tmplate"])) == [
-        ("file.name.tmplate", "file.name.template")
+        "file.name.tmplate"
     ]
 
 
