@@ -57,12 +57,21 @@ class CassandraSourceConnector:
     def check(self, deadline: Deadline) -> Sequence[str]:
         """Connect, find the named tables, and ask for the right to read them; return notes on those that are refused.
 
-        ConfigError: a table is missing, there is none, or the user may read none.
+        With output=events return notes on tables whose changes are in no commit log, too. ConfigError: a table is
+        missing, there is none, or the user may read none.
         """
         with closing(Database(self._config)) as database:
             tables = chosen_tables(read_schemas(database), self._config)
             refused = list(missing_read_rights(database, tables, deadline))
-        return require_some_right(tables, refused)
+        silent = [table for table in tables if self._config.output == "events" and table.cdc and not table.is_logged]
+        return [
+            *require_some_right(tables, refused),
+            *(
+                f"Table {table.title} has cdc = true in a keyspace with durable_writes = false: its changes are in no "
+                "commit log, so no agent sends them behind what is read."
+                for table in silent
+            ),
+        ]
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Return the settings of at most one task per split of a table. Each task reads its share of every table."""

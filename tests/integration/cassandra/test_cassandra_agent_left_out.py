@@ -11,7 +11,10 @@ from cassandra_node import Node
 from e2e_worker import wait_for
 from topic_reading import json_records
 
+from connect.lib.deadline import Deadline
 from connect.tools.services import KafkaEndpoint
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
 
 LIVING = ("a", "b")
 GONE = ("gone", "longer_gone")
@@ -114,6 +117,9 @@ def test_changes_of_a_keyspace_that_is_not_logged_are_missed_aloud_until_it_is(
         f"ALTER KEYSPACE {unique} WITH durable_writes = false", "CREATE TABLE t (k int PRIMARY KEY) WITH cdc = true",
         *(f"INSERT INTO t (k) VALUES ({k})" for k in range(3)),
     )  # fmt: skip
+    source = CassandraSourceConfig.parse({**node.contact, "keyspace": unique, "output": "events"})
+    (note,) = CassandraSourceConnector(source).check(Deadline.after(60))
+    assert "its changes are in no commit log" in note
     agent = AgentProcess(tmp_path, kafka, node, unique, tables=f"{unique}.*")
     agent.start()
     try:
