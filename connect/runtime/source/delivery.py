@@ -79,6 +79,10 @@ class AtLeastOnceDelivery:
             log.warning("The offsets behind some rows are not stored: %s", error)
         return self._store(deadline)
 
+    def leave(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
+        """Do as `drain`: an error ends the task behind rows that are in Kafka, or whose offsets are not tracked."""
+        return self.drain(deadline, pending=pending)
+
     def due(self, *, polled: bool, interval_over: bool) -> bool:
         """Return True once in each interval, and again when the rows that were on their way then are acknowledged."""
         del polled

@@ -78,6 +78,9 @@ class Delivery(Protocol):
     def drain(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
         """Wait for all rows on their way and flush as `flush` does, because the task rests or ends."""
 
+    def leave(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
+        """Store the offsets that are safe though an error ends the task, as `drain` does, or nothing."""
+
     def close(self) -> None:
         """End what is half done in Kafka. Must not raise."""
 
@@ -89,7 +92,7 @@ class Delivery(Protocol):
 
 
 class Flush(Protocol):
-    """Calls `Delivery.flush` or `Delivery.drain`."""
+    """Calls `Delivery.flush`, `Delivery.drain` or `Delivery.leave`."""
 
     def __call__(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
         """Return the positions that were stored."""
@@ -119,10 +122,22 @@ class SourceLoop:
         self._empty_polls = 0
 
     def run(self, control: Control, on_paused: Callable[[bool], None]) -> None:
-        """Poll until stopped, then store what is safe. Any error but RetriableError ends the task.
+        """Poll until stopped, then store what is safe. Any error but RetriableError ends the task, too.
 
         `on_paused` is called with True once a pause has ended the polls, and with False when they go on.
         """
+        try:
+            self._run(control, on_paused)
+        except Exception:
+            # Rows of former polls may be in Kafka since the last flush: otherwise the next run sends them again.
+            try:
+                self._flush(self._delivery.leave)
+            except Exception as further:  # noqa: BLE001 - the first error is the one that ends the task
+                log.warning("The offsets of the last rows were not stored, as the task ends: %s", further)
+            raise
+        self._flush(self._delivery.drain)
+
+    def _run(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         self._next_flush_s = time.monotonic() + self._limits.flush_interval_s
         delays = delays_s(self._limits.retry_delay_max_s)
         while not control.stopping:
@@ -146,7 +161,6 @@ class SourceLoop:
                 # The offsets of rows that were delivered before are stored meanwhile, however long this takes.
                 self._flush_if_due(polled=False)
                 control.bell.wait(delay_s)
-        self._flush(self._delivery.drain)
 
     def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         on_paused(True)

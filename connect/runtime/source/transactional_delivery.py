@@ -141,6 +141,11 @@ class ExactlyOnceDelivery:
             self._await_commit(deadline)
         return self._take_committed()
 
+    def leave(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
+        """Store nothing: the open transaction may have rows in part, and `close` aborts it."""
+        del deadline, pending
+        return []
+
     def check(self) -> None:
         """Raise the first delivery error."""
         if self._commit is None:

@@ -11,6 +11,7 @@ from fake_kafka import FakeKafka, FakeOffsets, FakeProducer
 from connect.api import schema as s
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
+from connect.kafka.client.errors import AbortableError
 from connect.kafka.raw import RawBatch
 from connect.runtime.records.pipeline import Encoded
 from connect.runtime.records.retry import RetryBudget
@@ -260,3 +261,61 @@ def test_letters_of_what_the_source_gave_up_go_with_the_batch_behind_it_once(bou
     loop.run(control, lambda paused: None)
     assert (kafka.records["t"], kafka.records["dlq"]) == ([b"1"], [b"letter"])
     assert [position.offset for position in task.heard] == [{"n": 1}]
+
+
+class Sends:
+    """Makes one record of each row, for the topic that the row's number has."""
+
+    def __init__(self, topics, ask=None):
+        self.topics = topics
+        self.ask = ask or {}
+
+    def encode(self, batch):
+        (row,) = batch.values.rows()
+        self.ask.pop(row, lambda: None)()
+        return Encoded([RawBatch(self.topics.get(row, "t"), pa.array([b"a", b"b"], pa.binary()))])
+
+
+def test_a_stop_while_the_producers_queue_is_full_stores_the_offsets_of_rows_that_are_in_kafka():
+    kafka, control, task = FakeKafka(), Control(), Task()
+    kafka.stuck = {"stuck"}
+    delivery = AtLeastOnceDelivery(FakeProducer(kafka, room=3), FakeOffsets(kafka))
+    pipeline = Sends({4: "stuck", 5: "stuck"}, {5: control.ask_to_stop})
+    with pytest.raises(AbortableError, match="Stopped before all rows"):
+        loop_of(task, pipeline, delivery, 0, Topic()).run(control, lambda paused: None)
+    assert kafka.offsets == {'{"p":0}': {"n": 3}}
+    assert [position.offset for position in task.heard] == [{"n": 3}]
+
+
+class Breaks(Task):
+    """Loses its database behind the third row."""
+
+    def poll(self, deadline):
+        if self.given == 3:
+            raise ConnectError("The table is gone.")
+        return super().poll(deadline)
+
+
+class BreaksAgain(Breaks):
+    """Cannot hear of stored offsets either, as its connection is closed."""
+
+    def stored(self, positions):
+        super().stored(positions)
+        raise ValueError("The connection is closed.")
+
+
+@pytest.mark.parametrize("breaks", [Breaks, BreaksAgain])
+def test_a_task_that_fails_stores_the_offsets_of_rows_that_are_in_kafka(breaks):
+    kafka, task = FakeKafka(), breaks()
+    with pytest.raises(ConnectError, match="The table is gone"):
+        loop_of(task, Sends({}), at_least_once(kafka), 0, Topic()).run(Control(), lambda paused: None)
+    assert kafka.offsets == {'{"p":0}': {"n": 3}}
+    assert [position.offset for position in task.heard] == [{"n": 3}]
+
+
+def test_a_task_that_fails_commits_no_transaction():
+    kafka = FakeKafka()
+    delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), Boundary.INTERVAL)
+    with pytest.raises(ConnectError, match="The table is gone"):
+        loop_of(Breaks(), Sends({}), delivery, 0, Topic()).run(Control(), lambda paused: None)
+    assert (kafka.records["t"], kafka.offsets) == ([], {})
