@@ -155,14 +155,18 @@ class TableRows:
 
     def _bound(self, name: str, values: Mapping[str, Any], keys: Mapping[str, Any], record: Record) -> Any:
         inside, schema = (values, record.value_schema) if name in values else (keys, record.key_schema)
-        of_field = None if schema is None else schema.field(name)
-        known = self._binds.get(name)
-        # Records of a batch share one schema object, so that comparing all of its members is rare.
-        if known is None or (known[0] is not of_field and known[0] != of_field):
-            known = self._binds[name] = of_field, bind_of(self._types[name], name, of_field)
-        bind = known[1]
+        bind = self._bind_of(name, None if schema is None else schema.field(name))
         # The record's key gives values to columns of the primary key only.
         return bind(inside.get(name)) if name in values or name in self._keys else None
+
+    def _bind_of(self, name: str, schema: Schema | None) -> Bind:
+        known = self._binds.get(name)
+        if known is not None and known[0] is schema:
+            return known[1]
+        # Records of a batch share one schema object, so that all of its members are compared once in a batch.
+        bind = known[1] if known is not None and known[0] == schema else bind_of(self._types[name], name, schema)
+        self._binds[name] = schema, bind
+        return bind
 
     def _members(self, value: object, what: str) -> Mapping[str, Any]:
         if not isinstance(value, Mapping):
