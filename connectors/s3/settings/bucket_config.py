@@ -248,6 +248,10 @@ class BucketConfig(ConnectorConfig):
         if self.gcs_credentials_path:
             yield "gcs.credentials.path", self.gcs_credentials_path
 
+    def may_name(self, address: str) -> bool:
+        """Return True if the worker lets configurations name the host of this URL."""
+        return not any(self._hosts.problems([("store.url", address)]))
+
     def bucket_problems(self) -> Iterator[ConfigProblem]:
         """Yield what is wrong between keys of this group."""
         if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):

@@ -129,6 +129,7 @@ def _hdfs(config: BucketConfig) -> Any:
         timeout_s=config.request_timeout_ms / 1000,
         retries=config.part_retries,
         retry_backoff_s=config.retry_backoff_ms / 1000,
+        may_reach=config.may_name,
     )
     return HdfsFolder(config.bucket, server)
 

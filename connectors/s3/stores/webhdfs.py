@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
+from connect.api.allowed_hosts import ALLOWED_HOSTS
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.backoff import delay_s
 from connect.lib.deadline import Deadline
@@ -95,6 +96,7 @@ class WebHdfs:
 
     All calls may raise FileNotFoundError, RefusedAccessError, another ConnectError if the same request would fail
     again, and RetriableError for everything else. `credentials` are parameters of each request to the name node.
+    `may_reach` tells of an address if the worker lets configurations name its host: data nodes are asked there alone.
     """
 
     def __init__(
@@ -105,11 +107,13 @@ class WebHdfs:
         timeout_s: float,
         retries: int,
         retry_backoff_s: float,
+        may_reach: Callable[[str], bool],
     ) -> None:
         self.url = url.rstrip("/")
         self._credentials = dict(credentials)
         self._retries = retries
         self._backoff_s = retry_backoff_s
+        self._may_reach = may_reach
         self._client = HttpClient(timeout_s=timeout_s, connections=_CONNECTIONS)
         # A file may be long, so the limit is for the longest file. A data node that is slower counts as one that hangs.
         self._data_client = HttpClient(
@@ -193,6 +197,14 @@ class WebHdfs:
             raise self._no_webhdfs(answer.status, "its data node has no address") from None
         if answer.status != 307 or place.scheme not in {"http", "https"} or not place.hostname:
             raise self._no_webhdfs(answer.status)
+        if not self._may_reach(location):
+            raise ConfigError(
+                f"The name node at {self.url} sends this worker to the data node {place.netloc.rpartition('@')[2]}, "
+                f"which the worker's {ALLOWED_HOSTS} does not list.",
+                key="store.url",
+                fix=f"Where data nodes may be reached, add their hosts to {ALLOWED_HOSTS} in the worker's own file, as "
+                "*.datanodes.example:9864.",
+            )
         return location
 
     def _at_name_node(self, method: str, operation: str, path: str, parameters: Mapping[str, str]) -> Answer:

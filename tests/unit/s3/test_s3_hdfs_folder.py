@@ -54,6 +54,33 @@ def test_a_file_comes_to_be_by_its_renaming_and_a_second_writer_learns_what_it_h
     assert hdfs.files == {"/lake/t/one": b"body"}
 
 
+@pytest.mark.parametrize(
+    ("worker", "is_reached"),
+    [
+        ({"allowed.hosts": "127.0.0.1:{name_node}"}, False),
+        ({"allowed.hosts": "127.0.0.1:{name_node},127.0.0.1:{data_node}", "security.profile": "strict"}, True),
+        ({"allowed.hosts": "*", "security.profile": "strict"}, True),
+        ({}, True),
+    ],
+)
+def test_a_name_node_sends_a_worker_to_hosts_alone_that_its_file_lists(hdfs: Hdfs, worker, is_reached):
+    with served(Hdfs()) as data_node:
+        hdfs.data_port = data_node.server_port
+        data_node.files = hdfs.files
+        ports = {"name_node": hdfs.server_port, "data_node": data_node.server_port}
+        leave = {name: text.format(**ports) for name, text in worker.items()}
+        given = S3SinkConfig.parse(S3SinkConfig.with_leave(config(hdfs).originals, leave))
+        with closing(Bucket(given)) as bucket:
+            if is_reached:
+                assert bucket.create(ONE, Deadline.after(60)) is None
+                assert len(data_node.asked) == 1
+                return
+            words = rf"sends this worker to the data node 127\.0\.0\.1:{ports['data_node']}, which .* allowed\.hosts"
+            with pytest.raises(ConfigError, match=words):
+                bucket.create(ONE, Deadline.after(60))
+        assert data_node.asked == []
+
+
 @pytest.mark.parametrize("operation", ["CREATE", "SETXATTR", "RENAME"])
 def test_a_lost_answer_is_an_object_that_may_be_there_and_the_next_try_finds_out(hdfs: Hdfs, operation: str):
     hdfs.faults[operation] = ["lost answer"]
