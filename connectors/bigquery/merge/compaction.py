@@ -20,6 +20,7 @@ from connectors.bigquery.dedup.side_tables import LOG_BATCH, LOG_BOUND, log_tabl
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger
 from connectors.bigquery.merge.staging import StagedFacts
+from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.spending.ledger import Kind
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.table_facts import TableFacts
@@ -85,21 +86,19 @@ class Compaction:
         target = facts.target
         self._line.expect(target, facts.keys_hash)
         name = log_table(target)
-        log = self._warehouse.table(name)
-        if log is None:
+        columns = self._columns_of(name)
+        if columns is None:
             return True
         parts = LogParts(self._warehouse.path(name))
         if target in self._merged:  # the batches are merged, but perhaps not deleted from the log
             self._forget(target, parts)
-        clears = any(column.name == CLEARS for column in log.columns)
         # The list of an earlier call is used again if its merge did not end, as when it waited for the budget.
         earlier = self._listed.get(target)
-        ranged = ranged_keys(log.columns, facts.keys)
-        began_ms, found = earlier or self._list(target, parts.batches(clears=clears, ranged=ranged))
+        began_ms, found = earlier or self._list(facts, columns, parts)
         if found:
             self._listed[target] = began_ms, found
             try:
-                self._merge(facts, log, parts, found)
+                self._merge(facts, parts, found)
             except RefusedJobError as error:
                 raise RetriableError(
                     f"The log of table {target} cannot be merged, and stays; its view goes on showing the rows. "
@@ -108,11 +107,25 @@ class Compaction:
         self._warehouse.relabel(name, lambda now: {**now, _COMPACTED_LABEL: str(began_ms)})
         return earlier is None
 
-    def _list(self, target: str, listing: str) -> tuple[int, Sequence[Mapping[str, Any]]]:
-        """Return the time at which a log was asked for its batches, in milliseconds since 1970, and the batches."""
+    def _list(self, facts: StagedFacts, columns: Columns, parts: LogParts) -> tuple[int, Sequence[Mapping[str, Any]]]:
+        """Return the time at which a log was asked for its batches, in milliseconds since 1970, and the batches.
+
+        `columns` were the log's. Where it has got the mark of tombstones without an order until the batches are listed,
+        these are listed again, as some may have it.
+        """
+        target, ranged = facts.target, ranged_keys(columns, facts.keys)
+        clears = _has_clears(columns)
+        listing = parts.batches(clears=clears, ranged=ranged)
         self._line.begin(target, [listing])
         began_ms, doing = self._now_ms(), f"listing the batches of table {log_table(target)}"
-        return began_ms, self._line.read(target, listing, doing, Kind.COMPACTION)
+        found = self._line.read(target, listing, doing, Kind.COMPACTION)
+        now = columns if clears else self._columns_of(log_table(target))
+        return (began_ms, found) if now is None or _has_clears(now) == clears else self._list(facts, now, parts)
+
+    def _columns_of(self, name: str) -> Columns | None:
+        """Return the columns that a log has now; None if there is no log."""
+        log = self._warehouse.table(name)
+        return None if log is None else log.columns
 
     def _claim(self, log: TableFacts, table_rows: int, rules: CompactionRules) -> bool:
         """Note that a compaction begins. Return False if another task has begun one meanwhile."""
@@ -124,21 +137,26 @@ class Compaction:
 
         return self._warehouse.relabel(log.name, claimed)
 
-    def _merge(self, facts: StagedFacts, log: TableFacts, parts: LogParts, found: Sequence[Mapping[str, Any]]) -> None:
+    def _merge(self, facts: StagedFacts, parts: LogParts, found: Sequence[Mapping[str, Any]]) -> None:
+        """Merge the batches that were `found`, and delete them from the log."""
         target = facts.target
+        # The columns are those of now: a batch may have come with a new one until the batches were listed. The table
+        # gets it before the log, so the table is looked at behind the log.
+        columns = self._columns_of(log_table(target))
         table = self._warehouse.table(target)
-        if table is None:
-            raise RetriableError(f"Table {target} is gone; it is made again.")
+        if columns is None or table is None:
+            raise RetriableError(f"Table {target} or its log is gone; it is made again.")
         batches = sorted({str(row["batch"]) for row in found})
-        in_log = {column.name for column in log.columns} - {LOG_BATCH, LOG_BOUND}
-        known = tuple(column.name for column in table.columns if column.name in in_log)
-        has_clears = any(column.name == CLEARS for column in log.columns)
-        ranged = ranged_keys(log.columns, facts.keys)
+        in_log = by_name(columns).keys() - {LOG_BATCH, LOG_BOUND}
+        known = {column.name.lower(): column.name for column in table.columns if column.name.lower() in in_log}
+        has_clears = _has_clears(columns)
+        ranged = ranged_keys(columns, facts.keys)
+        order = tuple(known[name.lower()] for name in facts.whole_order or facts.order if name.lower() in known)
         staged = [
             replace(
-                facts, columns=known, order=tuple(name for name in facts.order if name in known), bound=row["bound"],
+                facts, columns=tuple(known.values()), order=order, whole_order=order, bound=row["bound"],
                 rows=int(row["row_count"]), deletes=int(row["deletes"] or 0), appends=int(row["appends"] or 0),
-                clears=int(row["clears"] or 0) if has_clears else None, key_bounds=bounds_of(row, ranged),
+                clears=int(row.get("clears") or 0) if has_clears else None, key_bounds=bounds_of(row, ranged),
             )
             for row in found
         ]  # fmt: skip
@@ -154,3 +172,8 @@ class Compaction:
         doing = f"deleting what is merged from the log of table {target}"
         self._line.run(target, parts.forget(batches), doing, Kind.COMPACTION)
         del self._merged[target]
+
+
+def _has_clears(columns: Columns) -> bool:
+    """Return True if a log has the mark of tombstones without an order."""
+    return any(column.name == CLEARS for column in columns)

@@ -35,7 +35,8 @@ class StagedFacts:
     """Holds the facts that the description of a staging table has as JSON.
 
     `bound` is SQL of the first partition that the merge searches. `order` has the columns of the order that the rows
-    have. `clears` counts deletes without an order; it is None if the rows have no such mark, as those that an earlier
+    have, and `whole_order` all, also those that the table may get; it is noted where it has more.
+    `clears` counts deletes without an order; it is None if the rows have no such mark, as those that an earlier
     version staged. `key_bounds` bounds the keys of all rows, and `keys_hash` says by which fields rows are told apart;
     each is empty if it is not known.
     """
@@ -51,6 +52,7 @@ class StagedFacts:
     clears: int | None = None
     key_bounds: tuple[KeyBound, ...] = ()
     keys_hash: str = ""
+    whole_order: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, batch: SealedBatch) -> StagedFacts:
@@ -71,11 +73,15 @@ class StagedFacts:
             clears=batch.clears,
             key_bounds=key_bounds(batch.tables, batch.columns, (placed.column for placed in dedup.keys)),
             keys_hash=keys_hash(batch.dedup),
+            whole_order=tuple(placed.column for placed in dedup.order),
         )
 
     def text(self) -> str:
         """Return the facts as the text of a description."""
-        return json.dumps({name: getattr(self, name) for name in self.__slots__})
+        found = {name: getattr(self, name) for name in self.__slots__}
+        if self.whole_order in {(), self.order}:
+            del found["whole_order"]
+        return json.dumps(found)
 
     @classmethod
     def parse(cls, text: str) -> StagedFacts:
@@ -94,6 +100,7 @@ class StagedFacts:
             clears=found.get("clears"),
             key_bounds=tuple(KeyBound(*bound) for bound in found.get("key_bounds", ())),
             keys_hash=found.get("keys_hash", ""),
+            whole_order=tuple(found.get("whole_order", found["order"])),
         )
 
 
