@@ -14,6 +14,7 @@ from urllib.parse import quote
 import click
 
 from connect.cli.shared.cluster_options import as_json, cluster_command, connector_name, print_json, print_table
+from connect.cli.shared.manifest_files import named_manifests
 from connect.cli.shared.terminal import echo, echo_folded
 from connect.lib.printable import counted
 
@@ -121,7 +122,6 @@ def apply(
     from connect.api.errors import ConnectError
     from connect.client.carry_out import carry_out
     from connect.client.changes import changes
-    from connect.client.manifests import read_manifests
 
     if watch and dry_run:
         raise click.UsageError("--watch changes connectors, and --dry-run does not: give one of them.")
@@ -131,7 +131,7 @@ def apply(
         _watch(client, files, prune, every_s, conditions)
         return
     failed = 0
-    for change in changes(read_manifests(files), client.connectors(), prune=prune):
+    for change in changes(named_manifests(files), client.connectors(), prune=prune):
         _show(change)
         if dry_run:
             continue
@@ -171,9 +171,8 @@ def _watch(client: ConnectClient, files: Sequence[Path], prune: bool, every_s: f
 def show_difference(client: ConnectClient, files: Sequence[Path]) -> None:
     """What `apply` would change; exit code 1 when anything would."""
     from connect.client.changes import changes
-    from connect.client.manifests import read_manifests
 
-    found = changes(read_manifests(files), client.connectors(), prune=False)
+    found = changes(named_manifests(files), client.connectors(), prune=False)
     for change in found:
         _show(change)
     sys.exit(any(change.verb != "leave" for change in found))

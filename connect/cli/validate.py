@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from connect.cli.shared.cluster_options import cluster_command
+from connect.cli.shared.manifest_files import named_manifests
 from connect.cli.shared.terminal import echo
 from connect.lib.nearest import nearest
 
@@ -32,12 +33,11 @@ def validate(client: ConnectClient, files: Sequence[Path], more: Sequence[Path])
 
     Every broken key is named. Exit code 1 when there is one.
     """
-    from connect.client.manifests import read_manifests
 
     if not (files or more):
         raise click.UsageError("Name a file of a connector, or a folder of them.")
     broken = 0
-    for manifest in read_manifests([*files, *more]):
+    for manifest in named_manifests([*files, *more]):
         found = _asked(client, {"name": manifest.name, **manifest.config})
         problems = [(c["value"]["name"], error) for c in found["configs"] for error in c["value"]["errors"]]
         broken += bool(problems)

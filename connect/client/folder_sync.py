@@ -1,8 +1,8 @@
 """Keeps a cluster's connectors as a folder of files describes them, and reports a condition for each.
 
 The conditions are those of Kubernetes. There is one of type Ready for every connector that a file describes, and for
-every file that cannot be used. It has a status, a word as its reason, a message, and the time at which the status
-changed.
+every file that cannot be used or folder that is not read. It has a status, a word as its reason, a message, and the
+time at which the status changed.
 """
 
 from __future__ import annotations
@@ -95,12 +95,15 @@ class FolderSync:
     def _pass(self) -> Iterator[Condition]:
         unwanted_before, self._unwanted = self._unwanted, frozenset()
         self._settle()
+        notes: list[ConfigProblem] = []
         try:
-            wanted, problems = read_usable(self._paths)
+            wanted, problems = read_usable(self._paths, notes)
         except ConfigError as error:  # the folder is not there, for instance while a checkout is replaced
             wanted, problems = [], [ConfigProblem(str(self._paths[0]), str(error))]
         for problem in problems:
             yield Condition(str(problem.key), "False", "FileNotUsable", problem.message)
+        for note in notes:
+            yield Condition(str(note.key), "True", "Noted", note.message)
         is_pruned = self._prune and not problems
         if is_pruned and not wanted:
             is_pruned = False

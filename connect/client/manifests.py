@@ -33,25 +33,30 @@ class Manifest:
     state: str | None = None
 
 
-def read_manifests(paths: Iterable[Path]) -> list[Manifest]:
+def read_manifests(paths: Iterable[Path], notes: list[ConfigProblem] | None = None) -> list[Manifest]:
     """Return the connectors that files describe, also files in folders and below them, sorted by name.
 
-    ConfigError lists all files that cannot be used and every name that is there twice.
+    `notes` gets what is told of folders. ConfigError lists all files that cannot be used and every name that is there
+    twice.
     """
-    found, problems = read_usable(paths)
+    found, problems = read_usable(paths, notes)
     if problems:
         raise ConfigError([ConfigProblem(p.key, f"{p.key}: {p.message}") for p in problems])
     return found
 
 
-def read_usable(paths: Iterable[Path]) -> tuple[list[Manifest], list[ConfigProblem]]:
+def read_usable(
+    paths: Iterable[Path], notes: list[ConfigProblem] | None = None
+) -> tuple[list[Manifest], list[ConfigProblem]]:
     """Return the connectors that can be used, sorted by name, and the problem of each other file.
 
-    If a name is there twice, the first file counts. ConfigError: a path does not exist.
+    `notes` gets what is told of folders. If a name is there twice, the first file counts.
+    ConfigError: a path does not exist.
     """
     found: list[Manifest] = []
     problems: list[ConfigProblem] = []
-    for file in [file for path in paths for file in _files(path, problems)]:
+    notes = [] if notes is None else notes
+    for file in [file for path in paths for file in _files(path, problems, notes)]:
         try:
             found += list(_manifests(file))  # a file counts as a whole
         except OSError as error:
@@ -72,7 +77,7 @@ def read_usable(paths: Iterable[Path]) -> tuple[list[Manifest], list[ConfigProbl
 def newest_change_s(paths: Iterable[Path]) -> float:
     """Return when a file was changed last, in seconds since 1970; 0.0 where there is none."""
     newest_s = 0.0
-    for file in [file for path in paths if path.exists() for file in _files(path, [])]:
+    for file in [file for path in paths if path.exists() for file in _files(path, [], [])]:
         try:
             newest_s = max(newest_s, file.stat().st_mtime)
         except OSError:
@@ -80,8 +85,10 @@ def newest_change_s(paths: Iterable[Path]) -> float:
     return newest_s
 
 
-def _files(path: Path, problems: list[ConfigProblem]) -> Iterator[Path]:
-    """Yield the files of a path; add a problem for each folder that cannot be listed, and each link that leads out."""
+def _files(path: Path, problems: list[ConfigProblem], notes: list[ConfigProblem]) -> Iterator[Path]:
+    """Yield the files of a path. Add a problem for each folder that cannot be listed, and each link to a file outside,
+    and a note for each link to a folder outside.
+    """
     if not path.exists():
         raise ConfigError(f"There is no {path}.", fix="Name a file, or a folder with files of connectors.")
     if not path.is_dir():
@@ -93,11 +100,12 @@ def _files(path: Path, problems: list[ConfigProblem]) -> Iterator[Path]:
         problems.append(ConfigProblem(str(error.filename), f"the folder cannot be listed: {error.strerror}"))
 
     found: list[Path] = []
+    within = os.path.realpath(path)
     for folder, below, names in os.walk(path, onerror=not_listed):
         # A mounted ConfigMap has its files once more in folders that begin with a dot, and a checkout its history.
         below[:] = [name for name in below if not name.startswith(".")]
         found += [Path(folder, name) for name in names if not name.startswith(".") and Path(name).suffix in SUFFIXES]
-    within = os.path.realpath(path)
+        notes += _linked_folders(folder, below, within)
     for file in sorted(found):
         try:
             if not _is_to_be_read(file):
@@ -112,6 +120,15 @@ def _files(path: Path, problems: list[ConfigProblem]) -> Iterator[Path]:
             # Whoever may write to a checkout would have this machine's files read, and sent to the cluster.
             told = f"it is a link to {target}, out of the folder. Name that file by -f if it is meant."
             problems.append(ConfigProblem(str(file), told))
+
+
+def _linked_folders(folder: str, below: Iterable[str], within: str) -> Iterator[ConfigProblem]:
+    """Yield a note for each of a folder's links to a folder that is not `within`."""
+    for link in sorted(Path(folder, name) for name in below):
+        target = os.path.realpath(link)
+        if link.is_symlink() and not Path(target).is_relative_to(within):
+            told = f"It is a link to the folder {target}, which is not followed. Name that folder by -f."
+            yield ConfigProblem(str(link), told)
 
 
 def _is_to_be_read(file: Path) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from connect.cli.shared.cluster_options import CLUSTER_OPTIONS, as_json, client_of, print_json
+from connect.cli.shared.manifest_files import named_manifests
 from connect.cli.shared.terminal import echo_folded
 from connect.lib.printable import counted, printable
 
@@ -63,9 +64,8 @@ def doctor(files: Sequence[Path], worker: Path | None, as_json: bool, url: str |
 def _examined(
     files: Sequence[Path], worker: Path | None, url: str | None, context: str | None
 ) -> list[Mapping[str, str]]:
-    from connect.client.manifests import read_manifests
 
-    manifests = read_manifests(files)
+    manifests = named_manifests(files)
     if worker is not None:
         from connect.cli.doctor.before_start import examined_before_start
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from connect.api.errors import ConfigProblem
 from connect.client import manifests
 from connect.client.manifests import MOST_BYTES, read_usable
 
@@ -101,6 +102,22 @@ def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "current").symlink_to(folder)
     assert [one.name for one in read_usable([tmp_path / "current"])[0]] == ["good"]
     assert [one.config for one in read_usable([folder / "a.yaml"])[0]] == [{"token": "hunter2-of-the-machine"}]
+
+
+def test_a_link_to_a_folder_is_told_and_not_followed(tmp_path: Path) -> None:
+    folder, other = tmp_path / "connectors", tmp_path / "team"
+    for made in (folder / "inner", other):
+        made.mkdir(parents=True)
+    (folder / "good.json").write_text(GOOD)
+    (other / "other.json").write_text(json.dumps({"name": "other", "config": {"a": "1"}}))
+    for name, target in (("linked", other), ("same", "inner"), ("..data", other), ("loop", ".")):
+        (folder / name).symlink_to(target)
+    notes: list[ConfigProblem] = []
+    found, problems = read_usable([folder], notes)
+    assert ([one.name for one in found], problems) == (["good"], [])
+    assert [(note.key, note.message) for note in notes] == [
+        (str(folder / "linked"), f"It is a link to the folder {other}, which is not followed. Name that folder by -f."),
+    ]
 
 
 _AS_NOBODY = """

@@ -57,6 +57,18 @@ def test_what_no_file_wants_is_deleted_when_the_next_pass_finds_so_too(
     assert rest.get("/connectors") == ["kept"]
 
 
+def test_what_there_is_to_say_of_a_folder_keeps_nothing_from_being_deleted(
+    sync: FolderSync, folder: Path, tmp_path: Path
+) -> None:
+    (folder / "gone.json").write_text(wants("gone"))
+    (folder / "kept.json").write_text(wants("kept"))
+    (folder / "linked").symlink_to(tmp_path)
+    assert reasons(sync) == {"gone": "Created", "kept": "Created", "linked": "Noted"}
+    (folder / "gone.json").unlink()
+    assert reasons(sync)["gone"] == "NotWanted"
+    assert reasons(sync)["gone"] == "Deleted"
+
+
 def test_a_link_that_leads_nowhere_is_a_file_that_cannot_be_used(sync: FolderSync, rest: Rest, folder: Path) -> None:
     """Kubernetes replaces a ConfigMap's folder first, then makes links to new files, and removes those of old ones."""
     for number, file in ((1, "first.json"), (2, "second.json")):
