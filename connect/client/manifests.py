@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.client.yaml_documents import yaml_documents
+from connect.runtime.settings.yaml_documents import yaml_documents
 
 SUFFIXES: Final = (".json", ".yaml", ".yml", ".properties")
 MOST_BYTES: Final = 4 * 2**20

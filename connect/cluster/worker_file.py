@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,10 @@ from connect.plugins.catalog import Catalog
 from connect.runtime.settings.config_providers import config_providers
 from connect.runtime.settings.config_secrets import secret_texts
 from connect.runtime.settings.encryption_keys import ENCRYPTION_KEY, key_texts
-from connect.runtime.settings.java_properties import parse_properties
+from connect.runtime.settings.java_properties import keys_twice, parse_properties
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_CLASS
+from connect.runtime.settings.yaml_documents import yaml_documents
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 BASIC_AUTH: Final = BASIC_AUTH_CLASS.rpartition(".")[2]
@@ -107,12 +109,15 @@ def read_worker_file(path: Path, overrides: Mapping[str, str] | None = None) -> 
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The worker file {path} cannot be read: {error}.") from error
-    parse = _parse_yaml if path.suffix in {".yaml", ".yml"} else parse_properties
+    is_yaml = path.suffix in {".yaml", ".yml"}
     try:
-        properties = {**parse(text), **(overrides or {})}
+        properties = {**(_parse_yaml(text) if is_yaml else parse_properties(text)), **(overrides or {})}
+        twice = () if is_yaml else keys_twice(text)
     except (ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"The worker file {path} cannot be read: {error}") from error
-    return WorkerFile(properties, tuple(f"{key} has no effect: {why}" for key, why in _replaced(properties)))
+    notes = [f"{key} is there more than once; the last one counts, as in Java" for key in twice]
+    notes += [f"{key} has no effect: {why}" for key, why in _replaced(properties)]
+    return WorkerFile(properties, tuple(notes))
 
 
 def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConfig:
@@ -212,10 +217,17 @@ def _replaced(properties: Mapping[str, str]) -> Iterable[tuple[str, str]]:
 
 
 def _parse_yaml(text: str) -> dict[str, str]:
-    members = yaml.safe_load(text) or {}
-    if not isinstance(members, dict):
-        raise ValueError(f"it holds a {type(members).__name__}; write keys and values.")  # noqa: TRY004 - of the file
-    return dict(_flat("", members))
+    documents = [one for one in yaml_documents(text) if one is not None] or [{}]
+    members = documents[0]
+    if len(documents) > 1 or not isinstance(members, dict):
+        held = f"{len(documents)} documents" if len(documents) > 1 else f"a {type(members).__name__}"
+        raise ValueError(f"it holds {held}; write keys and values.")
+    pairs = list(_flat("", members))
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {name} is there twice; keep one of them.")
+    return found
 
 
 def _flat(prefix: str, members: Mapping[object, object]) -> Iterable[tuple[str, str]]:

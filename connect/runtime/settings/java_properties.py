@@ -8,6 +8,7 @@ character stands for itself.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -24,17 +25,24 @@ def parse_properties(text: str) -> dict[str, str]:
 
     Raise ValueError, which names the line, for a bad escape.
     """
-    properties: dict[str, str] = {}
+    return dict(_pairs(text))
+
+
+def keys_twice(text: str) -> list[str]:
+    """Return the keys that are given more than once, in file order. ValueError: as by `parse_properties`."""
+    return [key for key, count in Counter(key for key, _ in _pairs(text)).items() if count > 1]
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
     for number, line in _logical_lines(text):
         key = _KEY.match(line)
         separator = _SEPARATOR.match(line, key.end() if key else 0)
         assert key is not None
         assert separator is not None
         try:
-            properties[_unescaped(key.group())] = _unescaped(line[separator.end() :])
+            yield _unescaped(key.group()), _unescaped(line[separator.end() :])
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
-    return properties
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,31 @@ def test_yaml_becomes_the_same_text_properties(tmp_path):
         "producer.acks": "all",
         "n": "5",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("rest.roles.editor: ada on orders-*\nrest.roles.editor: '*'\n", "the key 'rest.roles.editor' is there twice"),
+        ("rest.roles.editor: ada\nrest: {roles: {editor: bob}}\n", "the key rest.roles.editor is there twice"),
+        ("a: 1\n---\nb: 2\n", "it holds 2 documents"),
+        ("[a, b]\n", "it holds a list"),
+    ],
+)
+def test_yaml_that_says_two_things_is_refused(tmp_path, text, told):
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        read_worker_file(written(tmp_path, "w.yaml", text))
+
+
+def test_times_in_yaml_are_texts(tmp_path):
+    path = written(tmp_path, "w.yaml", "producer.a: 1:30\nproducer.b: 2026-01-01T10:00:00Z\n")
+    assert read_worker_file(path).properties == {"producer.a": "1:30", "producer.b": "2026-01-01T10:00:00Z"}
+
+
+def test_a_property_that_is_there_twice_is_told_and_the_last_one_counts(tmp_path):
+    read = read_worker_file(written(tmp_path, "w.properties", "group.id=a\nrest.roles.editor=ada\ngroup.id=b\n"))
+    assert read.properties["group.id"] == "b"
+    assert read.notes == ("group.id is there more than once; the last one counts, as in Java",)
 
 
 def test_overrides_win_over_the_file(tmp_path):
@@ -131,7 +157,8 @@ REPLACED = [
 
 
 def test_every_key_of_a_java_worker_counts_or_is_explained(tmp_path):
-    text = "".join(f"{key}=x\n" for key in (*EFFECTIVE, *REPLACED)) + "config.providers=file\n"
+    keys = dict.fromkeys((*EFFECTIVE, *REPLACED), "x") | {"config.providers": "file"}
+    text = "".join(f"{key}={value}\n" for key, value in keys.items())
     notes = read_worker_file(written(tmp_path, "w.properties", text)).notes
     assert [note.partition(" has no effect: ")[0] for note in notes] == REPLACED
     assert not [note for note in notes if "spelling" in note]
