@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -164,15 +165,8 @@ def _client(target: Target) -> redis.Redis:
     from redis.backoff import NoBackoff
     from redis.retry import Retry
 
-    tls: dict[str, Any] = {}
-    if target.tls:
-        tls = {
-            "ssl_ca_certs": target.certificates,
-            "ssl_cert_reqs": "required" if target.checks_host else "none",
-            "ssl_check_hostname": target.checks_host,
-        }
     pool = redis.ConnectionPool(
-        connection_class=_bounded(redis.SSLConnection if target.tls else redis.Connection, target.timeout_s),
+        connection_class=_bounded(redis.Connection, target.timeout_s, _tls(target)),
         host=target.host,
         port=target.port,
         db=target.database,
@@ -182,19 +176,39 @@ def _client(target: Target) -> redis.Redis:
         socket_timeout=target.timeout_s,
         socket_connect_timeout=min(target.timeout_s, _CONNECT_S),
         retry=Retry(NoBackoff(), 0),  # the framework tries again, with its own waits
-        **tls,
     )
     client = redis.Redis.from_pool(pool)
     client.response_callbacks.clear()  # these would turn wrong answers into True
     return client
 
 
-def _bounded(kind: type[Connection], whole_s: float) -> type[Connection]:
+def _tls(target: Target) -> ssl.SSLContext | None:
+    """Return what TLS is spoken by. The library's own would trust the system's authorities beside those of the file."""
+    if not target.tls:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=target.certificates)
+    except OSError as error:
+        raise ConfigError(f"The file {target.certificates} cannot be used: {error}.") from None
+    if not target.checks_host:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _bounded(kind: type[Connection], whole_s: float, tls: ssl.SSLContext | None) -> type[Connection]:
     """Return a class of connections that read the answers to one request for at most `whole_s` seconds."""
 
     class Bounded(kind):  # type: ignore[valid-type, misc]  # mypy takes no base class from a variable
         def _connect(self) -> Any:
-            return _BoundedSocket(super()._connect(), whole_s)
+            connected = super()._connect()
+            if tls is not None:
+                try:
+                    connected = tls.wrap_socket(connected, server_hostname=self.host)
+                except OSError:
+                    connected.close()
+                    raise
+            return _BoundedSocket(connected, whole_s)
 
     return Bounded
 
