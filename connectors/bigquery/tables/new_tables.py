@@ -16,6 +16,7 @@ from connectors.bigquery.tables.key_changes import key_labels
 from connectors.bigquery.tables.table_columns import cleared_columns, clustering, deletes_columns, log_columns
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
+_DAY_MS: Final = 86_400_000
 _MADE_FOR_DELETES: Final = {"kafka-connect-made-for": "deletes"}
 """This label marks a table that the sink created when only deletes had come."""
 
@@ -105,11 +106,14 @@ def new_log_table(config: BigQuerySinkConfig, target: str, columns: Columns) -> 
 
 
 def _memory(config: BigQuerySinkConfig, name: str, columns: Columns) -> NewTable:
-    """Return a table whose rows expire after dedup.tombstone.retention.ms."""
+    """Return a table whose rows are kept for dedup.tombstone.retention.ms at least, at most a day longer or two days.
+
+    BigQuery drops a whole partition, which holds a day of UTC, and counts from the beginning of that day.
+    """
     return NewTable(
         name,
         columns,
         partitioning="DAY",
         partition_by=DELETED_AT,
-        expiration_ms=config.tombstone_retention_ms,
+        expiration_ms=max(config.tombstone_retention_ms + _DAY_MS, 2 * _DAY_MS),
     )

@@ -10,16 +10,16 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import ConfigError
 from connect.lib.deadline import Deadline
-from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, with_properties
+from connectors.bigquery.rows.table_schema import Columns, ColumnSchema
 from connectors.bigquery.settings.job_terms import JobTerms
 from connectors.bigquery.warehouse.dataset_calls import DatasetCalls
 from connectors.bigquery.warehouse.job_facts import UNMETERED, Changed, Counts, Metering, RowError
 from connectors.bigquery.warehouse.jobs import Jobs
+from connectors.bigquery.warehouse.resources import encryption_of, fields_of, lengthened, resource_of
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Warehouse:
         with self._calls.translated(f"creating table {table.name}"):
             try:
                 self._client.create_table(
-                    _resource(self._calls.table_id(table.name), table, self._terms.kms_key),
+                    resource_of(self._calls.table_id(table.name), table, self._terms.kms_key),
                     retry=self._calls.again,
                     timeout=self._calls.limit_s,
                 )
@@ -129,10 +129,13 @@ class Warehouse:
             )  # fmt: skip
             job.result(retry=self._calls.again, timeout=self._calls.limit_s)
 
-    def change_columns(self, name: str, change: Callable[[Columns], Columns]) -> Columns:
+    def change_columns(
+        self, name: str, change: Callable[[Columns], Columns], *, expiration_ms: int | None = None
+    ) -> Columns:
         """Replace a table's columns by those that `change` returns for the columns of now, and return the new ones.
 
-        Raise RetriableError if somebody else changed the table at the same time.
+        Partitions that expire sooner than after `expiration_ms` expire after so many milliseconds. Raise RetriableError
+        if somebody else changed the table at the same time.
         """
         with self._calls.translated(f"changing the columns of table {name}"):
             table = self._client.get_table(
@@ -140,10 +143,14 @@ class Warehouse:
             )
             told = [field.to_api_repr() for field in table.schema]
             before = tuple(map(ColumnSchema.from_json, told))
-            after = change(before)
+            after, changed = change(before), []
             if after != before:
-                table.schema = _fields(after, told)
-                self._client.update_table(table, ["schema"], retry=None, timeout=self._calls.limit_s)
+                table.schema = fields_of(after, told)
+                changed.append("schema")
+            if expiration_ms is not None and lengthened(table, expiration_ms):
+                changed.append("time_partitioning")
+            if changed:
+                self._client.update_table(table, changed, retry=None, timeout=self._calls.limit_s)
         return after
 
     def label(self, name: str, labels: Mapping[str, str], *, description: str | None = None) -> None:
@@ -249,13 +256,13 @@ class Warehouse:
             source_format=bigquery.SourceFormat.PARQUET,
             write_disposition="WRITE_TRUNCATE" if replaces else "WRITE_APPEND",
             create_disposition=bigquery.CreateDisposition.CREATE_NEVER,
-            schema=_fields(columns),
+            schema=fields_of(columns),
             parquet_options=options,
             labels=self.jobs.labels,
         )
         # A job that appends names no encryption key: the rows are encrypted by the table's.
         if replaces and self._terms.kms_key:
-            config.destination_encryption_configuration = _encryption(self._terms.kms_key)
+            config.destination_encryption_configuration = encryption_of(self._terms.kms_key)
 
         def submit(attempt_id: str) -> Any:
             self.on_load(None if replaces else name)
@@ -346,7 +353,7 @@ class Warehouse:
     def _encrypt_answer(self, config: bigquery.QueryJobConfig) -> None:
         """Set the key that encrypts the table in which BigQuery keeps the rows of a query for a day."""
         if self._terms.kms_key:
-            config.destination_encryption_configuration = _encryption(self._terms.kms_key)
+            config.destination_encryption_configuration = encryption_of(self._terms.kms_key)
 
     def scanned_bytes(self, sql: str) -> int:
         """Return the bytes that a statement would read, by a dry run."""
@@ -359,42 +366,3 @@ class Warehouse:
                 timeout=self._calls.limit_s,
             )  # fmt: skip
         return int(job.total_bytes_processed or 0)
-
-
-def _fields(columns: Columns, now: Sequence[Mapping[str, Any]] = ()) -> list[Any]:
-    from google.cloud import bigquery
-
-    return [bigquery.SchemaField.from_api_repr(column) for column in with_properties(columns, now)]
-
-
-def _encryption(kms_key: str) -> Any:
-    from google.cloud import bigquery
-
-    return bigquery.EncryptionConfiguration(kms_key_name=kms_key)
-
-
-def _resource(table_id: str, table: NewTable, kms_key: str) -> bigquery.Table:
-    from google.cloud import bigquery
-    from google.cloud.bigquery import table as table_constraints
-
-    found = bigquery.Table(table_id, schema=_fields(table.columns))
-    if table.partitioning is not None:
-        found.time_partitioning = bigquery.TimePartitioning(
-            type_=table.partitioning, field=table.partition_by, expiration_ms=table.expiration_ms
-        )
-    if table.cluster_by:
-        found.clustering_fields = list(table.cluster_by)
-    if table.labels:
-        found.labels = dict(table.labels)
-    if table.expires_after_s is not None:
-        found.expires = datetime.now(UTC) + timedelta(seconds=table.expires_after_s)
-    if table.primary_key:
-        key = table_constraints.PrimaryKey(columns=list(table.primary_key))
-        found.table_constraints = table_constraints.TableConstraints(primary_key=key, foreign_keys=None)
-    if table.max_staleness_s is not None:
-        minutes, seconds = divmod(table.max_staleness_s, 60)
-        found.max_staleness = f"0-0 0 {minutes // 60}:{minutes % 60}:{seconds}"
-    if kms_key:
-        found.encryption_configuration = _encryption(kms_key)
-    found.description = table.description
-    return found

@@ -339,7 +339,8 @@ class TargetTables:
             tables.append(new_log_table(self._config, target, columns))
         for table in tables:
             if not self._warehouse.create(table):
-                self._warehouse.change_columns(table.name, partial(_completed, table.columns))
+                completed = partial(_completed, table.columns)
+                self._warehouse.change_columns(table.name, completed, expiration_ms=table.expiration_ms)
 
     def _create(self, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool) -> TableFacts:
         """Create the table, and return it; return the other one if somebody else created it at the same time."""

@@ -70,7 +70,7 @@ class PlainClient:
                         change = f'ALTER "{column["name"]}" TYPE {type_of(column)}'
                     if before is None or type_of(before) != type_of(column):
                         self._service.database.execute(f"ALTER TABLE {sql_of(table.table_id)} {change}")
-            stored.resource |= {name: given.get(name) for name in fields}
+            stored.resource |= {name: given.get(name) for name in map(_resource_name, fields)}
             stored.resource["etag"] = str(int(stored.resource["etag"]) + 1)
 
         self._asked(update)
@@ -186,6 +186,10 @@ class ProcessDiedError(BaseException):
 
 def _quota(message: str) -> api.Forbidden:
     return api.Forbidden(message, errors=[{"reason": "quotaExceeded"}])
+
+
+def _resource_name(field: str) -> str:
+    return {"time_partitioning": "timePartitioning"}.get(field, field)
 
 
 def _short(name: str) -> str:

@@ -60,7 +60,7 @@ class Tables:
         self.tables.setdefault(table.name, facts)
         return is_new
 
-    def change_columns(self, name: str, change: Any) -> Any:
+    def change_columns(self, name: str, change: Any, **_: Any) -> Any:
         columns = change(self.tables[name].columns)
         self.tables[name] = replace(self.tables[name], columns=columns)
         return columns

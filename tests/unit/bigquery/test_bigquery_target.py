@@ -59,7 +59,7 @@ class Tables:
         self.tables[table.name] = TableFacts(table.name, table.columns, dict(table.labels or {}), "")
         return True
 
-    def change_columns(self, name: str, change: Callable[[Columns], Columns]) -> Columns:
+    def change_columns(self, name: str, change: Callable[[Columns], Columns], **_: Any) -> Columns:
         self.tables[name] = replace(self.tables[name], columns=change(self.tables[name].columns))
         return self.tables[name].columns
 

@@ -1,0 +1,52 @@
+"""Deletes are remembered as long as the setting says, also by a table that is there already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bigquery_oracle import Message
+from plain_bigquery import PlainBigQuery
+from test_bigquery_compaction import Life, Prompt
+
+from connectors.bigquery.warehouse import jobs
+
+DAY_MS = 86_400_000
+RETENTION = "dedup.tombstone.retention.ms"
+MEMORIES = ["_orders_cleared", "_orders_deletes"]
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> PlainBigQuery:
+    monkeypatch.setattr(jobs, "_FIRST_LOOK_S", 0.0001)
+    return PlainBigQuery(Prompt(1))
+
+
+def merged(service: PlainBigQuery, offset: int, **others: str) -> None:
+    life = Life(service, **{"dedup.mode": "merge", "dedup.order.by": "version", **others})
+    life.load([Message(0, offset, 1, 0), Message(0, offset + 1, 1, 0, text=None)])
+
+
+def kept_ms(service: PlainBigQuery) -> list[int]:
+    resources: list[dict[str, Any]] = [service.tables[name].resource for name in MEMORIES]
+    return [int(resource["timePartitioning"]["expirationMs"]) for resource in resources]
+
+
+@pytest.mark.parametrize(("retention_ms", "partition_ms"), [(1, 2), (DAY_MS // 2, 2), (DAY_MS, 2), (7 * DAY_MS, 8)])
+def test_a_partition_of_a_day_outlives_its_last_delete(service, retention_ms, partition_ms):
+    """BigQuery counts from the day's beginning, and the last delete may come at its end."""
+    merged(service, 0, **{RETENTION: str(retention_ms)})
+    assert kept_ms(service) == [partition_ms * DAY_MS] * 2
+
+
+def test_a_longer_retention_is_that_of_tables_that_are_there(service):
+    merged(service, 0)
+    assert kept_ms(service) == [8 * DAY_MS] * 2
+    merged(service, 2, **{RETENTION: str(60 * DAY_MS)})
+    assert kept_ms(service) == [61 * DAY_MS] * 2
+    merged(service, 4)  # another connector's shorter one takes nothing away
+    assert kept_ms(service) == [61 * DAY_MS] * 2
+    for name in MEMORIES:
+        del service.tables[name].resource["timePartitioning"]["expirationMs"]
+    merged(service, 6)
+    assert ["expirationMs" in service.tables[name].resource["timePartitioning"] for name in MEMORIES] == [False, False]
