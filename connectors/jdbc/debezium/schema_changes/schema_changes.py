@@ -33,7 +33,8 @@ from connectors.jdbc.settings.table_choice import TableName
 _log = logging.getLogger(__name__)
 _BUILT_IN: Final = ("mysql", "information_schema", "performance_schema", "sys")
 _TABLES: Final = (
-    "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' "
+    "SELECT table_schema, table_name FROM information_schema.tables "
+    "WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') "
     "AND table_schema NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') ORDER BY 1, 2"
 )
 _SCHEMATA: Final = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -34,6 +34,11 @@ _REFUSED = {39: "binlog_row_value_options=PARTIAL_JSON"}
 _PAYLOAD_END, _PAYLOAD_FORM, _PAYLOAD_BYTES = 0, 2, 3
 _ZSTD, _PLAIN = 0, 255
 _STANDALONE = 1
+HISTORY: tuple[str, str] = ("row_start", "row_end")
+"""MariaDB gives these columns to a table WITH SYSTEM VERSIONING that declares none: they are the last ones in the log,
+and no catalog lists them.
+"""
+_HISTORY_KINDS, _HISTORY_METAS = bytes((17, 17)), (b"\x06", b"\x06")
 _COMMITTED_AT, _COMMITTED_BYTES, _ELSEWHERE = 42, 7, 1 << 55
 """These say where MySQL's GTID event has its commit time. If its highest bit is set, another server's time follows."""
 
@@ -146,6 +151,19 @@ class TableMap:
     def has_columns_of(self, other: TableMap) -> bool:
         """Tell if both maps have the same columns, of the same types."""
         return self._columns == other._columns
+
+    @property
+    def ends_with_history(self) -> bool:
+        """Return True if the last two columns are as those by which MariaDB keeps the history of a table's rows."""
+        return self.kinds[-2:] == _HISTORY_KINDS and self.metas[-2:] == _HISTORY_METAS and not any(self.nullable[-2:])
+
+    def without_history(self) -> TableMap:
+        """Return the description without the last two columns, by which MariaDB keeps the history of rows."""
+        told, kept = self.told, len(self.kinds) - 2
+        if told is not None:
+            key = tuple(number for number in told.key if number < kept)
+            told = replace(told, names=told.names[:kept], key=key, kinds=told.kinds[:kept])
+        return replace(self, kinds=self.kinds[:kept], metas=self.metas[:kept], nullable=self.nullable[:kept], told=told)
 
     @property
     def _columns(self) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from connectors.jdbc.log.binlog.metadata import ColumnMetadata
-from connectors.jdbc.log.binlog.packets import TableMap
+from connectors.jdbc.log.binlog.packets import HISTORY, TableMap
 from connectors.jdbc.log.binlog.values import BLOB, ENUM, JSON, SET, STRING
 from connectors.jdbc.log.ddl.columns import INTEGERS, OF_TABLE, Definition, PastColumn
 from connectors.jdbc.log.ddl.tokens import NotUnderstoodError
@@ -100,18 +100,21 @@ class PastTable:
         """Return the columns as a log with names would have told them. NotUnderstoodError: the log has other
         columns.
         """
-        if len(mapped.kinds) != len(self.columns):
-            raise NotUnderstoodError(f"the log has {len(mapped.kinds)} columns, and {len(self.columns)} are known")
-        for i, column in enumerate(self.columns):
+        columns = self.columns
+        if len(mapped.kinds) == len(columns) + len(HISTORY) and mapped.ends_with_history:
+            columns = (*columns, *(PastColumn(name, "timestamp") for name in HISTORY))
+        if len(mapped.kinds) != len(columns):
+            raise NotUnderstoodError(f"the log has {len(mapped.kinds)} columns, and {len(columns)} are known")
+        for i, column in enumerate(columns):
             _compare(column, mapped, i)
-        names = [column.name for column in self.columns]
+        names = [column.name for column in columns]
         return ColumnMetadata(
             tuple(names),
-            frozenset(i for i, column in enumerate(self.columns) if column.unsigned),
-            {i: column.charset for i, column in enumerate(self.columns) if column.charset is not None},
-            {i: column.members for i, column in enumerate(self.columns) if column.members},
+            frozenset(i for i, column in enumerate(columns) if column.unsigned),
+            {i: column.charset for i, column in enumerate(columns) if column.charset is not None},
+            {i: column.members for i, column in enumerate(columns) if column.members},
             tuple(names.index(name) for name in self.key if name in names),
-            tuple(column.kind for column in self.columns),
+            tuple(column.kind for column in columns),
         )
 
     def altered(self, actions: Sequence[Action]) -> PastTable:

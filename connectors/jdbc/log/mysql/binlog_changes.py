@@ -11,12 +11,17 @@ import numpy.typing as npt
 
 from connectors.jdbc.log.binlog.packets import Operation
 from connectors.jdbc.log.binlog.position import BinlogPosition, Row
-from connectors.jdbc.log.binlog.row_layout import Images
+from connectors.jdbc.log.binlog.row_layout import Images, numbers
 from connectors.jdbc.log.mysql.tables import LoggedRows
 
 NONE = -1
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+_END_BYTES = 7
+_NO_END = [seconds << 24 | 999_999 for seconds in (0x7FFFFFFF, 0xFFFFFFFF)]
+"""The row's end in the history is the last moment of TIMESTAMP(6) while the row is there, the second one from MariaDB
+11.5 on.
+"""
 
 
 class EventFacts(NamedTuple):
@@ -133,7 +138,7 @@ def _preceding(counts: Indices, groups: Indices) -> Indices:
     return found
 
 
-def numbered(collected: Collected, images: Images, numbers: EventNumbers) -> Changes:
+def numbered(collected: Collected, images: Images, given: EventNumbers) -> Changes:
     """Return the changes of one table, numbered within their transactions."""
     told = np.array(collected.told, np.int64)
     paired = told[:, 1] == Operation.UPDATE
@@ -143,7 +148,7 @@ def numbered(collected: Collected, images: Images, numbers: EventNumbers) -> Cha
     operation = told[event, 1].astype(np.uint8)
     first = (np.cumsum(images.per_event) - images.per_event)[event] + in_event * np.where(paired, 2, 1)[event]
     number = told[event, 0]
-    return Changes(
+    changes = Changes(
         collected.rows,
         images,
         event,
@@ -151,10 +156,35 @@ def numbered(collected: Collected, images: Images, numbers: EventNumbers) -> Cha
         operation,
         np.where(operation == Operation.INSERT, NONE, first),
         np.where(operation == Operation.DELETE, NONE, first + paired[event]),
-        numbers.transaction[number],
-        numbers.before[number] + in_event + 1,
-        numbers.before_of_table[number] + in_event + 1,
+        given.transaction[number],
+        given.before[number] + in_event + 1,
+        given.before_of_table[number] + in_event + 1,
     )
+    return of_present_rows(changes) if collected.rows.has_history else changes
+
+
+def of_present_rows(changes: Changes) -> Changes:
+    """Return the changes of the rows that a table WITH SYSTEM VERSIONING shows, without the columns of the history.
+
+    MariaDB logs how it stores the history, too: a row that is changed or deleted stays with the time of its end.
+    """
+    *columns, _, ends = changes.images.columns
+    is_present = np.isin(numbers(ends.buffer, _END_BYTES, ends.at, order=">"), _NO_END)
+    old, new = (
+        (places >= 0) & is_present[np.maximum(places, 0)] if len(is_present) else places >= 0
+        for places in (changes.before, changes.after)
+    )
+    operation = changes.operation.copy()
+    operation[old & ~new] = Operation.DELETE
+    operation[new & ~old] = Operation.INSERT
+    present = replace(
+        changes,
+        images=replace(changes.images, columns=columns),
+        operation=operation,
+        before=np.where(old, changes.before, NONE),
+        after=np.where(new, changes.after, NONE),
+    )
+    return present.take(old | new)
 
 
 def undelivered(changes: Changes, collected: Collected, position: BinlogPosition) -> Mask:

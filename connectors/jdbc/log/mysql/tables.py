@@ -18,7 +18,7 @@ from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.log.binlog.charset import charset_of, decoding
 from connectors.jdbc.log.binlog.columns import Decode, decoder, driver_column, driver_columns
 from connectors.jdbc.log.binlog.metadata import column_type
-from connectors.jdbc.log.binlog.packets import TableMap
+from connectors.jdbc.log.binlog.packets import HISTORY, TableMap
 from connectors.jdbc.log.binlog.row_layout import RowLayout
 from connectors.jdbc.log.binlog.values import BINARY_SIZES, STRING, LoggedColumn, reader, string_bytes, width
 from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
@@ -64,6 +64,11 @@ class BinlogTable:
     described: tuple[ColumnPlan, ...] = ()
 
     @property
+    def has_history(self) -> bool:
+        """Return True if rows of the log have two more columns, by which MariaDB keeps the history of rows."""
+        return self.told_by is not None and len(self.told_by.kinds) > len(self.format.columns)
+
+    @property
     def connector(self) -> str:
         """Return the name that Debezium's connector has in the source block."""
         return (self.events.source.name or "").split(".")[-2]
@@ -81,9 +86,12 @@ class BinlogTable:
 
     def rows(self, mapped: TableMap) -> LoggedRows:
         """Return the reader for rows of the log with this description, which `fits`."""
-        told = list(zip(mapped.kinds, mapped.metas, self.logged, self.format.columns, strict=True))
-        decoders = [decoder(kind, meta, column, plan, reader(kind, meta, column)) for kind, meta, column, plan in told]
-        return LoggedRows(self, RowLayout([width(kind, meta) for kind, meta, *_ in told]), tuple(decoders))
+        stored = list(zip(mapped.kinds, mapped.metas, strict=True))
+        shown = stored[: -len(HISTORY)] if self.has_history else stored
+        told = zip(shown, self.logged, self.format.columns, strict=True)
+        decoders = [decoder(*of_log, column, plan, reader(*of_log, column)) for of_log, column, plan in told]
+        layout = RowLayout([width(kind, meta) for kind, meta in stored])
+        return LoggedRows(self, layout, tuple(decoders), self.has_history)
 
     def widened(self, columns: Sequence[Fields]) -> BinlogTable:
         """Return the table with those columns made nullable that hold NULL, in rows from before they became NOT
@@ -106,6 +114,7 @@ class LoggedRows:
     table: BinlogTable
     layout: RowLayout
     decoders: tuple[Decode, ...]
+    has_history: bool = False
 
     def column(self, number: int, fields: Fields) -> pa.Array:
         """Return one column of the rows, as an Arrow reader gives it. SchemaError: a value does not fit."""
@@ -177,6 +186,10 @@ def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: Jd
 
     `mapped.told` must not be None. SchemaError: a column's type or character set is not known.
     """
+    told_by = mapped
+    assert mapped.told is not None
+    if mapped.told.names[-2:] == HISTORY and mapped.ends_with_history and not {*HISTORY} & {c.name for c in now.logged}:
+        mapped = mapped.without_history()
     told = mapped.told
     assert told is not None
     rules = type_rules(database, config)
@@ -194,7 +207,7 @@ def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: Jd
     database.end_transaction()
     form = RowFormat(now.format.table, now.format.schema.name or "", plans, now.format.times)
     key = tuple(told.names[i] for i in told.key) or (now.events.key if set(now.events.key) <= set(told.names) else ())
-    return BinlogTable(now.name, form, replace(now.events, row=form.schema, key=key), tuple(logged), mapped, now.order)
+    return BinlogTable(now.name, form, replace(now.events, row=form.schema, key=key), tuple(logged), told_by, now.order)
 
 
 def _told_column(database: Database, plan: ColumnPlan, number: int, mapped: TableMap) -> LoggedColumn:
