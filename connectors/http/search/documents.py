@@ -57,12 +57,13 @@ class Documents:
         assert batch.consumed is not None
         texts, bad = self._texts(batch.values)
         offsets = batch.consumed.offsets.to_pylist()
+        places = _places(offsets)
         keys, bad_keys = good_rows(batch.keys, len(batch))
         if not self._config.ignores_key(batch.topic):
             bad = bad_keys | bad
         times = batch.timestamps_ms.to_pylist() if batch.timestamps_ms is not None else [None] * len(batch)
         headers: Sequence[Sequence[Header]] = batch.headers if batch.headers is not None else [()] * len(batch)
-        index, made = self.index_of(batch.topic), []
+        index, made, written = self.index_of(batch.topic), [], set()
         # A merged document has no version of ours, and a delete with one could be taken for older than the document.
         is_versioned = not self._config.ignores_key(batch.topic) and not self._config.merges
         for row, text in enumerate(texts):
@@ -71,8 +72,11 @@ class Documents:
             try:
                 if text is None and not self._deletes(keys[row]):
                     continue
-                head: dict[str, Any] = {"_index": index, "_id": self._id(batch, keys[row], offsets[row])}
+                head: dict[str, Any] = {"_index": index, "_id": self._id(batch, keys[row], places[row])}
                 if is_versioned:
+                    if (head["_id"], offsets[row]) in written:
+                        raise _of_one_id(head["_id"])
+                    written.add((head["_id"], offsets[row]))
                     head["version"] = self._version(headers[row], offsets[row])
                     head["version_type"] = "external"
                 kind = self._kind(text)
@@ -108,10 +112,10 @@ class Documents:
             )
         return self._config.on_null.lower() == "delete" and key is not None
 
-    def _id(self, batch: Batch, key: Any, offset: int) -> str:
+    def _id(self, batch: Batch, key: Any, place: str) -> str:
         if self._config.ignores_key(batch.topic):
             assert batch.consumed is not None
-            return f"{batch.topic}+{batch.consumed.topic_partition.partition}+{offset}"
+            return f"{batch.topic}+{batch.consumed.topic_partition.partition}+{place}"
         if key is None:
             raise SchemaError("Key is used as document id and can not be null.", key="key.ignore")
         if isinstance(key, Mapping) and len(key) == 1:
@@ -173,6 +177,24 @@ def _with_digits(text: bytes) -> dict[str, Any]:
 
     found: dict[str, Any] = json.loads(text, parse_int=as_it_is, parse_float=as_it_is)
     return found
+
+
+def _places(offsets: Sequence[int]) -> Sequence[str]:
+    """Return the offset of each row as a text, for the second and later rows of one record with `+1` and so on."""
+    found, nth, before = [], 0, None
+    for offset in offsets:
+        nth = nth + 1 if offset == before else 0
+        found.append(f"{offset}+{nth}" if nth else str(offset))
+        before = offset
+    return found
+
+
+def _of_one_id(document_id: str) -> SchemaError:
+    return SchemaError(
+        f"A transform made several rows of this record, and two of them are the document {document_id[:100]!r}.",
+        key="key.ignore",
+        fix="Give each row a key of its own, as by the transform ValueToKey, or set key.ignore=true.",
+    )
 
 
 def _whole_number(value: object) -> int | None:

@@ -121,6 +121,32 @@ def test_a_document_with_a_timestamp_of_its_own_keeps_the_digits_of_its_numbers(
     }  # fmt: skip
 
 
+def exploded(keys: Sequence[str], **given: str) -> tuple[list[str], dict[int, Exception]]:
+    """Return the ids of documents of two records, of the first of which a transform made three rows."""
+    config = SearchSinkConfig.parse({
+        "connection.url": "http://es:9200", **{name.replace("_", "."): value for name, value in given.items()},
+    })  # fmt: skip
+    consumed = Consumed(TP, pa.array([7, 7, 7, 8], pa.int64()), 9)
+    values, times = Column.from_rows([{"n": 1}] * 4, None), pa.array([5] * 4, pa.int64())
+    actions, bad = Documents(config).actions(
+        Batch("orders", values, Column.from_rows(keys, None), timestamps_ms=times, consumed=consumed)
+    )
+    return [action.document_id for action in actions], bad
+
+
+@pytest.mark.parametrize("settings", [{"key_ignore": "true"}, STREAM])
+def test_rows_of_one_record_are_documents_of_their_own(settings: dict[str, str]) -> None:
+    assert exploded(["k"] * 4, **settings) == (["orders+0+7", "orders+0+7+1", "orders+0+7+2", "orders+0+8"], {})
+
+
+def test_a_row_that_would_be_passed_over_for_one_of_its_own_record_is_bad() -> None:
+    """The server takes one document of an id and a version."""
+    ids, bad = exploded(["a", "b", "a", "a"])
+    assert (ids, list(bad)) == (["a", "b", "a"], [2])
+    assert "ValueToKey" in str(bad[2])
+    assert exploded(["a", "b", "a", "a"], write_method="upsert") == (["a", "b", "a", "a"], {})
+
+
 @pytest.mark.parametrize("method", ["insert", "upsert"])
 def test_a_delete_has_a_version_where_the_other_writes_have_one(method: str) -> None:
     """A merged document's version counts its writes, so a delete with an offset could be taken for an older one."""
