@@ -216,8 +216,11 @@ class Warehouse:
                 if labels.items() <= table.labels.items():
                     yield table.table_id, dict(table.labels)
 
-    def insert_all(self, name: str, rows: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> list[RowError]:
-        """Add rows in the JSON of insertAll. Return the refused ones once the others are in the table."""
+    def insert_all(self, name: str, rows: Sequence[Mapping[str, Any]], ids: Sequence[str | None]) -> list[RowError]:
+        """Add rows in the JSON of insertAll, each with its insertId or None.
+
+        Return the refused ones once the others are in the table.
+        """
         with self._calls.translated(f"inserting into table {name}"):
             answer = self._client.insert_rows_json(
                 self._calls.table_id(name),

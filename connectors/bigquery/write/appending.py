@@ -206,8 +206,10 @@ def rows_of(batch: SealedBatch) -> pa.Table:
     return rows.drop_columns([IS_DELETE, IS_APPEND])
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _INSERT_ID_CHARACTERS else hashlib.sha256(text.encode()).hexdigest()
+def _short(text: str | None) -> str | None:
+    if text is None or len(text) <= _INSERT_ID_CHARACTERS:
+        return text
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _json_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,81 @@
+"""insertIds of records with other fields differ, and a record without one of the fields has none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from bigquery_oracle import Message, batch_of
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery
+from plain_bigquery_client import PlainClient
+from test_bigquery_compaction import Prompt
+
+from connect.api import schema as s
+from connect.api.records import Batch, Column
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.appending import InsertAll, rows_of
+from connectors.bigquery.write.intake import taken_in
+from connectors.bigquery.write.tables_ready import TargetTables
+
+TEXT = s.STRING.as_optional()
+
+
+class Client(PlainClient):
+    """Keeps the ids that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__(PlainBigQuery(Prompt(1)))
+        self.ids: list[Any] = []
+
+    def insert_rows_json(self, name: str, rows: Any, *, row_ids: Any, **others: Any) -> list[Any]:
+        json.dumps(rows)
+        self.ids += row_ids
+        return super().insert_rows_json(name, rows, **others)
+
+
+def ids_of(*rows: tuple[str | None, ...], fields: str = "sku,variant") -> list[str | None]:
+    """The ids of records with these values, as they are sent."""
+    settings = {"project": PROJECT, "defaultDataset": DATASET, "dedup.mode": "insert_id", "dedup.fields": fields}
+    config, client = BigQuerySinkConfig.parse({**settings, "timePartitioningType": "NONE"}), Client()
+    warehouse = Warehouse(client, PROJECT, DATASET, timeout_s=10)
+    schema = s.struct({"sku": TEXT, "variant": TEXT, "price": s.INT64})
+    values = [{"sku": row[0], "variant": row[-1], "price": 1} for row in rows]
+    batch: Batch = batch_of([Message(0, offset, offset, 0) for offset in range(len(rows))])
+    batch = replace(batch, values=Column.from_rows(values, schema))
+    assert batch.consumed is not None
+    ((buffer, admitted),) = taken_in(batch, TargetTables(config, warehouse)).parts
+    buffer.take(batch.consumed.topic_partition, admitted, 0.0)
+    sealed = buffer.seal()
+    assert InsertAll(warehouse).write(sealed, rows_of(sealed)) == {}
+    return client.ids
+
+
+def test_fields_of_two_records_make_one_id_only_where_all_are_equal():
+    rows = [
+        ("AB-1", "2"),
+        ("AB", "1-2"),
+        ("AB%2D1", "2"),
+        ("AB%", "2D1-2"),
+        ("a", "b"),
+        ("a", "b"),
+        ("-", ""),
+        ("", "-"),
+    ]
+    ids = ids_of(*rows)
+    assert len(set(ids)) == len(set(rows))
+    assert ids[4] == ids[5] == "a-b"
+
+
+@pytest.mark.parametrize(
+    ("fields", "rows"), [("sku,variant", [(None, "x"), (None, None), ("", "x")]), ("sku", [(None,)] * 2)]
+)
+def test_a_record_without_a_field_is_no_others_repeat(fields, rows):
+    wanted = [None, None, "-x"] if fields == "sku,variant" else [None, None]
+    assert ids_of(*rows, fields=fields) == wanted
+
+
+def test_one_field_is_the_id_as_it_is():
+    assert ids_of(("AB-1",), ("x" * 200,), fields="sku")[0] == "AB-1"
