@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from connect.cluster.hosts.host_process import MESSAGE_BYTES
 from connect.cluster.hosts.lease import watch
+from connect.runtime.host.freed_memory import share_arenas
 from connect.runtime.host.parent_death import die_with_parent
 
 if TYPE_CHECKING:
@@ -53,9 +54,10 @@ SMALL_HEAPS: Final = {"MIMALLOC_ARENA_EAGER_COMMIT": "0"}
 
 
 def set_up_libraries() -> None:
-    """Set the environment variables by which libraries start no threads and use little memory, unless they are set."""
+    """Have libraries start no threads and use little memory, unless the environment says otherwise."""
     for name, value in {**WITHOUT_THREADS, **SMALL_HEAPS}.items():
         os.environ.setdefault(name, value)
+    share_arenas()
 
 
 def load_shared() -> None:
