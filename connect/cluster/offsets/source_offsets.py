@@ -98,6 +98,6 @@ class StoredSourceOffsets:
         log.read_to_end(deadline)
         return log
 
-    def _take(self, key: bytes | None, value: bytes | None, partition: int, offset: int, _ms: int) -> None:
-        if key is None or not self._table.apply(key, value):
+    def _take(self, key: bytes | None, value: bytes | None, partition: int, offset: int, timestamp_ms: int) -> None:
+        if key is None or not self._table.apply(key, value, partition=partition, timestamp_ms=timestamp_ms):
             self._skipped.add(key, partition, offset, "no offset of a source")

@@ -21,6 +21,7 @@ from connect.kafka.client.rights import Needs
 from connect.kafka.client.settings import admin_part
 from connect.kafka.log.kv_writer import KeyValue, RecordWriter, TransactionWriter
 from connect.kafka.log.shared_answer import SharedAnswer
+from connect.kafka.log.topic_partitions import partitions_of
 from connect.kafka.produce.shared_producer import SharedProducer
 from connect.lib.deadline import Deadline
 
@@ -31,7 +32,7 @@ OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
 _LOG = logging.getLogger("connect.kafka.log.kv_log")
 _POLL_S: Final = 0.1
 _PAUSE_S: Final = 0.2
-_LOOK_S: Final = 0.05
+_ANSWER_S: Final = 5.0
 _SLICE: Final = 1000
 _FETCH_AGAIN_MS: Final = 50
 """A fetch of a new topic, which its leader may not know yet, is repeated after so long; librdkafka waits 500 ms."""
@@ -80,6 +81,8 @@ class KeyValueLog:
         self._consumer: Consumer | None = None
         self._shared_ends = SharedAnswer(lambda deadline: self._ends(deadline, committed_only=False))
         self._positions: dict[int, int] = {}
+        self._added: Sequence[int] = ()
+        """Holds the partitions that the topic was given since, until the reader reads them, too."""
         self._written: dict[int, int] = {}
         """Holds the offset behind the record that `put` wrote last into each partition."""
         self._moved = threading.Condition()
@@ -152,7 +155,9 @@ class KeyValueLog:
                 if self._stop.is_set():
                     raise ConnectError(f"The log of topic {self.topic} is closed.")
                 if deadline.expired:
-                    raise RetriableError(f"Topic {self.topic} was not read to its end in time: {self._distance(ends)}.")
+                    raise RetriableError(
+                        f"Topic {self.topic} was not read to its end in time: {_distance(self._positions, ends)}."
+                    )
                 self._moved.wait(min(_POLL_S, deadline.remaining_s))
 
     def close(self, timeout_s: float = 5.0) -> None:
@@ -182,7 +187,7 @@ class KeyValueLog:
     def _begin(self, deadline: Deadline) -> None:
         with translated(f"making a consumer for topic {self.topic}", self._needs):
             self._consumer = Consumer(self._consumer_settings, logger=client_logger("kv_log"))
-        partitions = self._partitions(deadline)
+        partitions = partitions_of(self._client(), self.topic, deadline, self._needs)
         self._positions = dict.fromkeys(partitions, 0)
         # It is a number, as librdkafka may take half a second to look up "beginning". If it is gone, the reset counts.
         self._consumer.assign([KafkaPartition(self.topic, p, 0) for p in partitions])
@@ -198,24 +203,33 @@ class KeyValueLog:
             raise ConnectError(f"The log of topic {self.topic} is not started, or closed.")
         return self._consumer
 
-    def _partitions(self, deadline: Deadline) -> list[int]:
-        doing = f"looking up topic {self.topic}"
-        while True:
-            try:
-                found = self._client().list_topics(self.topic, timeout=min(5.0, max(0.1, deadline.remaining_s)))
-                topic = found.topics[self.topic]
-                if topic.error is None:
-                    return sorted(topic.partitions)
-                error = topic.error
-            except KafkaException as failed:
-                error = failed.args[0]
-            # A topic that was just made is not known to every broker yet.
-            if not (is_retriable(error) or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
-                raise translate(error, doing, self._needs)
-            if not deadline.wait(_LOOK_S):
-                raise translate(error, doing, self._needs)
+    def _look_for_added(self, deadline: Deadline) -> None:
+        """Have the reader read the partitions that the topic was given since it began, and wait until it does."""
+        count = self._admin.partition_counts([self.topic], deadline).get(self.topic, 0)
+        with self._moved:
+            self._added = range(len(self._positions), count)
+            while self._added and not self._stop.is_set():
+                if deadline.expired:
+                    raise RetriableError(f"The partitions that topic {self.topic} was given were not found in time.")
+                self._moved.wait(min(_POLL_S, deadline.remaining_s))
+
+    def _read_added(self) -> None:
+        # The consumer hears of them by that.
+        partitions = partitions_of(self._client(), self.topic, Deadline.after(_ANSWER_S), self._needs)
+        with self._moved:
+            if len(partitions) <= len(self._positions):
+                return  # This broker does not know them yet.
+            _LOG.warning(
+                "Topic %s has %d partitions now, and had %d: records of one key may lie in two of them.",
+                *(self.topic, len(partitions), len(self._positions)),
+            )
+            self._positions |= {p: 0 for p in partitions if p not in self._positions}
+            self._client().assign([KafkaPartition(self.topic, p, at) for p, at in self._positions.items()])
+            self._added = ()
+            self._moved.notify_all()
 
     def _ends(self, deadline: Deadline, committed_only: bool) -> dict[int, int]:
+        self._look_for_added(deadline)
         wanted = [TopicPartition(self.topic, p) for p in self._positions]
         ends = self._admin.end_offsets(wanted, deadline, committed_only=committed_only)
         return {tp.partition: end for tp, end in ends.items()}
@@ -227,19 +241,22 @@ class KeyValueLog:
     def _reached(self, ends: Mapping[int, int]) -> bool:
         return all(self._positions[p] >= end for p, end in ends.items())
 
-    def _distance(self, ends: Mapping[int, int]) -> str:
-        behind = {p: (self._positions[p], end) for p, end in ends.items() if self._positions[p] < end}
-        return ", ".join(f"partition {p} at offset {at} of {end}" for p, (at, end) in sorted(behind.items()))
-
     def _read(self) -> None:
         while not self._stop.is_set():
             try:
+                if self._added:
+                    self._read_added()
                 first = self._client().poll(_POLL_S)
                 if first is not None:
                     self._take([first])  # handed on at once, as it would be lost if the next call failed
                     self._take(self._client().consume(_SLICE, 0))
             except KafkaException as error:
                 self._report(translate(error.args[0], f"reading topic {self.topic}", self._needs))
+                self._stop.wait(_PAUSE_S)
+            except RetriableError as error:
+                self.last_error = error
+            except ConnectError as error:
+                self._report(error)
                 self._stop.wait(_PAUSE_S)
 
     def _take(self, messages: Sequence[Message]) -> None:
@@ -282,6 +299,11 @@ class KeyValueLog:
 
     def _log_error(self, error: ConnectError) -> None:
         _LOG.error("%s", error)
+
+
+def _distance(positions: Mapping[int, int], ends: Mapping[int, int]) -> str:
+    behind = {p: (positions[p], end) for p, end in ends.items() if positions[p] < end}
+    return ", ".join(f"partition {p} at offset {at} of {end}" for p, (at, end) in sorted(behind.items()))
 
 
 def _all_of(parts: Sequence[Future[None]]) -> Future[None]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import orjson
 
@@ -43,45 +44,58 @@ def decode_key(key: bytes) -> tuple[str, dict[str, object]] | None:
     return None
 
 
+class _Stored(NamedTuple):
+    key: bytes
+    offset: dict[str, object] | None
+    """Is None if a tombstone removed it."""
+    partition: int
+    timestamp_ms: int
+
+
 class OffsetTable:
-    """Holds the newest offset of every source partition of all connectors, read from the topic by one thread."""
+    """Holds the newest offset of every source partition of all connectors, read from the topic by one thread.
+
+    A topic that is given more partitions has records of one key in two of them, which are read in any order. Then the
+    later timestamp counts; within a partition the later record does.
+    """
 
     def __init__(self) -> None:
-        self._offsets: dict[tuple[str, str], tuple[bytes, dict[str, object]]] = {}
+        self._stored: dict[tuple[str, str], _Stored] = {}
 
-    def apply(self, key: bytes, value: bytes | None) -> bool:
+    def apply(self, key: bytes, value: bytes | None, *, partition: int = 0, timestamp_ms: int = 0) -> bool:
         """Take one record. Return False if it holds no offset; the caller then logs where it is."""
         parsed = decode_key(key)
         if parsed is None:
             return False
-        connector, partition = parsed
-        place = (connector, partition_key(partition))
-        if value is None:
-            self._offsets.pop(place, None)
-            return True
+        connector, source_partition = parsed
         try:
-            offset = json.loads(value)
+            offset = None if value is None else json.loads(value)
         except (ValueError, RecursionError):
             return False
-        if not isinstance(offset, dict) or not _is_storable(offset):
+        if value is not None and (not isinstance(offset, dict) or not _is_storable(offset)):
             return False
-        self._offsets[place] = (key, offset)
+        place = (connector, partition_key(source_partition))
+        former = self._stored.get(place)
+        if former is None or former.partition == partition or former.timestamp_ms <= timestamp_ms:
+            self._stored[place] = _Stored(key, offset, partition, timestamp_ms)
         return True
 
     def get(self, connector: str, partition: Mapping[str, object]) -> dict[str, object] | None:
         """Return the stored offset of a source partition; None when there is none."""
-        found = self._offsets.get((connector, partition_key(partition)))
-        return None if found is None else dict(found[1])
+        found = self._stored.get((connector, partition_key(partition)))
+        return None if found is None or found.offset is None else dict(found.offset)
 
     def key(self, connector: str, partition: Mapping[str, object]) -> bytes:
         """Return the key to write: the bytes that are stored already, else newly encoded ones."""
-        found = self._offsets.get((connector, partition_key(partition)))
-        return encode_key(connector, partition) if found is None else found[0]
+        found = self._stored.get((connector, partition_key(partition)))
+        return encode_key(connector, partition) if found is None or found.offset is None else found.key
 
     def of_connector(self, connector: str) -> list[SourcePosition]:
         """Return all stored positions of a connector."""
         found = [
-            (decode_key(key), offset) for (name, _), (key, offset) in list(self._offsets.items()) if name == connector
+            (decode_key(stored.key), stored.offset)
+            for (name, _), stored in list(self._stored.items())
+            if name == connector and stored.offset is not None
         ]
         return [SourcePosition(parsed[1], offset) for parsed, offset in found if parsed is not None]
 

@@ -92,8 +92,7 @@ class OpenOffsets:
         table = OffsetTable()
 
         def take(key: bytes | None, value: bytes | None, partition: int, offset: int, timestamp_ms: int) -> None:
-            del timestamp_ms
-            if key is None or not table.apply(key, value):
+            if key is None or not table.apply(key, value, partition=partition, timestamp_ms=timestamp_ms):
                 log.log(level, "Skipped a record that is no source offset: %s-%d@%d", topic, partition, offset)
 
         # The offset of an aborted transaction would skip rows that nobody can read.

@@ -4,9 +4,11 @@ import pytest
 from kafka_drive import in_s
 
 from connect.api.errors import ConnectError
+from connect.kafka.admin.topic_changes import TopicChanges
 from connect.kafka.client.errors import FencedError
 from connect.kafka.client.settings import consumer_settings
 from connect.kafka.log.kv_log import KeyValueLog
+from connect.runtime.source.offset_records import OffsetTable, encode_key
 
 
 def test_each_reads_what_the_other_wrote(clients, topic_name, open_log):
@@ -147,3 +149,37 @@ def test_closed_logs_leave_no_thread(clients, topic_name, open_log, unique):
     log.close()
 
     assert not [t.name for t in threading.enumerate() if topic in t.name]
+
+
+def test_partitions_that_the_topic_is_given_later_are_read_too(clients, topic_name, open_log):
+    """A key moves to another partition by that: whoever has read the topic before, or reads both, has its newest value.
+
+    It is the offsets topic's table that is tried: a stale offset would have a source read again what is delivered.
+    """
+    topic = clients.topic(topic_name, 2, cleanup_policy="compact")
+    numbers = range(40)
+
+    def opened():
+        table = OffsetTable()
+
+        def take(key, value, partition, _offset, timestamp_ms):
+            assert table.apply(key, value, partition=partition, timestamp_ms=timestamp_ms)
+
+        return open_log(clients, topic, take=take)[0], table
+
+    def write(log, run):
+        values = [b'{"run":%d}' % run if n or run == 1 else None for n in numbers]
+        log.put_all([(encode_key("c", {"t": n}), value) for n, value in zip(numbers, values, strict=True)]).result(60)
+
+    def seen(table):
+        return [table.get("c", {"t": n}) for n in numbers]
+
+    one, first = opened()
+    write(one, 1)
+    TopicChanges(clients.worker).widen(topic, 7, in_s(60))
+    other, _ = opened()
+    write(other, 2)
+    one.read_to_end(in_s(60))
+    _, later = opened()
+    assert seen(first) == seen(later) == [None, *[{"run": 2}] * 39]
+    assert one.last_error is None

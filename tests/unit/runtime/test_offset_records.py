@@ -71,3 +71,23 @@ def test_an_offset_that_nobody_can_have_stored_leaves_the_one_before_it(garbage)
     assert table.apply(key, b'{"p":1}')
     assert not table.apply(key, garbage)
     assert table.get("a", {"f": 1}) == {"p": 1}
+
+
+@pytest.mark.parametrize("removes", [False, True])
+@pytest.mark.parametrize("is_read_first", ["old", "new"])
+def test_of_records_in_two_partitions_the_later_one_counts_in_whichever_order_they_are_read(removes, is_read_first):
+    """The offsets topic was given more partitions meanwhile, and the key belongs to another one by that."""
+    table, key = OffsetTable(), encode_key("c", {"f": 1})
+    old = {"value": b'{"p":1}', "partition": 7, "timestamp_ms": 1000}
+    new = {"value": None if removes else b'{"p":2}', "partition": 31, "timestamp_ms": 2000}
+    for record in (old, new) if is_read_first == "old" else (new, old):
+        assert table.apply(key, **record)
+    assert table.get("c", {"f": 1}) == (None if removes else {"p": 2})
+    assert len(table.of_connector("c")) == (0 if removes else 1)
+
+
+def test_within_a_partition_the_later_record_counts_whatever_its_time_is():
+    table, key = OffsetTable(), encode_key("c", {"f": 1})
+    table.apply(key, b'{"p":1}', partition=7, timestamp_ms=2000)
+    table.apply(key, b'{"p":2}', partition=7, timestamp_ms=1000)
+    assert table.get("c", {"f": 1}) == {"p": 2}
