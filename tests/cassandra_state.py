@@ -111,8 +111,14 @@ class TableState:
         if deletion is not None:
             row.deleted_us = max(row.deleted_us, deletion["writetime_us"])
         live = event["liveness"]
-        if live is not None and live["writetime_us"] >= row.live_us:
-            row.live_us, row.live_until_s = live["writetime_us"], live["expires_s"]
+        if live is not None:
+            # Of two marks of one time the one that expires wins, and of these the one that does so last.
+            found, known = (
+                (us, until_s is not None, until_s or 0)
+                for us, until_s in ((live["writetime_us"], live["expires_s"]), (row.live_us, row.live_until_s))
+            )
+            if found >= known:
+                row.live_us, row.live_until_s = live["writetime_us"], live["expires_s"]
         for name, change in (event["columns"] or {}).items():
             if change is not None:
                 self._change(row, name, change)
