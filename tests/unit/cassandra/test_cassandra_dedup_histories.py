@@ -1,6 +1,7 @@
 """Random histories of the dedup connector: its topic holds the same table as the agents' topics, whatever comes twice.
 
-Copies are packed anew, split, late and out of order; the task dies and goes on, and forgets what it may.
+Copies are packed anew, split, late and out of order; the table is dropped and made anew; the task dies and goes on with
+another number of ids, and forgets what it may.
 """
 
 from __future__ import annotations
@@ -33,9 +34,14 @@ class DrawnEvents:
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw
         self._busy = draw.choice([3, 30, 400])
+        self._table = 1
 
     def copies(self, day: float) -> list[tuple[float, Any]]:
-        """One change: its copies with the day on which each comes."""
+        """One change: its copies with the day on which each comes.
+
+        Now and then the table is made anew before. Its rows may be older than what is known of the former one.
+        """
+        self._table += self._draw.random() < 0.03
         at_us = self._draw.randrange(self._busy) + int(1000 * day)
         changes = self._change(at_us, day)
         found = []
@@ -44,9 +50,8 @@ class DrawnEvents:
             # Hints, repair and streaming may pack a change anew: other ids, other parts.
             parts = self._split(changes) if self._draw.random() < 0.3 else [changes]
             for part in parts:
-                _, value = named(
-                    f"{part} {node if self._draw.random() < 0.5 else ''}", source={"node": f"n{node}"}, **part
-                )
+                text = f"{self._table} {part} {node if self._draw.random() < 0.5 else ''}"
+                _, value = named(text, source={"node": f"n{node}", "table_id": str(self._table)}, **part)
                 found.append((day + late, ({"k": part["key"]["k"]}, value)))
         return found
 
@@ -127,12 +132,16 @@ class DrawnEvents:
             "static" if change["op"] == "static" else "update")}]  # fmt: skip
 
 
-def table(events: list[Any]) -> dict[str, Any]:
-    """The rows by the events; a set has no order."""
-    state = TableState(["k"], ["c"], KINDS, {"s"})
-    state.apply(events)
+def tables(events: list[Any]) -> dict[str, Any]:
+    """The rows of each table by the events; a set has no order."""
+    states: dict[str, TableState] = defaultdict(lambda: TableState(["k"], ["c"], KINDS, {"s"}))
+    for event in events:
+        states[event["source"]["table_id"]].apply([event])
     return {
-        key: {name: sorted(map(repr, value)) if name == "st" and value else value for name, value in row.items()}
+        f"{table} {key}": {
+            name: sorted(map(repr, value)) if name == "st" and value else value for name, value in row.items()
+        }
+        for table, state in states.items()
         for key, row in state.rows().items()
     }
 
@@ -141,7 +150,7 @@ def check(life: Life, sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """What was written is the table that was sent, on the day that it is."""
     with monkeypatch.context() as patched:
         patched.setattr(cassandra_state.time, "time", lambda: life.day_s)
-        wanted, found = table([value for _, value in sent]), table(life.written)
+        wanted, found = tables([value for _, value in sent]), tables(life.written)
     assert found == wanted
 
 
@@ -178,7 +187,8 @@ def elements(event: Any) -> Iterator[tuple[int, str, str]]:
             if cell is not None:
                 path = cell.get("key", cell.get("position", cell.get("element", name)))
                 value = [cell.get("value"), cell.get("deleted"), cell.get("local_deletion_s")]
-                place = [event["op"] == "static", event["key"], column, path, cell["writetime_us"]]
+                table = event["source"]["table_id"]
+                place = [table, event["op"] == "static", event["key"], column, path, cell["writetime_us"]]
                 yield cell["writetime_us"], json.dumps(place, sort_keys=True), json.dumps(value)
 
 
@@ -209,6 +219,7 @@ def one_history(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
         if commits is not None:
             history.note("killed", commits=commits)
             task.close()
+            life.settings["remember.ids"] = draw.choice(["1000", "1000", "1250", "3000"])
             task = life.task()
         elif draw.random() < 0.3:
             check(life, sent, monkeypatch)
