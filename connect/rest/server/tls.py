@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from connect.api.errors import ConfigError
 
+T = TypeVar("T")
 LISTENERS: Final = "listeners.https."
 ADMIN_LISTENERS: Final = "admin.listeners.https."
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -40,7 +41,7 @@ def server_context(worker: Mapping[str, str], prefix: str = LISTENERS) -> ssl.SS
             key=keys.name("ssl.client.auth"),
         )
     if wanted != "none":
-        _load_trust(context, keys)
+        _load_trust(keys, context.load_verify_locations)
     context.verify_mode = _CLIENT_AUTH[wanted]
     return context
 
@@ -51,13 +52,12 @@ def asks_for_certificates(worker: Mapping[str, str]) -> bool:
 
 
 def client_context(worker: Mapping[str, str]) -> ssl.SSLContext:
-    """Return the TLS by which a worker calls another one: it trusts what its listeners' keys trust, and shows their
-    certificate.
+    """Return the TLS by which a worker calls another one: it trusts what its listeners' keys trust, or without a trust
+    store what the system trusts, and shows their certificate.
     """
     keys = _Keys(worker, LISTENERS)
-    context = ssl.create_default_context()
+    context = _load_trust(keys, ssl.create_default_context) or ssl.create_default_context()
     _set_versions(context, keys)
-    _load_trust(context, keys)
     _load_identity(context, keys)
     context.check_hostname = bool(keys.get("ssl.endpoint.identification.algorithm", "https").strip())
     return context
@@ -110,14 +110,16 @@ def _load_identity(context: ssl.SSLContext, keys: _Keys) -> bool:
     return True
 
 
-def _load_trust(context: ssl.SSLContext, keys: _Keys) -> None:
+def _load_trust(keys: _Keys, load: Callable[..., T]) -> T | None:
+    """Return what `load` makes of the trust store, given as its `cadata` or `cafile`; None if none is configured."""
     certificates, location = keys.get("ssl.truststore.certificates"), keys.get("ssl.truststore.location")
     if certificates:
         name = keys.name("ssl.truststore.certificates")
-        _load(name, "", lambda: context.load_verify_locations(cadata=_unescaped(certificates)))
-    elif location:
+        return _load(name, "", lambda: load(cadata=_unescaped(certificates)))
+    if location:
         _check_pem(keys, "ssl.truststore", location, "keytool -exportcert -rfc -keystore FILE -alias NAME")
-        _load(keys.name("ssl.truststore.location"), location, context.load_verify_locations, location)
+        return _load(keys.name("ssl.truststore.location"), location, lambda: load(cafile=location))
+    return None
 
 
 def _check_pem(keys: _Keys, store: str, location: str, convert: str) -> None:
@@ -132,11 +134,10 @@ def _check_pem(keys: _Keys, store: str, location: str, convert: str) -> None:
     )
 
 
-def _load(key: str, path: str, load: object, *arguments: object) -> None:
-    assert callable(load)
+def _load(key: str, path: str, load: Callable[..., T], *arguments: object) -> T:
     where = f"File {path} of {key}" if path else f"The value of {key}"
     try:
-        load(*arguments)
+        return load(*arguments)
     except FileNotFoundError as error:
         raise ConfigError(f"{where} does not exist.", key=key) from error
     except (ssl.SSLError, OSError, ValueError) as error:

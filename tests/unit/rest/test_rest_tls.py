@@ -88,11 +88,19 @@ def test_workers_call_each_other_by_https(serve: ServerMaker, certificates: Cert
     assert leader("GET", "/connectors", **shown).json() == ["a"]
 
 
+@pytest.mark.parametrize("is_trusted_by_the_system", [False, True])
 def test_a_leader_that_cannot_be_trusted_is_not_called(
-    serve: ServerMaker, certificates: Certificates, tmp_path: Path
+    serve: ServerMaker,
+    certificates: Certificates,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_trusted_by_the_system: bool,
 ) -> None:
-    cluster = Cluster()
-    leader = serve(MemoryOperations(cluster), worker=HTTPS | Certificates(tmp_path).files())
+    """The workers' trust store stands in place of the system's authorities, as in Java."""
+    cluster, other = Cluster(), Certificates(tmp_path)
+    if is_trusted_by_the_system:
+        monkeypatch.setenv("SSL_CERT_FILE", str(other.ca))
+    leader = serve(MemoryOperations(cluster), worker=HTTPS | other.files())
     follower = serve(MemoryOperations(cluster, leads=False), worker=HTTPS | certificates.files())
     cluster.leader_url = leader.url
     answer = follower("PUT", "/connectors/a/config", CONFIG, verify=str(certificates.ca))
