@@ -31,13 +31,16 @@ def bytes_told(number: float) -> str:
     return f"{number:,.2f} TiB"
 
 
-def too_large(rows: pa.Table, most_bytes: int) -> dict[int, Exception]:
-    """Return an error for each row that is larger than `most_bytes`, by the row's index."""
+def too_large(rows: pa.Table, most_bytes: int, *, as_json: bool = False) -> dict[int, Exception]:
+    """Return an error for each row that is larger than `most_bytes`, by the row's index.
+
+    With `as_json` BYTES count as the base64 that they become, which is a third larger.
+    """
     import pyarrow.compute as pc
 
-    if rows.nbytes <= most_bytes:
+    if rows.nbytes <= (most_bytes * 3 // 4 if as_json else most_bytes):
         return {}
-    sizes = row_sizes(rows)
+    sizes = row_sizes(rows, as_json=as_json)
     found = pc.indices_nonzero(pc.greater(sizes, most_bytes)).to_pylist()
     return {row: _too_large_error(sizes[row].as_py()) for row in found}
 
@@ -77,18 +80,18 @@ def runs_without(first: int, end: int, rows: Collection[int]) -> list[tuple[int,
     return [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b]
 
 
-def row_sizes(rows: pa.Table) -> pa.Array:
-    """Return the bytes of each row, as int64."""
+def row_sizes(rows: pa.Table, *, as_json: bool = False) -> pa.Array:
+    """Return the bytes of each row, as int64. For `as_json` see `too_large`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     total = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
     for column in rows.itercolumns():
-        total = pc.add(total, _sizes(column.combine_chunks()))
+        total = pc.add(total, _sizes(column.combine_chunks(), as_json))
     return total
 
 
-def _sizes(array: pa.Array) -> pa.Array:
+def _sizes(array: pa.Array, as_json: bool) -> pa.Array:
     """Return the bytes of each value, with all that a nested one holds."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -97,15 +100,17 @@ def _sizes(array: pa.Array) -> pa.Array:
     if pa.types.is_struct(kind):
         total = pa.repeat(pa.scalar(0, pa.int64()), len(array))
         for index in range(kind.num_fields):
-            total = pc.add(total, _sizes(pc.struct_field(array, index)))
+            total = pc.add(total, _sizes(pc.struct_field(array, index), as_json))
         return total
     if pa.types.is_list(kind):
         lengths = pc.list_value_length(array).fill_null(0).cast(pa.int64())
         zero = pa.array([0], pa.int64())
-        before = pa.concat_arrays([zero, pc.cumulative_sum(_sizes(array.flatten()))])
+        before = pa.concat_arrays([zero, pc.cumulative_sum(_sizes(array.flatten(), as_json))])
         ends = pa.concat_arrays([zero, pc.cumulative_sum(lengths)])
         return pc.subtract(before.take(ends.slice(1)), before.take(ends.slice(0, len(array))))
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return pc.binary_length(array).fill_null(0).cast(pa.int64())
+        lengths = pc.binary_length(array).fill_null(0).cast(pa.int64())
+        is_base64 = as_json and pa.types.is_binary(kind)
+        return pc.multiply(pc.divide(pc.add(lengths, 2), 3), 4) if is_base64 else lengths
     width = 1 if pa.types.is_boolean(kind) or pa.types.is_null(kind) else kind.bit_width // 8
     return pa.repeat(pa.scalar(width, pa.int64()), len(array))

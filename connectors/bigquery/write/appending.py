@@ -133,7 +133,7 @@ class InsertAll:
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
         """Add the rows, and return those that BigQuery refuses once the others are in the table."""
-        refused = too_large(rows, ROW_BYTES)
+        refused = too_large(rows, ROW_BYTES, as_json=True)
         for start, stop in parts(rows, _REQUEST_BYTES, _ROWS_PER_REQUEST, leave_out=refused):
             part = rows.slice(start, stop - start)
             ids = [_short(text) for text in part[INSERT_ID].to_pylist()]

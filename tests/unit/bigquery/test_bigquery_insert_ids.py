@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from bigquery_oracle import Message, batch_of
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery
@@ -14,6 +15,7 @@ from test_bigquery_compaction import Prompt
 
 from connect.api import schema as s
 from connect.api.records import Batch, Column
+from connectors.bigquery.rows.sizes import ROW_BYTES, too_large
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.appending import InsertAll, rows_of
@@ -79,3 +81,13 @@ def test_a_record_without_a_field_is_no_others_repeat(fields, rows):
 
 def test_one_field_is_the_id_as_it_is():
     assert ids_of(("AB-1",), ("x" * 200,), fields="sku")[0] == "AB-1"
+
+
+@pytest.mark.parametrize(("size_bytes", "is_bad"), [(6_000_000, False), (7_500_000, True)])
+def test_bytes_count_as_the_base64_that_insert_all_takes(size_bytes, is_bad):
+    payload = s.array(s.struct({"payload": s.BYTES}))
+    values = Column.from_rows([{"parts": [{"payload": bytes(size_bytes)}]}], s.struct({"parts": payload}))
+    rows = pa.table({"payload": pa.array([bytes(size_bytes)], pa.binary()), "nested": values.arrow()})
+    assert bool(too_large(rows.select(["payload"]), ROW_BYTES, as_json=True)) is is_bad
+    assert bool(too_large(rows.select(["nested"]), ROW_BYTES, as_json=True)) is is_bad
+    assert too_large(rows.select(["payload"]), ROW_BYTES) == {}
