@@ -120,11 +120,11 @@ def widened(table: str, existing: Columns, needed: Needed, allowed: Allowed) -> 
             "allowBigQueryRequiredFieldRelaxation=true makes REQUIRED ones NULLABLE.",
         )
     # Nobody has to allow columns that settings ask for by name.
-    result = _with_all(found, needed.own)
+    result = completed(found, needed.own)
     return existing if result == existing else result
 
 
-def _with_all(existing: Columns, wanted: Columns) -> Columns:
+def completed(existing: Columns, wanted: Columns) -> Columns:
     """Return the existing columns with the wanted columns and members that they lack, at any depth."""
     new = by_name(wanted)
     kept = [_with_members(column, new.pop(column.name.lower(), column)) for column in existing]
@@ -132,7 +132,7 @@ def _with_all(existing: Columns, wanted: Columns) -> Columns:
 
 
 def _with_members(column: ColumnSchema, wanted: ColumnSchema) -> ColumnSchema:
-    return replace(column, fields=_with_all(column.fields, wanted.fields)) if _are_records(column, wanted) else column
+    return replace(column, fields=completed(column.fields, wanted.fields)) if _are_records(column, wanted) else column
 
 
 def _are_records(column: ColumnSchema, wanted: ColumnSchema) -> bool:

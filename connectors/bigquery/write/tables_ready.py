@@ -42,6 +42,7 @@ from connectors.bigquery.tables.table_columns import (
     Needed,
     UnusableSchemaError,
     check_told_apart,
+    completed,
     member,
     value_columns,
     widened,
@@ -339,8 +340,8 @@ class TargetTables:
             tables.append(new_log_table(self._config, target, columns))
         for table in tables:
             if not self._warehouse.create(table):
-                completed = partial(_completed, table.columns)
-                self._warehouse.change_columns(table.name, completed, expiration_ms=table.expiration_ms)
+                with_all = partial(completed, wanted=table.columns)
+                self._warehouse.change_columns(table.name, with_all, expiration_ms=table.expiration_ms)
 
     def _create(self, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool) -> TableFacts:
         """Create the table, and return it; return the other one if somebody else created it at the same time."""
@@ -350,11 +351,6 @@ class TargetTables:
             return found
         _log.info("Created table %s with the columns %s.", target, ", ".join(column.name for column in columns))
         return TableFacts(target, columns, table.labels or {}, "")
-
-
-def _completed(wanted: Columns, now: Columns) -> Columns:
-    """Return the columns that a table has now, and behind them the wanted ones that it lacks."""
-    return (*now, *(column for column in wanted if column.name.lower() not in by_name(now)))
 
 
 def _check_names(topic: str, values: Columns, own: Columns) -> None:

@@ -139,3 +139,16 @@ def test_a_task_that_has_seen_deletes_alone_merges_by_the_whole_order(service):
     )
     first.writer.collect()
     assert shown(service, "orders") == [(1, "newest")]
+
+
+def test_a_new_member_of_a_record_comes_into_the_log_and_the_view(service):
+    def record(*names: str) -> dict[str, s.Schema]:
+        return {"r": s.struct(dict.fromkeys(names, s.INT64.as_optional()), optional=True)}
+
+    life = Life(service, **GROWS)
+    load(life, with_values([Message(0, 1, 1, 1)], record("a"), [{"r": {"a": 1}}]))
+    load(life, with_values([Message(0, 2, 2, 2)], record("a", "b"), [{"r": {"a": 2, "b": 3}}]))
+    wanted = [(1, {"a": 1, "b": None}), (2, {"a": 2, "b": 3})]
+    assert sorted((row["id"], row["r"]) for row in service.rows("orders_latest")) == wanted
+    life.writer.collect()
+    assert sorted((row["id"], row["r"]) for row in service.rows("orders")) == wanted
