@@ -172,7 +172,12 @@ class Mode(ABC):
             )
         in_values = ", ".join(str(path) for path in rules.order_by if path.root is Root.VALUE)
         if rules.fields and in_values and rules.deletes not in {Deletes.IGNORE, Deletes.REFUSE}:
-            yield ConfigProblem("dedup.order.by", f"A tombstone has no {in_values}. {self.unordered_tombstone}")
+            behind_delete = (
+                " Behind a delete it takes the place of that: where a key has had several partitions, drop tombstones "
+                "(tombstones.on.delete=false, or Filter with RecordIsTombstone), so that deletes reach all of them."
+            )
+            told = f"{self.unordered_tombstone}{behind_delete if rules.clears and rules.delete_field else ''}"
+            yield ConfigProblem("dedup.order.by", f"A tombstone has no {in_values}. {told}")
         named = {path.root for path in rules.fields}
         if {Root.OFFSET, Root.TOPIC} <= named and Root.TOPIC_ID not in named:
             yield ConfigProblem(

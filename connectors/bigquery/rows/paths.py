@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,14 +50,16 @@ class Path:
     def parse(cls, text: str) -> Path:
         """Parse a path. ValueError says what is wrong with the text."""
         head, _, rest = text.partition(".")
-        if not head.startswith("__"):
+        roots = set(Root) - {Root.VALUE}
+        # Debezium's transforms add fields such as __deleted and __lsn to the value.
+        if head not in roots and not get_close_matches(head, roots, cutoff=0.8):
             names = tuple(text.split("."))
             if not all(names):
                 raise ValueError(f"{text!r} is no path of a field: a name between two dots is empty")
             return cls(Root.VALUE, names)
-        if head not in set(Root) - {Root.VALUE}:
+        if head not in roots:
             known = ", ".join(root for root in Root if root is not Root.VALUE)
-            raise ValueError(f"{text!r} is no path: what begins with __ is one of {known}")
+            raise ValueError(f"{text!r} is no path, but looks like one of {known}")
         root = Root(head)
         if root is Root.HEADER:
             if not rest:

@@ -56,7 +56,7 @@ def test_dedup_fields_are_paths_into_value_key_header_and_topic():
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ("__keys", "what begins with __ is one of __key"),
+        ("__keys", "looks like one of __key"),
         ("order..id", "a name between two dots is empty"),
         ("__offset.x", "__offset has no fields"),
         ("__header", "needs the name of a header"),
@@ -88,6 +88,22 @@ def test_rows_of_one_record_that_offsets_take_for_one_are_told():
         for note in parse(**given).notes()
         if note.key == "dedup.fields"
     ]
+
+
+def test_fields_that_debezium_adds_are_fields_of_the_value():
+    rules = parse(dedup__delete="__deleted=true", dedup__order__by="__lsn,__source_ts_ms,__op").dedup
+    assert rules.delete_field == Path(Root.VALUE, ("__deleted",))
+    assert [path.root for path in rules.order_by] == [Root.VALUE] * 3
+
+
+@pytest.mark.parametrize("mode", ["merge", "compact", "view"])
+def test_a_tombstone_that_takes_the_place_of_a_delete_is_told(mode):
+    def told(delete: str) -> str:
+        found = parse(dedup__mode=mode, dedup__fields="id", dedup__order__by="lsn", dedup__delete=delete)
+        return " ".join(note.message for note in found.notes())
+
+    assert "tombstones.on.delete=false" in told("__deleted=true")
+    assert "tombstones.on.delete=false" not in told("tombstone")
 
 
 def test_the_first_record_is_never_deleted():
