@@ -21,7 +21,7 @@ from connectors.s3.files.intake import Admitted
 from connectors.s3.files.known_objects import Run
 from connectors.s3.files.other_connectors import OtherConnectors
 from connectors.s3.files.partition_files import PartitionFiles
-from connectors.s3.paths.chain import Chain, last_starts
+from connectors.s3.paths.chain import Chain, ListedObject, last_starts
 from connectors.s3.paths.layout import Extent, Layout
 from connectors.s3.stores.store import Bucket
 
@@ -44,6 +44,7 @@ class LastObjects:
         self._bucket = bucket
         self._layout = layout
         self._others = others
+        self._asked: dict[str, Mapping[str, str]] = {}
 
     def learn(self, files: PartitionFiles, parts: Sequence[Admitted], deadline: Deadline) -> None:
         """Tell the files how far the objects of new paths reach.
@@ -102,16 +103,28 @@ class LastObjects:
         listed = self._bucket.objects_between(chain, first, begin, deadline) if first < begin else []
         while listed:
             asked, listed = listed[-_ASKED:], listed[:-_ASKED]
-            for one, told in zip(asked, self._bucket.metadata([one.key for one in asked], deadline), strict=True):
-                if isinstance(told, ConnectError):
-                    raise told
-                run = self._run(files, first, one.key, told)
+            for one, told in zip(asked, self._metadata(asked, deadline), strict=True):
+                run = None if _is_of_others(one, files, told) else self._run(files, first, one.key, told)
                 runs += [] if run is None else [run]
             begin = min((run[0] for run in runs), default=begin)
             listed = [one for one in listed if one.start < begin]
         if any(end > first for _, end in runs):
             self._tell(files, first, runs, key)
+        self._asked.clear()
         return runs
+
+    def _metadata(self, objects: Sequence[ListedObject], deadline: Deadline) -> list[Mapping[str, str]]:
+        """Return the metadata of objects. Answers are kept until all of a path are there, so that each try gets on."""
+        fresh = [one.key for one in objects if one.key not in self._asked]
+        errors = []
+        for key, told in zip(fresh, self._bucket.metadata(fresh, deadline), strict=True):
+            if isinstance(told, ConnectError):
+                errors.append(told)
+            else:
+                self._asked[key] = told
+        if errors:
+            raise errors[0]
+        return [self._asked[one.key] for one in objects]
 
     def _run(self, files: PartitionFiles, first: int, key: str, metadata: Mapping[str, str]) -> Run | None:
         where = f"s3://{self._bucket.name}/{key}"
@@ -132,6 +145,15 @@ class LastObjects:
             "those of the offsets %s. To have them written anew, move the objects away or choose another topics.dir.",
             *files.partition, self._bucket.name, key, spans,
         )  # fmt: skip
+
+
+def _is_of_others(listed: ListedObject, files: PartitionFiles, metadata: Mapping[str, str]) -> bool:
+    """Return True if an object has the name of a joined one and is of another topic partition.
+
+    Some templates make such names, as `t-0-1-20` of partition 1 of a topic `t-0`.
+    """
+    found = None if listed.end is None else Extent.of(metadata)
+    return found is not None and found.partition != files.partition
 
 
 def _joined(runs: Sequence[Run]) -> list[Run]:

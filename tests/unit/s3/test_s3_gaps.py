@@ -9,10 +9,12 @@ import pytest
 from s3_http_store import Store
 from s3_task_runs import TaskRun, batch
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
+from connect.lib.deadline import Deadline
 from connectors.s3.formats.format_specs import JSON_FORMAT
 from connectors.s3.paths.chain import PAGE
 from connectors.s3.settings.classes import FIELD_PARTITIONER
+from connectors.s3.stores.store import Bucket
 
 BY_PATH = {"partitioner_class": FIELD_PARTITIONER, "partition_field_name": "p"}
 
@@ -106,6 +108,39 @@ def test_the_log_names_the_rows_that_objects_hold(store, caplog):
     caplog.set_level(logging.INFO, "connectors.s3.files.last_object")
     life(store, 10, 75, step=100)
     assert "those of the offsets 10 to 19, 50 to 69" in caplog.text
+
+
+def test_a_store_that_fails_while_many_objects_are_asked_is_not_asked_for_the_same_again(store, monkeypatch):
+    life(store, 100, 300, step=1)
+    forget_begins(store)
+    asked: list[str] = []
+    real = Bucket.metadata
+
+    def failing(bucket: Bucket, keys: list[str], deadline: Deadline) -> list:
+        answers = real(bucket, keys, deadline)
+        is_late = len(asked) >= 80 and "failed" not in asked
+        asked.extend([*keys[:10], "failed"] if is_late else keys)
+        return [*answers[:10], *[RetriableError("away")] * (len(keys) - 10)] if is_late else answers
+
+    monkeypatch.setattr(Bucket, "metadata", failing)
+    run = TaskRun(store, format_class=JSON_FORMAT)
+    given = batch(rows(50, 310), first=50)
+    with pytest.raises(RetriableError, match="away"):
+        run.put(given)
+    run.put(given)
+    run.written()
+    assert numbers(store) == list(range(50, 310))
+    assert len(asked) == len(set(asked)) == 200
+
+
+def test_an_object_that_looks_like_a_joined_one_of_another_topic_is_passed_over(store):
+    life(store, 40, 60)
+    (key, (body, metadata), *_) = next(iter(sorted(store.objects.items())))
+    other = {**metadata, "x-amz-meta-kconnect-topic": "t+0"}
+    store.objects[key.replace("0000000040", "0000000007-0000000009")] = (body, other)
+    life(store, 0, 60)
+    del store.objects[key.replace("0000000040", "0000000007-0000000009")]
+    assert numbers(store) == list(range(60))
 
 
 def test_an_object_of_somebody_else_in_a_gap_stops_the_task(store):
