@@ -44,7 +44,9 @@ class LetterTopic:
     def __init__(self, worker: Mapping[str, str], topic: str) -> None:
         self.name = topic
         self.admin = TopicAdmin(admin_settings(worker, {}, CLIENT_ID).properties)
-        self._consumer = consumer_settings(worker, {}, client_id=CLIENT_ID).properties
+        read = consumer_settings(worker, {}, client_id=CLIENT_ID).properties
+        # Letters and marks of an aborted transaction are none, whatever the worker's own file says.
+        self._consumer = {**read, "isolation.level": "read_committed"}
 
     @property
     def marks_topic(self) -> str:
