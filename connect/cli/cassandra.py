@@ -85,6 +85,8 @@ def restore(  # noqa: PLR0917 - click calls it by name
                 sys.exit(1)
             if delete_missing:
                 _delete_missing(driver)
+                if (note := note_on_deletes(config)) is not None:
+                    echo(note)
 
 
 def _is_done(driver: Driver) -> bool:
@@ -168,6 +170,16 @@ def check_deletes(config: Mapping[str, str], *, verify: bool) -> None:
                 f"--delete-missing cannot go with {what}: not every row that is there would be known.", key=key,
                 fix="Restore all rows first, with output=rows and verified.",
             )  # fmt: skip
+
+
+def note_on_deletes(config: Mapping[str, str]) -> str | None:
+    """Return what a sink of the topics needs for the tombstones of `--delete-missing`; None if it is nothing."""
+    if config.get("write.times", "").strip().lower() != "true":
+        return None
+    return (
+        "The rows tell when they were written (write.times=true): Cassandra sinks of these topics need "
+        "delete.times=record, so that a row which comes back behind its tombstone is newer than that."
+    )
 
 
 def restore_spec(name: str, engine: str, lanes: int) -> BackfillSpec:
