@@ -12,7 +12,6 @@ import base64
 import json
 import math
 import re
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -24,6 +23,7 @@ import orjson
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Column
+from connect.lib.javatext.numbers import shortest_float32
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 _EPOCH_DATE: Final = date(1970, 1, 1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ROWS_OF_A_PART: Final = 1000
-_FLOAT32: Final = struct.Struct("<f")
-_FLOAT32_NORMAL: Final = 1.1754943508222875e-38
-_FLOAT32_END: Final = 3.4028235677973366e38
-"""Numbers from this one on are infinite in 32 bits."""
 _NO_NUMBER: Final = re.compile(rb"null|NaN|Infinity")
 
 ToJson = Callable[[Any], Any]
@@ -190,17 +186,11 @@ def _number(value: float) -> float | str:
 
 
 def _float32(value: float) -> float | str:
-    """Return the number with the fewest digits that is this one in 32 bits."""
-    # Six digits tell 32-bit numbers apart at least, but for those that are next to zero.
-    for digits in range(6 if abs(value) >= _FLOAT32_NORMAL else 1, 9):
-        short = float(f"{value:.{digits}g}")
-        if abs(short) < _FLOAT32_END and _FLOAT32.unpack(_FLOAT32.pack(short))[0] == value:
-            return short
-    return _number(value) if not math.isfinite(value) else float(f"{value:.9g}")
+    return _number(shortest_float32(value))
 
 
 def _float32s(values: Sequence[float | None]) -> list[float | str | None]:
-    """Do as `_float32` for many numbers at once."""
+    """Do as `shortest_float32` for many numbers at once."""
     import pyarrow as pa
 
     texts = pa.array(values, pa.float32()).cast(pa.utf8()).to_pylist()

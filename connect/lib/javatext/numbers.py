@@ -10,6 +10,7 @@ from decimal import Decimal
 _WHOLE = re.compile(r"[+-]?\d+")
 _REAL = re.compile(r"[+-]?(NaN|Infinity|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
+_FLOAT32_NORMAL = 1.1754943508222875e-38
 _BLANK = "".join(map(chr, range(33)))
 
 
@@ -52,6 +53,19 @@ def to_float32(value: float) -> float:
     except OverflowError:
         return math.copysign(math.inf, value)
     return narrow
+
+
+def shortest_float32(value: float) -> float:
+    """Return the number with the fewest digits whose nearest 32-bit float is that of a number."""
+    narrow = to_float32(value)
+    if not math.isfinite(narrow):
+        return narrow
+    # Six digits at least tell these floats apart, but for those that are next to zero.
+    for digits in range(6 if abs(narrow) >= _FLOAT32_NORMAL else 1, 9):
+        short = float(f"{narrow:.{digits}g}")
+        if to_float32(short) == narrow:
+            return short
+    return float(f"{narrow:.9g}")
 
 
 def wrapped(value: int, bits: int) -> int:

@@ -72,7 +72,8 @@ def test_a_float_has_the_digits_of_its_own_width_wherever_it_is() -> None:
     expected = b'{"a":[0.1,1e-7],"m":{"x":16777216.0},"d":0.1,"f":3.4e+38}'
     assert json_texts(whole, JsonForms()).to_pylist() == [expected]
     assert json_lines(whole, numeric_decimals=False).to_pylist() == [expected]
-    assert texts([0.1], s.FLOAT32) == [b"0.1"]
+    assert texts([0.1, 0.123456789012], s.FLOAT32) == [b"0.1", b"0.12345679"], "numbers of more bits are narrowed"
+    assert texts([[0.123456789012]], s.array(s.FLOAT32)) == [b"[0.12345679]"]
 
 
 def test_a_float_alone_has_the_digits_that_it_has_among_others() -> None:
