@@ -18,6 +18,7 @@ from connect.api import schema as s
 from connect.api.arrow_rows import rows_from_arrow
 from connect.api.errors import SchemaError
 from connect.api.time_types import NAMESPACE, TIME_TYPES
+from connect.lib.javatext.numbers import shortest_float32
 from connectors.jdbc.values.java_zones import zone
 from connectors.jdbc.values.temporal import Misfit, timestamps
 from connectors.jdbc.values.types import Raw
@@ -147,13 +148,37 @@ def _nested(array: pa.Array, schema: s.Schema) -> pa.Array:
             f"A {schema.type} that holds {strange} has no form in JSON.", fix="Flatten it, or leave it out."
         )
     try:
-        return pa.array([None if value is None else _json(value) for value in rows_from_arrow(array)], pa.string())
+        rows = rows_from_arrow(array)
+        if _has_short_floats(schema):
+            rows = [_with_short_floats(value, schema) for value in rows]
+        return pa.array([None if value is None else _json(value) for value in rows], pa.string())
     except ValueError as error:
         raise SchemaError(f"A {schema.type} holds what JSON does not: {error}") from error
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _has_short_floats(schema: s.Schema) -> bool:
+    inner = [f.schema for f in schema.fields] + ([schema.items] if schema.items is not None else [])
+    return schema.type is s.Type.FLOAT32 or any(map(_has_short_floats, inner))
+
+
+def _with_short_floats(value: Any, schema: s.Schema) -> Any:
+    """Return a value whose floats of 32 bits have no more digits than tell them apart: 0.1 for 0.10000000149011612."""
+    if value is None:
+        return None
+    match schema.type:
+        case s.Type.FLOAT32:
+            return shortest_float32(value)
+        case s.Type.ARRAY if schema.items is not None:
+            return [_with_short_floats(item, schema.items) for item in value]
+        case s.Type.MAP if schema.items is not None:
+            return {name: _with_short_floats(item, schema.items) for name, item in value.items()}
+        case s.Type.STRUCT:
+            return {field.name: _with_short_floats(value[field.name], field.schema) for field in schema.fields}
+    return value
 
 
 def _strange_in(schema: s.Schema) -> str | None:
