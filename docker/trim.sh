@@ -13,6 +13,14 @@ rm -rf numpy/f2py numpy/_pyinstaller
 rm -rf google/cloud/bigquery_storage_v1beta* google/cloud/bigquery_storage_v1alpha*
 # The compiled form of modules that no worker loads; their source stays for a plug-in that does.
 rm -rf hive_metastore/__pycache__ pygments/lexers/__pycache__ pyasn1_modules/__pycache__ pydantic/v1/__pycache__
+rm -rf numpy/ma/__pycache__ numpy/polynomial/__pycache__ numpy/testing/__pycache__ sqlalchemy/dialects/oracle/__pycache__ \
+  sqlalchemy/dialects/mssql/__pycache__
+find connect/testing connect/tools numpy/typing numpy/_typing -name '*.pyc' -delete
+# And of those that are loaded as a library that lies beside them.
+find . -name '*.cpython-*.so' | while read -r library; do
+  name=${library##*/}
+  rm -f "${library%/*}/__pycache__/${name%%.*}".cpython-*.pyc
+done
 # A second form of the same library, for Pythons that are not CPython.
 rm -f zstandard/_cffi.*
 # Arrow's own tests.

@@ -12,7 +12,7 @@ from image_container import DATA
 from pyarrow.fs import FileSelector, S3FileSystem
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(3600)]  # the first one waits for the image
-LIMIT_MB = 605
+LIMIT_MB = 600
 _LOAD = """
 import ctypes, pathlib, sys, pyarrow, numpy
 libraries = [path for path in pathlib.Path(sys.prefix).rglob("*.so*") if path.is_file()]
