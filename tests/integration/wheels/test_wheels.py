@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import sys
 import zipfile
@@ -66,7 +67,8 @@ def installed(folder: Path, python: str, wheel: Path, extras: str = "") -> Path:
 
 def size_mb(folder: Path) -> float:
     """What files take, one of several names once."""
-    found = {(one.st_dev, one.st_ino): one.st_size for one in map(os.lstat, folder.rglob("*"))}
+    found = {(one.st_dev, one.st_ino): one.st_size for one in map(os.lstat, folder.rglob("*"))
+             if stat.S_ISREG(one.st_mode)}  # fmt: skip
     return sum(found.values()) / 1e6
 
 
