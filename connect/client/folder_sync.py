@@ -33,6 +33,7 @@ _SETTLED_S: Final = 1.0
 """A file that was changed less than so many seconds ago may be half written, and YAML's first half is YAML, too."""
 _SETTLING_S: Final = 10.0
 """Files that are changed all the time are read after so many seconds."""
+_KEYS_TOLD: Final = 5
 _DONE: Final = {"create": "Created", "update": "Updated", "delete": "Deleted"}
 
 
@@ -152,8 +153,9 @@ class FolderSync:
             self._sent.pop(change.name, None)
             yield Condition(change.name, "False", "Deleted", "No file wants it, so it was deleted.")
         else:
+            told = _sent_again(change) if self._sent.get(change.name) == change.manifest else "was sent"
             self._sent[change.name] = change.manifest
-            yield Condition(change.name, "Unknown", _DONE[change.verb], f"{change.manifest.source} was sent.")
+            yield Condition(change.name, "Unknown", _DONE[change.verb], f"{change.manifest.source} {told}.")
 
     def _is_due(self, change: Change) -> bool:
         if change.verb == "leave":
@@ -179,6 +181,17 @@ def write_conditions(file: Path, conditions: Collection[Condition]) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _sent_again(change: Change) -> str:
+    """Return what to say where the cluster no longer has what this process sent: two who keep it would go on so."""
+    if change.verb == "create":
+        what = "deleted it"
+    elif change.keys:
+        what = f"changed {', '.join(one.key for one in change.keys[:_KEYS_TOLD])}"
+    else:
+        what = "brought it to another state"
+    return f"was sent again, as somebody else had {what}: see connect connectors history {change.name}"
 
 
 def _state(name: str, status: Mapping[str, Any]) -> Condition:

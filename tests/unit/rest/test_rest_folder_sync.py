@@ -69,6 +69,30 @@ def test_what_there_is_to_say_of_a_folder_keeps_nothing_from_being_deleted(
     assert reasons(sync)["gone"] == "Deleted"
 
 
+def test_two_who_keep_one_cluster_are_told_that_there_is_another(
+    sync: FolderSync, rest: Rest, folder: Path, tmp_path: Path
+) -> None:
+    other_folder = tmp_path / "others"
+    other_folder.mkdir()
+    (folder / "orders.json").write_text(wants("orders"))
+    (other_folder / "orders.json").write_text(wants("orders").replace('"t"', '"other"'))
+    other = FolderSync(ConnectClient(Access(rest.url)), [other_folder])
+
+    def told(one: FolderSync) -> str:
+        one.run_once()
+        (condition,) = one.conditions
+        return condition.message.partition("orders.json ")[2]
+
+    assert told(sync) == "was sent."
+    assert told(other) == "was sent."
+    asked = "see connect connectors history orders."
+    assert told(sync) == f"was sent again, as somebody else had changed topic: {asked}"
+    assert rest("DELETE", "/connectors/orders").status_code == 204
+    assert told(sync) == f"was sent again, as somebody else had deleted it: {asked}"
+    (folder / "orders.json").write_text(wants("orders").replace("/tmp/f", "/tmp/g"))
+    assert told(sync) == "was sent."
+
+
 def test_a_link_that_leads_nowhere_is_a_file_that_cannot_be_used(sync: FolderSync, rest: Rest, folder: Path) -> None:
     """Kubernetes replaces a ConfigMap's folder first, then makes links to new files, and removes those of old ones."""
     for number, file in ((1, "first.json"), (2, "second.json")):
