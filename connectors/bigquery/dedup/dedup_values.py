@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.dedup.rules import CLEARS, SOFT_DELETED, DedupColumns, DedupRules, Deletes
+from connectors.bigquery.dedup.rules import CLEARS, LATE, SOFT_DELETED, DedupColumns, DedupRules, Deletes
 from connectors.bigquery.rows.paths import Found, Path, Root, find, schema_of
 from connectors.bigquery.rows.table_schema import NULLABLE, Columns, ColumnSchema, ColumnType
 from connectors.bigquery.rows.types import TypeRules, column_of
@@ -30,6 +30,8 @@ def own_columns(columns: DedupColumns, rules: DedupRules, batch: Batch, types: T
         found.append(ColumnSchema(SOFT_DELETED, ColumnType.BOOLEAN, NULLABLE))
     if rules.stores_clears:
         found.append(ColumnSchema(CLEARS, ColumnType.BOOLEAN, NULLABLE))
+    if rules.marks_late:
+        found.append(ColumnSchema(LATE, ColumnType.BOOLEAN, NULLABLE))
     return tuple(found)
 
 

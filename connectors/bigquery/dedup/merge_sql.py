@@ -21,6 +21,7 @@ from connectors.bigquery.dedup.rules import (
     KAFKA_ROW,
     KAFKA_TOPIC,
     KAFKA_TOPIC_ID,
+    LATE,
     SOFT_DELETED,
     Deletes,
     Keep,
@@ -80,7 +81,7 @@ class Merge:
         lines = [
             f"MERGE INTO {self.target} AS T",
             f"USING (\n{self.source()}\n) AS S",
-            f"ON {self.same('S', 'T')}{self._searched()}{self._among_keys()}",
+            f"ON {self.same('S', 'T')}{self._searched()}{self._among_keys()}{self._no_own_row('T')}",
         ]
         if self.keep is Keep.FIRST:
             earlier = [self._update(self.newer("T", "S"), self.columns)] if self.takes_earlier else []
@@ -123,7 +124,9 @@ class Merge:
             statements.append(clears.take_out(self.tombstones, "DELETE", nested=False))
         return [
             *statements,
-            clears.take_out(self.target, then, nested=True, searched=self._searched() + self._among_keys()),
+            clears.take_out(
+                self.target, then, nested=True, searched=self._searched() + self._among_keys() + self._no_own_row("T")
+            ),
         ]
 
     def remember_deletes(self, now: str) -> str:
@@ -169,7 +172,7 @@ class Merge:
             f"MERGE INTO {self.target} AS T",
             f"USING (\n{self._appended_alive()}\n) AS S",
             f"ON {self.same_place('S', 'T')}{self._searched()}",
-            self._insert(""),
+            self._insert("", late="TRUE"),
         ])  # fmt: skip
 
     def appended(self) -> str:
@@ -231,6 +234,10 @@ class Merge:
         column = f"T.{self.quote(self.bound.column)}"
         return f" AND ({column} >= {self.bound.least} OR {column} IS NULL)"
 
+    def _no_own_row(self, alias: str) -> str:
+        """Return SQL that leaves out the rows that late records have as their own, whatever their key."""
+        return f" AND {alias}.{self.quote(LATE)} IS NOT TRUE" if LATE in self.columns else ""
+
     def _among_keys(self) -> str:
         return "".join(f" AND {bound.sql(self.ref('T', bound.column))}" for bound in self.key_bounds)
 
@@ -279,7 +286,7 @@ class Merge:
         sets = ", ".join(f"{self.quote(name)} = {self.value(name)}" for name in names if name not in self.keys)
         return f"WHEN MATCHED AND {condition} THEN UPDATE SET {sets}"
 
-    def _insert(self, condition: str) -> str:
+    def _insert(self, condition: str, late: str = "NULL") -> str:
         names = ", ".join(map(self.quote, self.columns))
-        values = ", ".join(map(self.value, self.columns))
+        values = ", ".join(late if name == LATE else self.value(name) for name in self.columns)
         return f"WHEN NOT MATCHED{condition} THEN INSERT ({names}) VALUES ({values})"  # noqa: S608 - names alone

@@ -43,6 +43,8 @@ INSERT_ID: Final = "_insert_id"
 """This column of rows that are added without dedup holds the id by which BigQuery knows a row that is sent again."""
 SOFT_DELETED: Final = "_deleted"
 """With dedup.delete=soft, this column is true if the row's last record was a delete."""
+LATE: Final = "_dedup_late"
+"""With dedup.late=append, this column is true if the row was added as one of its own: no record replaces it."""
 DELETED_AT: Final = "_dedup_deleted_at"
 """This column of tables that remember deletes says when a delete was merged."""
 PLACE: Final = (Path(Root.PARTITION), Path(Root.OFFSET), Path(Root.TOPIC), Path(Root.TOPIC_ID))
@@ -88,6 +90,7 @@ class DedupRules:
     * `clears`: a tombstone that lacks a field of `order_by` removes the rows that its partition brought before it;
       otherwise it is a bad record.
     * `stores_clears`: the table has the column CLEARS, which marks such tombstones.
+    * `marks_late`: the table has the column LATE.
     * `appends`: each record with a value is appended, and a delete removes all older rows of its key.
     """
 
@@ -101,6 +104,7 @@ class DedupRules:
     has_coordinates: bool = False
     clears: bool = False
     stores_clears: bool = False
+    marks_late: bool = False
     appends: bool = False
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from connectors.bigquery.dedup.rules import DELETE_FIELD, DedupRules, Deletes, Keep, NullKey
+from connectors.bigquery.dedup.window import Late
 from connectors.bigquery.modes.mode import Mode
 from connectors.bigquery.rows.paths import COORDINATES, Path
 
@@ -39,4 +40,5 @@ class KeyedMode(Mode):
             delete_field=Path.parse(marked["path"]) if marked else None,
             delete_value=marked["value"] if marked else "",
             clears=self.reads_logs_in_order and may_lack_order,
+            marks_late=config.dedup_window.lower() != "none" and Late(config.dedup_late) is Late.APPEND,
         )

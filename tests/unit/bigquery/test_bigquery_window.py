@@ -81,6 +81,22 @@ def test_a_late_record_goes_the_way_that_is_set(late, rows, bad):
     assert there.late == 1
 
 
+@pytest.mark.parametrize("last", ["new", None])
+@pytest.mark.parametrize("others", [{}, {"order_by": "version"}, {"delete": "soft"}], ids=["time", "version", "soft"])
+def test_a_row_that_a_late_record_has_as_its_own_stays(others, last):
+    """A record of another key that is in time has partitions searched in which that row is."""
+    there, half_s = table(window="1d", late="append", **others), DAY_S // 2
+    there.merge([[Message(0, 0, 9, 10 * DAY_S)]])
+    late = Message(0, 1, 1, 8 * DAY_S + half_s, text="late")
+    for run in ([Message(0, 2, 1, 10 * DAY_S, text="one")], [Message(0, 1, 1, 8 * DAY_S + half_s, text="late")]):
+        there.merge([run])
+    there.merge([[Message(0, 3, 8, 9 * DAY_S + 9000), Message(0, 4, 1, 10 * DAY_S + 9, version=1, text=last)]])
+    there.merge([[late]])  # it is read again
+    alive = [row for row in there.rows() if not row.get("_deleted")]
+    wanted_rows = [(1, "late"), (8, "x"), (9, "x")] + ([(1, "new")] if last else [])
+    assert sorted(texts(alive)) == sorted(wanted_rows)
+
+
 def test_a_delete_is_as_old_as_its_record():
     there = table(late="drop")
     there.merge([[Message(0, 0, 1, 0)]])
