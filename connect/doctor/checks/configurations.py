@@ -11,6 +11,7 @@ from connect.cluster.validation.notes import CLIENT_OVERRIDES, FAIL_UNTIL, NO_EF
 from connect.cluster.validation.rules import DLQ
 from connect.doctor.model.facts import ConnectorFacts, Facts
 from connect.doctor.model.findings import Finding, Severity
+from connect.doctor.model.words import number, topic_config_line
 from connect.runtime.settings.topic_groups import PREFIX as TOPIC_CREATION
 
 _NO_TOPIC_CHARS: Final = re.compile(r"[^a-zA-Z0-9._-]")
@@ -41,6 +42,7 @@ class Configurations:
             for note in connector.notes:
                 yield _note(subject, note)
             yield from _dropped(connector)
+            yield from _deleted_soon(facts, connector)
         for note in facts.file_notes:
             yield _note("worker file", note)
         for registry in facts.registries:
@@ -72,6 +74,26 @@ def _dropped(connector: ConnectorFacts) -> Iterable[Finding]:
         "It is kept nowhere, and cannot be replayed once its cause is mended.",
         f'"{DLQ}": "{_topic_name(connector.name)}-letters"',
     )  # fmt: skip
+
+
+def _deleted_soon(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:
+    """Yield a finding where Kafka deletes letters by the age of the records that they were made of."""
+    name = connector.config.get(DLQ, "").strip()
+    configs = facts.kafka.topics[name].configs if name in facts.kafka.topics else {}
+    retention_ms = number(configs.get("retention.ms"))
+    is_by_record = configs.get("message.timestamp.type", "CreateTime") == "CreateTime"
+    if (
+        is_by_record
+        and "delete" in configs.get("cleanup.policy", "")
+        and retention_ms is not None
+        and retention_ms >= 0
+    ):
+        yield Finding(
+            "letters-deleted-soon", Severity.WARNING, f"connector {connector.name}",
+            f"Its dead-letter topic {name} has retention.ms={retention_ms}, and a letter has its record's timestamp.",
+            "Letters of records that are older are deleted within minutes, before anybody can replay them.",
+            topic_config_line(facts, name, "retention.ms=-1"),
+        )  # fmt: skip
 
 
 def _topic_name(connector: str) -> str:

@@ -122,6 +122,19 @@ def test_records_that_no_size_endangers_are_no_finding(group: GroupFacts, config
     assert "records-deleted-soon" not in {finding.name for finding in examined(facts)}
 
 
+@pytest.mark.parametrize(
+    "configs",
+    [{"retention_ms": "-1"}, {"retention_ms": "1", "cleanup_policy": "compact"}, {},
+     {"retention_ms": "604800000", "message_timestamp_type": "LogAppendTime"}],
+)  # fmt: skip
+def test_letters_that_stay_or_have_a_time_of_their_own_are_no_finding(configs: dict[str, str]):
+    facts = replace(
+        _with_sink(config={"errors.deadletterqueue.topic.name": "letters"}),
+        kafka=_with_topic("letters", _topic(**configs)).kafka,
+    )
+    assert "letters-deleted-soon" not in {finding.name for finding in examined(facts)}
+
+
 def _compact(partitions: int) -> TopicState:
     return _topic(partitions, cleanup_policy="compact")
 
@@ -131,8 +144,9 @@ advertised-unreachable bad-rows-dropped below-min-isr broken-key broker-configs-
 certificate-expired certificate-expiring certificate-unreadable clock-ahead config-topic-partitions configuration-note
 consumer-below-topic disk-low failed fewer-replicas group-denied group-shared hosts-unbounded idle-tasks
 internal-topic-missing
-internal-topic-not-compacted internal-topic-partitions java-missing key-without-effect letters-unwritable
-memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked nothing-committed offsets-retention-short
+internal-topic-not-compacted internal-topic-partitions java-missing key-without-effect letters-deleted-soon
+letters-unwritable memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked nothing-committed
+offsets-retention-short
 open-files-low open-files-used open-listener override-refused partition-skew paths-unbounded producer-above-topic
 records-deleted-soon records-deleted-unread registry-unreachable replicas-out-of-sync request-below-topic rows-missed
 single-replica target-missing too-few-brokers topic-configs-denied topic-denied topic-missing
@@ -290,6 +304,12 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
     "no memory": (lambda: _with_machine(memory_free_bytes=9 * MIB), "warning", "9 MiB of memory", "task.hosts=1"),
     "no Java": (lambda: _with_machine(java=None), "warning", "no Java", "openjdk"),
     "broken key": (lambda: _with_sink(errors={"file": ["file: bad"]}), "error", "file: bad", '"file"'),
+    "letters of old records": (
+        lambda: replace(
+            _with_sink(config={"errors.deadletterqueue.topic.name": "letters"}),
+            kafka=_with_topic("letters", _topic(retention_ms="604800000")).kafka,
+        ), "warning", "dead-letter topic letters has retention.ms=604800000", "--add-config retention.ms=-1",
+    ),
     "bad rows without letters": (
         lambda: _with_sink(config={"errors.tolerance": "all"}), "warning", "a row that fails is passed over",
         "-letters",
