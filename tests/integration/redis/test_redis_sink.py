@@ -159,6 +159,32 @@ def test_a_server_that_runs_full_adds_a_request_as_a_whole_or_not_at_all(
     assert [int(entry[b"n"]) for _, entry in client.xrange("orders")] == [-1, *range(900)]
 
 
+def test_a_server_that_is_killed_amid_a_batch_adds_one_request_twice_at_most(
+    service: RedisService, client: redis.Redis
+) -> None:
+    task = task_on(service, "XADD", timeout="10")
+    rows = batch([{"n": n} for n in range(20_000)])
+
+    def kill_amid() -> None:
+        while client.xlen("orders") < 3_000 and not over.is_set():
+            pass
+        service.kill()
+
+    over, killing = threading.Event(), threading.Thread(target=kill_amid)
+    killing.start()
+    try:
+        with pytest.raises(RetriableError, match="does not answer"):
+            put(task, rows)
+    finally:
+        over.set()
+        killing.join()
+        service.start()
+    assert put(task, rows) == 20_000
+    found = [int(entry[b"n"]) for _, entry in redis.Redis(port=service.endpoint.port).xrange("orders")]
+    assert list(dict.fromkeys(found)) == list(range(20_000))
+    assert len(found) in {20_000, 21_000}, "the request whose answer was lost is there as a whole or not at all"
+
+
 def test_a_server_that_wants_a_password_refuses_at_its_key(service: RedisService, client: redis.Redis) -> None:
     client.config_set("requirepass", "Kx7-secret")
     try:
