@@ -8,8 +8,8 @@ written in smaller parts, which is slower alone.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +24,7 @@ _LETTERS: Final = str.maketrans({
 """Some collations hold i, j and y to be one letter, or u, v and w, or y and ü. Some ignore control characters, and most
 ignore blanks at the end.
 """
+_CHANGED: Final = "[^0-9bfkmpqrx]"
 _LONGER: Final = (
     ("ccs", "cscs"), ("ddz", "dzdz"), ("ggi", "gigi"), ("lli", "lili"), ("nni", "nini"), ("ssz", "szsz"),
     ("tti", "titi"), ("zzs", "zszs"), ("ae", "a"), ("oe", "o"), ("ie", "i"), ("aa", "a"), ("ss", "s"), ("th", "t"),
@@ -38,11 +39,28 @@ def may_meet(keys: pa.Table, texts: Sequence[str]) -> bool:
         return False
     names = keys.column_names
     distinct = keys.group_by(names).aggregate([])
-    if not all(pc.all(pc.match_substring_regex(distinct[name], _KNOWN)).as_py() is not False for name in texts):
+    if not all(_is_known(distinct[name]) for name in texts):
         return len(distinct) > 1
-    made = pa.table({name: _folded(distinct[name]) if name in texts else distinct[name] for name in names})
+    return _merges(distinct, texts, _rough) and _merges(distinct, texts, _folded)
+
+
+def _is_known(texts: pa.ChunkedArray) -> bool:
+    # An array of nulls alone has no answer.
+    if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return True
+    return pc.all(pc.match_substring_regex(texts, _KNOWN)).as_py() is True
+
+
+def _merges(distinct: pa.Table, texts: Sequence[str], fold: Callable[[pa.ChunkedArray], Any]) -> bool:
+    names = distinct.column_names
+    made = pa.table({name: fold(distinct[name]) if name in texts else distinct[name] for name in names})
     kept: int = made.group_by(names).aggregate([]).num_rows
     return kept < len(distinct)
+
+
+def _rough(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return what is left of texts that `folded` never changes. It costs a tenth, and mostly tells keys apart."""
+    return pc.replace_substring_regex(pc.ascii_lower(texts), _CHANGED, "")
 
 
 def _folded(texts: pa.ChunkedArray) -> pa.Array:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jdbc_sink_rows import TOPIC, SqliteTable, batch, opened, put
 
 from connect.api import schema as s
 from connectors.jdbc.sink.changes import changes_of, deletes_first, writes_before_delete
-from connectors.jdbc.sink.folded_keys import may_meet
+from connectors.jdbc.sink.folded_keys import folded, may_meet
 
 
 @pytest.mark.parametrize(
@@ -39,6 +41,14 @@ from connectors.jdbc.sink.folded_keys import may_meet
     ],
 )
 def test_texts_that_a_collation_may_take_for_one_meet(keys, meet):
+    assert may_meet(pa.table({"id": pa.array(keys, pa.string())}), ["id"]) == meet
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text("abcdefghijklmnopqrstuvwxyz0129 -@äÖßøþÆéñй漢\t", max_size=6), min_size=2, max_size=6))
+def test_keys_meet_exactly_where_their_folded_texts_do(keys):
+    different = set(keys)
+    meet = len({*map(folded, different)}) < len(different)
     assert may_meet(pa.table({"id": pa.array(keys, pa.string())}), ["id"]) == meet
 
 
