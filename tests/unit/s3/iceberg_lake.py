@@ -168,6 +168,7 @@ class Run:
         self.chance = random.Random(self.seed)
         self.committed = [0] * self.partitions
         self.zombies: list[tuple[IcebergSinkTask, dict[int, int]]] = []
+        self.has_skipped = False
 
     def put(self, task: IcebergSinkTask, reads: dict[int, int]) -> None:
         number = self.chance.choice(list(reads))
@@ -183,7 +184,10 @@ class Run:
             return {}
 
     def live(self) -> None:
-        """Both tasks, until one of them dies or they give their partitions back."""
+        """Both tasks, until one of them dies or they give their partitions back. Offsets may be altered before."""
+        if self.chance.random() < 0.15:
+            self.has_skipped = True
+            self.committed = [self.chance.randint(offset, self.rows) for offset in self.committed]
         split = self.chance.randint(1, self.partitions - 1)
         shares = [range(split), range(split, self.partitions)]
         tasks = [(self.lake.task(), {number: self.committed[number] for number in share}) for share in shares]
@@ -220,6 +224,7 @@ class Run:
 
     def finish(self) -> None:
         task = self.lake.task()
+        self.committed = [0] * self.partitions if self.has_skipped else self.committed
         for number in range(self.partitions):
             if self.committed[number] < self.rows:
                 task.put(rows(number, self.committed[number], self.rows), soon())
