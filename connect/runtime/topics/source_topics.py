@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 POLL_RECORDS: Final = 10_000
 CLOSE_S: Final = 5.0
 _STATE_S: Final = 300.0
+_OFFSETS_S: Final = 30.0
 _OPEN_LOOK_S: Final = 0.05
 Refuse = Callable[[Batch, Mapping[int, Exception]], None]
 """Gives up rows that cannot be converted, as `SourceContext.reject` does."""
@@ -113,9 +114,12 @@ class KafkaTopics:
         offsets are stored, while its entries cannot be read yet. RetriableError: it is still open then.
         """
         place = TopicPartition(topic, partition)
-        start = self._admin.beginning_offsets([place], deadline)[place]
-        end = self._admin.end_offsets([place], deadline)[place]
-        while self._admin.end_offsets([place], deadline, committed_only=True)[place] < end:
+        # The deadline limits the waiting. An answer of the brokers may take longer, or an open transaction is not told.
+        asking = Deadline.after(_OFFSETS_S, deadline.stop)
+        start = self._admin.beginning_offsets([place], asking)[place]
+        end = self._admin.end_offsets([place], asking)[place]
+        while self._admin.end_offsets([place], asking, committed_only=True)[place] < end:
+            asking = Deadline.after(_OFFSETS_S, deadline.stop)
             if not deadline.wait(_OPEN_LOOK_S):
                 raise RetriableError(
                     f"A transaction is open in {topic}-{partition}, so that what was written up to offset {end} cannot "
