@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from connectors.bigquery.dedup.clear_sql import not_cleared
@@ -18,6 +18,12 @@ from connectors.bigquery.dedup.rules import (
     flat,
 )
 from connectors.bigquery.rows.quoting import Quote, backticks
+from connectors.bigquery.rows.table_schema import Columns, by_name
+
+
+def has_memory(columns: Columns, compared: Iterable[str]) -> bool:
+    """Return True if a table that remembers deletes has all columns by which rows are compared with them."""
+    return by_name(columns).keys() >= {flat(name).lower() for name in compared}
 
 
 @dataclass(frozen=True, slots=True)

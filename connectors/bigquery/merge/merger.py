@@ -18,6 +18,7 @@ from connectors.bigquery.dedup.key_bounds import united
 from connectors.bigquery.dedup.merge_sql import Bound, Merge
 from connectors.bigquery.dedup.rules import Deletes, Keep
 from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
+from connectors.bigquery.dedup.view_sql import has_memory
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.staging import StagedFacts
 from connectors.bigquery.rows.table_schema import Columns, float_names
@@ -92,12 +93,12 @@ class Merger:
             present=frozenset(facts.columns),
             keep=rules.keep,
             deletes=rules.deletes,
-            tombstones=self._warehouse.path(deletes_table(target)) if rules.remembers_deletes else None,
+            tombstones=self._memory(deletes_table(target), (*facts.keys, *facts.order), is_own=rules.remembers_deletes),
             bound=self._bound(staged),
             key_bounds=united([one.key_bounds for one in staged]),
             takes_earlier=rules.in_any_order,
             has_clears=facts.clears is not None,
-            cleared=self._warehouse.path(cleared_table(target)) if rules.remembers_clears else None,
+            cleared=self._memory(cleared_table(target), facts.keys, is_own=rules.remembers_clears),
             deletes_appended=rules.deletes_appended,
             floats=float_names(columns),
         )
@@ -122,6 +123,15 @@ class Merger:
             changed, updated=changed.updated + taken_out.updated, deleted=changed.deleted + taken_out.deleted
         )
         self._tell(target, sum(one.rows for one in staged), changed, time.monotonic() - started_s)
+
+    def _memory(self, name: str, compared: Sequence[str], *, is_own: bool) -> str | None:
+        """Return the table (quoted) with remembered deletes to ask; None where there is none, or it lacks what is
+        compared. Deletes that other settings or another connector remembered count, too.
+        """
+        if is_own:
+            return self._warehouse.path(name)
+        table = None if self._rules.keep is Keep.FIRST else self._warehouse.table(name)
+        return self._warehouse.path(name) if table is not None and has_memory(table.columns, compared) else None
 
     def _estimate(self, target: str, sql: str) -> None:
         """Log once in the life of this object what a merge of this table will cost."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from connect.api.errors import ConfigProblem
@@ -10,6 +10,7 @@ from connectors.bigquery.dedup.log_sql import LogView
 from connectors.bigquery.dedup.merge_sql import Merge
 from connectors.bigquery.dedup.rules import DedupColumns, Keep, NullKey
 from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table, log_table
+from connectors.bigquery.dedup.view_sql import has_memory
 from connectors.bigquery.dedup.window import Late
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import SqlNames, TableWriter, WriterFactory
@@ -75,21 +76,28 @@ class CompactMode(MergeMode):
         self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns, beside: Mapping[str, Columns]
     ) -> Mapping[str, str]:
         """Return the view of the table and its log, with the columns that the table has now."""
-        del beside  # the tables beside it are made ready first, so they exist
         rules, known = self.rules, by_name(columns)
+        keys = tuple(placed.column for placed in dedup.keys)
+        # A table that has had nothing but deletes may lack a column that orders values.
+        order = tuple(placed.column for placed in dedup.order if placed.column.lower() in known)
+
+        def memory(name: str, compared: Sequence[str], *, is_own: bool) -> str | None:
+            """Return the table of the mode's own deletes, or of others', which a compaction asks, too."""
+            is_asked = is_own or has_memory(beside.get(name, ()), compared)
+            return names.path(name) if is_asked else None
+
         merge = Merge(
             target=names.path(target),
             staged=(names.path(log_table(target)),),
             columns=tuple(column.name for column in columns),
-            keys=tuple(placed.column for placed in dedup.keys),
-            # A table that has had nothing but deletes may lack a column that orders values.
-            order=tuple(placed.column for placed in dedup.order if placed.column.lower() in known),
+            keys=keys,
+            order=order,
             present=frozenset(column.name for column in columns),
             keep=rules.keep,
             deletes=rules.deletes,
-            tombstones=names.path(deletes_table(target)) if self.remembers_deletes else None,
+            tombstones=memory(deletes_table(target), (*keys, *order), is_own=self.remembers_deletes),
             has_clears=rules.clears,
-            cleared=names.path(cleared_table(target)) if self.remembers_clears else None,
+            cleared=memory(cleared_table(target), keys, is_own=self.remembers_clears),
             floats=float_names(columns),
         )
         view = LogView(merge, has_appends=rules.null_key is NullKey.APPEND)

@@ -311,7 +311,7 @@ class TargetTables:
         self._ready_beside(target, columns, dedup)
         # A view shows the columns that its table had when it was created, so it is created again for new ones.
         mode = self.modes.of(target)
-        beside = self._memories(target) if mode.owns_table else {}
+        beside = self._memories(target) if mode.owns_table or mode.keeps_log else {}
         for name, text in mode.views_beside(target, self._warehouse, columns, dedup, beside).items():
             self.views.make(name, text, target, columns)
         return columns
