@@ -23,6 +23,7 @@ from connect.kafka.consume.columns import PolledBatches, SizeGuess
 from connect.kafka.consume.commits import commit
 from connect.kafka.consume.failures import Failures
 from connect.kafka.consume.gaps import Gap
+from connect.kafka.consume.last_rows import LastRows
 from connect.kafka.consume.offset_resets import OffsetResets
 from connect.kafka.consume.partition_ends import PartitionEnds
 from connect.kafka.consume.reads import PlainReads, Reads
@@ -97,7 +98,8 @@ class BatchConsumer:
             self._reads = _reads(path, self._consumer)
             unless_made.callback(self._reads.close)
             self._ends = PartitionEnds(self._consumer, policy)
-            self._resets = OffsetResets(self._consumer, policy)
+            again = {key: value for key, value in settings.items() if key != "consumer.path"}
+            self._resets = OffsetResets(self._consumer, policy, LastRows(again))
             self._assignment = Assignment(
                 self._consumer, self._reads, self._ends, self._resets, self._failures, cooperative=cooperative
             )
@@ -280,7 +282,9 @@ class BatchConsumer:
         for failed in taken.errors:
             if not self._resets.takes(failed, owned):
                 self._note(failed.error)
-        return [b for b in batches if TopicPartition(b.topic, b.partition or 0) in owned]
+        mine = [b for b in batches if TopicPartition(b.topic, b.partition or 0) in owned]
+        self._resets.read(mine)
+        return mine
 
     def _restart(self, starts: Mapping[TopicPartition, int], gaps: Collection[Gap]) -> None:
         self._assignment.restart(starts)

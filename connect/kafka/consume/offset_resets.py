@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.client.errors import is_retriable, translate
 from connect.kafka.consume.columns import ReadError
 from connect.kafka.consume.gaps import Gap
+from connect.kafka.consume.last_rows import LastRows
 from connect.kafka.consume.reset_policy import ResetPolicy
+from connect.kafka.raw import RawBatch
 
 _LOG = logging.getLogger(__name__)
 _ANSWER_S: Final = 2.0
@@ -44,9 +46,10 @@ class _Lost(NamedTuple):
 class OffsetResets:
     """Keeps the partitions that stand still until it is known where to read on. Owned by the consumer's thread."""
 
-    def __init__(self, consumer: Consumer, policy: ResetPolicy) -> None:
+    def __init__(self, consumer: Consumer, policy: ResetPolicy, last_rows: LastRows) -> None:
         self._consumer = consumer
         self._policy = policy
+        self._last_rows = last_rows
         self._lost: dict[TopicPartition, _Lost] = {}
         self._moved: dict[TopicPartition, int] = {}
         """Holds the offsets from which partitions that had stood still were read on."""
@@ -72,6 +75,11 @@ class OffsetResets:
         for tp in partitions:
             self._lost.pop(tp, None)
             self._moved.pop(tp, None)
+        self._last_rows.forget(partitions)
+
+    def read(self, batches: Sequence[RawBatch]) -> None:
+        """Note rows that were read."""
+        self._last_rows.note(batches)
 
     def moves(self, partition: TopicPartition, offset: int) -> bool:
         """Return True if a partition stands still. Then it reads on at this offset, if the log has it."""
@@ -136,8 +144,12 @@ class OffsetResets:
         for tp in before.keys() & first.keys() & end.keys() & chosen.keys():
             offset = before[tp]
             if self._lost[tp].is_out_of_range and first[tp] <= offset <= end[tp]:
-                starts[tp] = offset  # It was out of range only for a moment, for example as a leader had just begun.
-                continue
+                is_other = self._is_another_log(tp)
+                if is_other is None:
+                    continue
+                if not is_other:
+                    starts[tp] = offset  # It was out of range for a moment, for example as a leader had just begun.
+                    continue
             gap = Gap(tp, offset, first[tp], end[tp], chosen[tp], self._policy.text)
             if self._policy.is_none:
                 raise ConnectError(
@@ -149,6 +161,14 @@ class OffsetResets:
             starts[tp] = gap.reads_on_at
             gaps.append(gap)
         return starts, gaps
+
+    def _is_another_log(self, tp: TopicPartition) -> bool | None:
+        """Tell if the log that has the offset now is another one than was read; None if brokers do not say for now."""
+        try:
+            return not self._lost[tp].is_chosen and self._last_rows.show_another_log(tp)
+        except RetriableError as error:
+            _LOG.info("Brokers did not give the row of %s that was read last: %s", _name(tp), error)
+            return None
 
     def _offsets_before(self) -> dict[TopicPartition, int]:
         """Return the next offset of each partition, without those of which the group has read and committed nothing."""

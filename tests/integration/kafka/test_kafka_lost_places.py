@@ -72,3 +72,36 @@ def test_an_idle_partition_stays_where_it_is_while_others_lose_their_places(clie
     assert [gap.partition for gap in consumer.take_gaps()] == [lost, other]
     if way == "by hand":
         consumer.assign({})  # otherwise its end waits for the coordinator of a group that it never joined
+
+
+@pytest.mark.parametrize("is_another", [True, False])
+def test_a_topic_made_anew_and_filled_beyond_the_offset_is_read_from_its_first_row(
+    clients, topic_name, unique, caplog, is_another
+):
+    """The error waits in librdkafka while a put takes its time; when the log's end is asked for, it has the offset."""
+    caplog.set_level("DEBUG")
+    tp = TopicPartition(clients.topic(topic_name), 0)
+    send(clients, topic_name, rows(0, 0, 10))
+    consumer = clients.consumer(unique, debug="topic")
+    consumer.assign({tp: 0})
+    member = Member(consumer)
+    member.until(lambda: member.values == rows(0, 0, 10))
+    if is_another:
+        clients.admin().delete([topic_name], in_s(60))
+        clients.topic(topic_name)
+        send(clients, topic_name, rows(5, 0, 3))
+    else:
+        consumer.seek(tp, 20)
+    deadline = in_s(60)
+    place = "offset reset (at offset 10" if is_another else "offset reset (at offset 20"
+    while place not in caplog.text and not deadline.expired:
+        consumer.poll(0, deadline)
+        deadline.wait(0.05)
+    send(clients, topic_name, rows(5, 3, 30))
+    if is_another:
+        member.until(lambda: member.values == rows(0, 0, 10) + rows(5, 0, 30))
+        assert [(gap.offset, gap.goes_back) for gap in consumer.take_gaps()] == [(10, True)]
+    else:
+        member.until(lambda: member.values == rows(0, 0, 10) + rows(5, 13, 30))
+        assert consumer.take_gaps() == []
+    consumer.assign({})

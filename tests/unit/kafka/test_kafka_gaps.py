@@ -8,10 +8,11 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.consume.columns import ReadError
 from connect.kafka.consume.gaps import Gap
+from connect.kafka.consume.last_rows import LastRows
 from connect.kafka.consume.offset_resets import OffsetResets
 from connect.kafka.consume.reset_policy import ResetPolicy
 
@@ -56,7 +57,7 @@ def out_of_range(offset: int) -> ReadError:
 
 
 def settled(log: Log, policy: str, text: str, offset: int) -> tuple[dict[TopicPartition, int], list[Gap]]:
-    resets, starts = OffsetResets(log, ResetPolicy.parse(policy)), {}
+    resets, starts = OffsetResets(log, ResetPolicy.parse(policy), LastRows({})), {}
     assert resets.takes(ReadError(KafkaError(KafkaError._AUTO_OFFSET_RESET, text), TP, offset), {TP})
     resets.settle(lambda found, _gaps: starts.update(found))
     return starts, resets.take_gaps()
@@ -92,6 +93,43 @@ def test_an_offset_that_is_in_the_log_by_now_is_read(offset):
     assert settled(Log(17, 30), "earliest", OUT_OF_RANGE, offset) == ({TP: offset}, [])
 
 
+class SeenRows(LastRows):
+    """Knows what brokers answer when they are asked for the row that was read last."""
+
+    def __init__(self, *answers: bool | RetriableError) -> None:
+        super().__init__({})
+        self.answers = list(answers)
+
+    def show_another_log(self, partition):
+        answer = self.answers.pop(0)
+        if isinstance(answer, RetriableError):
+            raise answer
+        return answer
+
+
+@pytest.mark.parametrize(("policy", "reads_on_at", "missed"), [("earliest", 17, 0), ("latest", 30, 13)])
+def test_a_log_that_has_other_rows_at_the_offset_by_now_is_read_anew(policy, reads_on_at, missed):
+    starts = {}
+    resets = OffsetResets(Log(17, 30), ResetPolicy.parse(policy), SeenRows(True))
+    resets.takes(out_of_range(20), {TP})
+    resets.settle(lambda found, _gaps: starts.update(found))
+    assert starts == {TP: reads_on_at}
+    (gap,) = resets.take_gaps()
+    assert (gap.offset, gap.goes_back, gap.missed_rows) == (20, True, missed)
+
+
+def test_brokers_that_do_not_give_the_last_row_are_asked_again(monkeypatch):
+    now_s, starts = [100.0], {}
+    monkeypatch.setattr("time.monotonic", lambda: now_s[0])
+    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"), SeenRows(RetriableError("away"), False))
+    resets.takes(out_of_range(20), {TP})
+    resets.settle(lambda found, _gaps: starts.update(found))
+    assert not starts
+    now_s[0] = 101.5
+    resets.settle(lambda found, _gaps: starts.update(found))
+    assert (starts, resets.take_gaps()) == ({TP: 20}, [])
+
+
 @pytest.mark.parametrize(("policy", "begins_at"), [("earliest", 17), ("latest", 30), ("by_duration:PT1H", 22)])
 def test_rows_before_the_first_commit_of_a_group_are_no_loss(policy, begins_at):
     assert settled(Log(17, 30), policy, NEW, -1001) == ({TP: begins_at}, [])
@@ -116,7 +154,7 @@ def test_brokers_that_are_away_are_asked_again(monkeypatch):
     now_s = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now_s[0])
     log, starts = Log(17, 30), {}
-    resets = OffsetResets(log, ResetPolicy.parse("earliest"))
+    resets = OffsetResets(log, ResetPolicy.parse("earliest"), LastRows({}))
     resets.takes(out_of_range(10), {TP})
     log.is_away = True
     resets.settle(lambda found, _gaps: starts.update(found))
@@ -127,7 +165,7 @@ def test_brokers_that_are_away_are_asked_again(monkeypatch):
 
 
 def test_a_partition_that_went_to_another_member_is_its_to_count():
-    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"))
+    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"), LastRows({}))
     resets.takes(out_of_range(10), {TP})
     resets.forget([TP])
     resets.settle(lambda *_: pytest.fail("it is read no more"))
@@ -135,7 +173,7 @@ def test_a_partition_that_went_to_another_member_is_its_to_count():
 
 
 def test_an_error_that_was_queued_before_the_partition_went_away_moves_nothing():
-    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"))
+    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"), LastRows({}))
     assert resets.takes(out_of_range(10), set())
     resets.settle(lambda *_: pytest.fail("another member reads it"))
     assert resets.take_gaps() == []
@@ -144,7 +182,7 @@ def test_an_error_that_was_queued_before_the_partition_went_away_moves_nothing()
 def test_an_error_of_before_the_partition_was_moved_moves_it_no_more():
     """A second partition's error has all of them assigned again, and so each of them has its error twice."""
     starts = []
-    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"))
+    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"), LastRows({}))
     resets.takes(out_of_range(10), {TP})
     resets.settle(lambda found, _gaps: starts.append(found))
     assert resets.takes(out_of_range(10), {TP})
@@ -157,7 +195,7 @@ def test_an_error_of_before_the_partition_was_moved_moves_it_no_more():
 
 
 def test_an_error_at_an_offset_that_was_passed_since_takes_no_partition_back():
-    resets = OffsetResets(Log(17, 30, position=25), ResetPolicy.parse("earliest"))
+    resets = OffsetResets(Log(17, 30, position=25), ResetPolicy.parse("earliest"), LastRows({}))
     resets.takes(out_of_range(10), {TP})
     resets.settle(lambda *_: pytest.fail("it is read already"))
     assert resets.take_gaps() == []
@@ -166,7 +204,7 @@ def test_an_error_at_an_offset_that_was_passed_since_takes_no_partition_back():
 def test_a_partition_that_stands_still_is_taken_back_by_a_seek():
     starts = {}
     log = Log(5, 20, position=40)
-    resets = OffsetResets(log, ResetPolicy.parse("earliest"))
+    resets = OffsetResets(log, ResetPolicy.parse("earliest"), LastRows({}))
     resets.takes(out_of_range(40), {TP})
     assert resets.moves(TP, 7)
     resets.settle(lambda found, _gaps: starts.update(found))
@@ -181,7 +219,7 @@ def test_a_partition_that_stands_still_is_taken_back_by_a_seek():
 @pytest.mark.parametrize("error", [ReadError(KafkaError(KafkaError._ALL_BROKERS_DOWN), None, -1001),
                                    ReadError(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), TP, -1001)])  # fmt: skip
 def test_other_errors_are_none_of_these(error):
-    assert not OffsetResets(Log(), ResetPolicy.parse("earliest")).takes(error, {TP})
+    assert not OffsetResets(Log(), ResetPolicy.parse("earliest"), LastRows({})).takes(error, {TP})
 
 
 @pytest.mark.parametrize(
