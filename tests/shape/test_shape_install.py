@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from importlib.metadata import distribution
 
@@ -10,8 +11,14 @@ import pytest
 pytest.importorskip("packaging", reason="pip install packaging")
 from needed_distributions import needed
 from packaging.requirements import Requirement
-from shape_tree import ROOT
+from shape_tree import ROOT, modules, named
 
+WITH_NUMPY = (
+    *(f"connect/convert/{name}/" for name in ("avro", "json_schema", "protobuf", "registry", "vectors")),
+    "connect/spark/",
+    *(f"connectors/{name}/" for name in ("bigquery", "cassandra", "jdbc", "s3")),
+)  # fmt: skip
+ASKS = re.compile(r"^\s*(import|from) numpy|\.to_numpy\(", re.MULTILINE)
 MOST_MB = 260
 """Of what is needed, compiled as pip does, this package itself, pip and setuptools apart; a new virtual environment is
 310 MB with them.
@@ -39,6 +46,15 @@ def test_an_install_without_extras_is_small():
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])[:5]
     assert sum(sizes.values()) < MOST_MB, largest
     assert not {"polars", "duckdb", "numpy", "pyspark", "sqlalchemy"} & sizes.keys()
+
+
+def test_what_an_install_without_extras_runs_asks_for_no_numpy():
+    """Arrow's `to_numpy` needs it, too. Folders that are left out come with an extra that brings it."""
+    found = {
+        named(path) for folder in ("connect", "connectors") for path in modules(folder)
+        if not named(path).startswith(WITH_NUMPY) and ASKS.search(path.read_text(encoding="utf-8"))
+    }  # fmt: skip
+    assert found == {"connect/api/arrow_rows.py"}, "it goes on without"
 
 
 def test_an_install_for_spark_has_what_its_functions_over_arrow_need():
