@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from connect.api import schema as s
 from connect.api.errors import ConfigError, RetriableError
@@ -51,6 +51,12 @@ def state_records(batch: Batch) -> list[RawBatch]:
     ]
 
 
+class _Refusal(NamedTuple):
+    given: Batch
+    row: int
+    error: Exception
+
+
 class KafkaTopics:
     """Reads topics for a source, see `SourceTopics`. Owned by the task thread. It connects at the first call."""
 
@@ -72,6 +78,8 @@ class KafkaTopics:
         self._pipeline = SinkPipeline([], converters, self._bad.extend)
         self._raw: deque[RawBatch] = deque()
         self._ready: deque[Batch] = deque()
+        self._to_refuse: dict[int, _Refusal] = {}
+        """Holds the bad rows of the read that `_ready` is of, by their offsets, until a batch behind them is given."""
         self._unread: set[TopicPartition] = set()
         self._reading = False
 
@@ -83,6 +91,7 @@ class KafkaTopics:
         """Read these partitions from these offsets on."""
         self._raw.clear()
         self._ready.clear()
+        self._to_refuse.clear()
         self._unread = {place for place, start in starts.items() if start is None}
         self._consumer.assign(starts)
 
@@ -94,7 +103,10 @@ class KafkaTopics:
             # A record that cannot be converted for now keeps its place.
             self._ready.extend(self._decoded(self._raw[0]))
             self._raw.popleft()
-        return self._ready.popleft() if self._ready else None
+        if not self._ready:
+            return None
+        self._refuse_before(self._ready[0])
+        return self._ready.popleft()
 
     def make_state(self, topic: str, partitions: int, deadline: Deadline) -> int:
         """Make the state topic if it is missing, and return its number of partitions."""
@@ -160,8 +172,19 @@ class KafkaTopics:
             offsets = raw.offsets.to_pylist() if raw.offsets is not None else []
             errors = {offsets.index(row.offset): differing or row.error for row in self._bad}
             given = Batch(raw.topic, Column.from_arrow(raw.values, s.BYTES.as_optional()))
-            self._refuse(replace(given, partition=raw.partition), errors)
+            refused = replace(given, partition=raw.partition)
+            self._to_refuse = {offsets[row]: _Refusal(refused, row, error) for row, error in errors.items()}
         return batches
+
+    def _refuse_before(self, batch: Batch) -> None:
+        """Give up the bad rows that nobody reads again once the batch was taken: its next offset is behind them."""
+        assert batch.consumed is not None
+        passed = [offset for offset in self._to_refuse if offset < batch.consumed.next_offset]
+        if passed:
+            given = self._to_refuse[passed[0]].given
+            self._refuse(given, {self._to_refuse[offset].row: self._to_refuse[offset].error for offset in passed})
+        for offset in passed:
+            del self._to_refuse[offset]
 
 
 def _of_another_converter(place: TopicPartition, bad: Sequence[BadRow]) -> ConfigError:

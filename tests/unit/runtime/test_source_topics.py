@@ -18,7 +18,7 @@ from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
 from connect.runtime.parts.task_parts import build_converters
-from connect.runtime.records.pipeline import Encoded
+from connect.runtime.records.pipeline import Encoded, SinkPipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import BadRow, Stage, Tolerance, ToleranceExceededError
 from connect.runtime.settings.connector_config import SourceConnectorConfig
@@ -33,6 +33,8 @@ from connect.runtime.topics.source_topics import KafkaTopics
 
 NO_BROKER = {"bootstrap.servers": "127.0.0.1:1"}
 JSON = {"key.converter": "JsonConverter", "value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+
+SCHEMAS = {"key.converter": "JsonConverter", "value.converter": "JsonConverter"}
 
 
 class Remembers:
@@ -161,3 +163,32 @@ def test_a_row_that_is_bad_by_the_configuration_ends_the_task_with_its_fix() -> 
 def test_state_without_transactions_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"exactly\.once\.support"):
         topics([]).make_state("state", 1, Deadline.after(0.0))
+
+
+def test_a_bad_row_is_given_up_once_where_partitions_are_added_between_the_batches_of_a_read() -> None:
+    """All partitions are read anew then, each from behind the batches that were taken."""
+    of = '{"schema":{"type":"%s","optional":false},"payload":%s}'
+    values = [of % ("int32", 1), "{", of % ("string", '"a"'), "[", of % ("int32", 2), "("]
+    place, refused = TopicPartition("t", 2), []
+    found = topics(refused)
+    found._pipeline = SinkPipeline([], build_converters(Catalog.installed(), SCHEMAS, {}), found._bad.extend)
+
+    def records(first: int) -> RawBatch:
+        offsets = pa.array(range(first, 6), pa.int64())
+        rows = pa.array([value.encode() for value in values[first:]], pa.binary())
+        return RawBatch("t", rows, partition=2, offsets=offsets, next_offset=6)
+
+    with closing(found):
+        found._raw = deque([records(0)])
+        rows = []
+        while found._raw or found._ready:
+            batch = found.poll(Deadline.after(0.0))
+            assert batch is not None
+            rows += batch.values.rows()
+            next_offset = batch.consumed.next_offset
+            if next_offset < 6:
+                found.read({place: next_offset})
+                found._raw.append(records(next_offset))
+    assert rows == [1, "a", 2]
+    given_up = [given.values.rows()[i].decode() for given, errors in refused for i in errors]
+    assert sorted(given_up) == ["(", "[", "{"]
