@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from connect.api import schema as s
@@ -21,7 +22,12 @@ class MisfitError(SchemaError):
 
 
 def own_columns(columns: DedupColumns, rules: DedupRules, batch: Batch, types: TypeRules) -> Columns:
-    """Return the columns that a table has for dedup alone. They are NULLABLE, as older rows have no values for them."""
+    """Return the columns that a table has for dedup alone. They are NULLABLE, as older rows have no values for them.
+
+    Decimals keep all digits, whatever decimalHandlingMode says, as a FLOAT takes large ones for equal.
+    """
+    if types.decimals is ColumnType.FLOAT:
+        types = replace(types, decimals=ColumnType.BIGNUMERIC)
     found = [
         column_of(placed.column, cell(batch, placed.path).schema.as_optional(), types, str(placed.path))
         for placed in columns.own
