@@ -15,6 +15,7 @@ from typing import Final
 
 from connect.api.errors import RetriableError
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.dedup.side_tables import log_table
 from connectors.bigquery.merge.compaction import Compaction
 from connectors.bigquery.merge.halving import write_parts
 from connectors.bigquery.merge.merge_line import MergeLine
@@ -30,6 +31,8 @@ _LOOK_S: Final = 1.0
 _PATIENCE_S: Final = 15.0
 """The merging task may take so much longer than its interval to begin with a batch of another task."""
 _WAITING_MOST: Final = 1000
+_LOG_LOOK_S: Final = 300.0
+"""A log that was merged is looked at again after so many seconds, with the next batch of its table."""
 
 
 class Merging:
@@ -58,7 +61,7 @@ class Merging:
         self._line = MergeLine(warehouse, spending=spending)
         self._merger = Merger(warehouse, self._line, rules, report)
         self._compaction = Compaction(warehouse, self._line, self._merger)
-        self._without_log: set[str] = set()
+        self._log_looked_s: dict[str, float] = {}
         self._stop = threading.Event()
         # A thread that waits for another task does not hold this: two tasks could wait for each other for ever.
         self._working = threading.BoundedSemaphore(at_once)
@@ -222,9 +225,22 @@ class Merging:
         if self._stop.wait(seconds):
             raise RetriableError("The task was stopped while a batch waited for its merge.")
 
+    def _may_have_log(self, target: str) -> bool:
+        """Return True if the log of a table may have rows, as those that a slow task of the mode compact loads late."""
+        looked_s = self._log_looked_s.get(target)
+        if looked_s is None:
+            return True
+        if time.monotonic() - looked_s < _LOG_LOOK_S:
+            return False
+        log = self._warehouse.table(log_table(target))
+        if log is not None and log.rows > 0:
+            return True
+        self._log_looked_s[target] = time.monotonic()
+        return False
+
     def _merge(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
         # Rows that dedup.mode=compact left in a log are merged first.
-        if target not in self._without_log and self._compaction.run(staged[0].facts):
-            self._without_log.add(target)
+        if self._may_have_log(target) and self._compaction.run(staged[0].facts):
+            self._log_looked_s[target] = time.monotonic()
         sources = sorted(self._warehouse.path(one.name) for one in staged)
         self._merger.merge(target, columns, sources, [one.facts for one in staged])

@@ -8,6 +8,7 @@ from plain_bigquery import PlainBigQuery
 from test_bigquery_compaction import Prompt
 from test_bigquery_divided_records import Life
 
+from connectors.bigquery.merge import merging
 from connectors.bigquery.warehouse import jobs
 
 
@@ -36,3 +37,17 @@ def test_an_older_record_brings_no_row_back_after_a_change_of_settings(service, 
         assert alive("orders_latest") == [8, 9]
         after.writer.collect()
     assert alive("orders") == [8, 9]
+
+
+def test_rows_that_come_late_into_a_merged_log_are_merged(service, monkeypatch):
+    """A slow worker still loads a batch by the former dedup.mode=compact."""
+    shared = {"dedup__fields": "id"}
+    slow, merges = Life(service, dedup__mode="compact", **shared), Life(service, dedup__mode="merge", **shared)
+    slow.write(batch_of([Message(0, 1, 1, 1)]))
+    merges.write(batch_of([Message(1, 1, 2, 1)]))
+    slow.write(batch_of([Message(0, 2, 3, 1)]))
+    merges.write(batch_of([Message(1, 2, 4, 1)]))
+    assert sorted(row["id"] for row in service.rows("orders")) == [1, 2, 4]
+    monkeypatch.setattr(merging, "_LOG_LOOK_S", 0.0)
+    merges.write(batch_of([Message(1, 3, 5, 1)]))
+    assert sorted(row["id"] for row in service.rows("orders")) == [1, 2, 3, 4, 5]
