@@ -10,6 +10,7 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import ConfigError
@@ -29,6 +30,8 @@ STATEMENT_LABEL: Final = "kafka-connect-statement"
 """This label of a job has a hash of its statement, as other statements may be submitted under the same id."""
 
 NO_TERMS: Final = JobTerms()
+_LASTING_S: Final = 100 * 365 * 86_400
+"""Tables that must not expire by their dataset's default expire after so many seconds."""
 _PAGE_TABLES: Final = 1000
 """A request lists at most so many tables; BigQuery's default is 50."""
 
@@ -51,6 +54,7 @@ class Warehouse:
         """The location of the dataset; None before `look` was called."""
         self.on_load: Callable[[str | None], None] = lambda _: None
         """It is called before each load job, with the table's name, or None if the table is made for this job."""
+        self._has_default_expiration = False
 
     def within(self, deadline: Deadline) -> AbstractContextManager[None]:
         """Bound the requests of this thread in the body by a deadline: one that takes longer raises RetriableError."""
@@ -73,6 +77,7 @@ class Warehouse:
         with self._calls.translated("looking at the dataset"):
             found = self._client.get_dataset(self._calls.path, retry=self._calls.again, timeout=self._calls.limit_s)
         self._calls.location = self.location = found.location
+        self._has_default_expiration = bool(getattr(found, "default_table_expiration_ms", None))
         wanted = self._terms.location
         if wanted and wanted.lower() != (found.location or "").lower():
             raise ConfigError(
@@ -106,9 +111,14 @@ class Warehouse:
         )  # fmt: skip
 
     def create(self, table: NewTable) -> bool:
-        """Create a table. Return False if it exists already."""
+        """Create a table. Return False if it exists already.
+
+        A table beside another one, whose name begins with _, does not expire by the dataset's default.
+        """
         from google.api_core.exceptions import Conflict
 
+        if self._has_default_expiration and table.name.startswith("_") and table.expires_after_s is None:
+            table = replace(table, expires_after_s=_LASTING_S)
         with self._calls.translated(f"creating table {table.name}"):
             try:
                 self._client.create_table(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -50,3 +52,19 @@ def test_a_longer_retention_is_that_of_tables_that_are_there(service):
         del service.tables[name].resource["timePartitioning"]["expirationMs"]
     merged(service, 6)
     assert ["expirationMs" in service.tables[name].resource["timePartitioning"] for name in MEMORIES] == [False, False]
+
+
+@pytest.mark.parametrize("default_ms", [None, 30 * DAY_MS])
+def test_a_log_does_not_expire_by_the_default_of_its_dataset(service, default_ms):
+    life = Life(service)
+    dataset = SimpleNamespace(location="EU", default_table_expiration_ms=default_ms)
+    life.client.get_dataset = lambda *_, **__: dataset  # type: ignore[method-assign]
+    life.warehouse.look()
+    life.load([Message(0, 1, 1, 0)])
+    expires = {name for name, table in service.tables.items() if "expirationTime" in table.resource}
+    beside = {name for name in service.tables if name.startswith("_")}
+    assert beside >= {"_orders_log", "_orders_deletes"}
+    assert expires == (beside if default_ms else set())
+    if default_ms:
+        kept_ms = int(service.tables["_orders_log"].resource["expirationTime"]) - time.time() * 1000
+        assert kept_ms > 36_000 * DAY_MS
