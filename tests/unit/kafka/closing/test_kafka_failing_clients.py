@@ -101,7 +101,7 @@ def test_a_log_that_cannot_start_lets_go_of_its_clients(begin):
 
 
 def test_a_log_whose_end_is_not_reached_lets_go_of_its_clients(monkeypatch):
-    monkeypatch.setattr(KeyValueLog, "_partitions", lambda _self, _deadline: [0])
+    monkeypatch.setattr("connect.kafka.log.kv_log.partitions_of", lambda *_: [0])
     log = KeyValueLog("t", SETTINGS, on_record=planted)
     with pytest.raises(RetriableError):
         log.start(Deadline.after(0.2))
