@@ -22,7 +22,7 @@ from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger, MergeRules
 from connectors.bigquery.merge.several_tables import for_each_table
 from connectors.bigquery.merge.staging_tables import Role, Staged, StagingTables, State
-from connectors.bigquery.rows.table_schema import Columns
+from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -140,7 +140,9 @@ class Merging:
             table = self._warehouse.table(batch.target)
             if table is None:
                 raise RetriableError(f"Table {batch.target} is gone; it is made again.")
-            self._merge(batch.target, [staged], table.columns)
+            # BigQuery refuses a column that somebody dropped meanwhile, rather than its values are lost.
+            gone = (column for column in batch.columns if column.name.lower() not in by_name(table.columns))
+            self._merge(batch.target, [staged], (*table.columns, *gone))
 
     @property
     def collects(self) -> bool:
