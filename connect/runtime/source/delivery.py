@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
 from connect.kafka.client.errors import AbortableError, PartlySentError
 from connect.kafka.produce.pooled_producer import RowProducer
@@ -80,8 +80,12 @@ class AtLeastOnceDelivery:
         return self._store(deadline)
 
     def leave(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
-        """Do as `drain`: an error ends the task behind rows that are in Kafka, or whose offsets are not tracked."""
-        return self.drain(deadline, pending=pending)
+        """Do as `drain`, also if the producer cannot go on: rows that are in Kafka are not to be read again."""
+        try:
+            return self.drain(deadline, pending=pending)
+        except ConnectError as error:
+            log.warning("The offsets behind rows that are not in Kafka are not stored: %s", error)
+        return self._store(deadline)
 
     def due(self, *, polled: bool, interval_over: bool) -> bool:
         """Return True once in each interval, and again when the rows that were on their way then are acknowledged."""

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from fake_kafka import FakeKafka, FakeOffsets, FakeProducer
 
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -94,3 +94,19 @@ def test_a_task_that_ends_waits_for_its_rows_and_stores_what_is_safe(kafka, new_
     send(delivery, 1, 5, "stuck")
     kafka.stuck = {"stuck"}
     assert numbers(delivery.drain(in_s())) == [1]
+
+
+class BrokenProducer(FakeProducer):
+    """A producer that cannot go on, as librdkafka's is behind a fatal error."""
+
+    def flush(self, deadline: Deadline) -> None:
+        raise ConnectError("The producer cannot go on.")
+
+
+def test_an_error_of_the_producer_stores_the_offsets_of_rows_that_are_in_kafka(kafka):
+    delivery = AtLeastOnceDelivery(BrokenProducer(kafka, [1]), FakeOffsets(kafka))
+    send(delivery, 0, 1)
+    send(delivery, 1, 5)
+    delivery.check()
+    assert numbers(delivery.leave(in_s())) == [1]
+    assert kafka.offsets == {'{"p":0}': {"n": 1}}
