@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from connect.api.errors import SchemaError
-from connect.api.records import Batch, Column, Header
+from connect.api.records import Batch, Column, Consumed, Header
 from connect.api.values.good_rows import good_rows, good_values
 from connect.api.values.json_forms import JsonForms, json_texts
 from connectors.http.search.config import SearchSinkConfig
@@ -57,7 +57,7 @@ class Documents:
         assert batch.consumed is not None
         texts, bad = self._texts(batch.values)
         offsets = batch.consumed.offsets.to_pylist()
-        places = _places(offsets)
+        places = _places(batch.consumed)
         keys, bad_keys = good_rows(batch.keys, len(batch))
         if not self._config.ignores_key(batch.topic):
             bad = bad_keys | bad
@@ -179,14 +179,13 @@ def _with_digits(text: bytes) -> dict[str, Any]:
     return found
 
 
-def _places(offsets: Sequence[int]) -> Sequence[str]:
+def _places(consumed: Consumed) -> Sequence[str]:
     """Return the offset of each row as a text, for the second and later rows of one record with `+1` and so on."""
-    found, nth, before = [], 0, None
-    for offset in offsets:
-        nth = nth + 1 if offset == before else 0
-        found.append(f"{offset}+{nth}" if nth else str(offset))
-        before = offset
-    return found
+    offsets = consumed.offsets.to_pylist()
+    if consumed.row_numbers is None:
+        return [str(offset) for offset in offsets]
+    later = (max(0, number - 1) for number in consumed.row_numbers.to_pylist())
+    return [f"{offset}+{nth}" if nth else str(offset) for offset, nth in zip(offsets, later, strict=True)]
 
 
 def _of_one_id(document_id: str) -> SchemaError:

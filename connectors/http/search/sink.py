@@ -114,7 +114,7 @@ class SearchSinkTask(WriteThroughTask):
         before = {*sent}
         refused: list[Refusal] = []
         for part in self._parts(actions):
-            sent += [action.row for action in part]
+            sent += [action.row for action in part if action.row not in before]
             answers = server.bulk(part, deadline)
             conflicts += [one for one in answers if one.is_conflict and one.row not in before]
             refused += answers
