@@ -64,12 +64,14 @@ class Beginnings:
         """Return which rows of a partition are not to be added, as a table with this progress has them.
 
         A connector that has added none leaves out what others had added when it began: it may be one of them with
-        another name. What they add later is theirs.
+        another name. What they add later is theirs. Where a task of an earlier version writes beside this one, the
+        table tells no connectors any more, and all rows that it has count.
         """
         own, begun = progress.own(self.connector, partition), self._begun.get(partition)
         if own is not None or begun is None:
             return own or ()
-        return joined(run for runs in begun.others.values() for run in runs)
+        untold = progress.others(self.connector, partition).get("", ())
+        return joined([*untold, *(run for runs in begun.others.values() for run in runs)])
 
     def reached(self, progress: TableProgress, pending: Pending, topic_ids: Mapping[str, str | None]) -> TableProgress:
         """Return the table's progress after these rows are added."""

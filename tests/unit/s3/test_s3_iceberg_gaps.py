@@ -124,6 +124,17 @@ def test_rows_of_an_earlier_version_count_for_who_comes_first_and_the_doubt_is_t
     assert numbers(lake) == list(range(5, 35))
 
 
+def test_a_task_goes_on_beside_one_of_an_earlier_version(lake):
+    """The earlier version writes its progress without connectors, as a rolling upgrade has both for a while."""
+    task, _ = born(lake, "c")
+    for start in (0, 10, 20):
+        task.put(rows(0, start, start + 10), soon())
+        lake.flush(task)
+        make_old(lake, start + 10)
+    task.close()
+    assert numbers(lake) == list(range(30))
+
+
 def test_a_table_has_a_limited_number_of_runs(lake, caplog):
     caplog.set_level(logging.INFO)
     for number in range(RUNS_MAX + 1):
