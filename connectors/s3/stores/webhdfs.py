@@ -197,7 +197,7 @@ class WebHdfs:
             raise self._no_webhdfs(answer.status, "its data node has no address") from None
         if answer.status != 307 or place.scheme not in {"http", "https"} or not place.hostname:
             raise self._no_webhdfs(answer.status)
-        if not self._may_reach(location):
+        if not self._may_reach(f"{place.scheme}://{place.netloc}"):
             raise ConfigError(
                 f"The name node at {self.url} sends this worker to the data node {place.netloc.rpartition('@')[2]}, "
                 f"which the worker's {ALLOWED_HOSTS} does not list.",

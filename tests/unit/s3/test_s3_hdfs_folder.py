@@ -81,6 +81,14 @@ def test_a_name_node_sends_a_worker_to_hosts_alone_that_its_file_lists(hdfs: Hdf
         assert data_node.asked == []
 
 
+def test_a_comma_in_a_path_names_no_second_host(hdfs: Hdfs):
+    leave = {"allowed.hosts": f"127.0.0.1:{hdfs.server_port}"}
+    given = S3SinkConfig.parse(S3SinkConfig.with_leave(config(hdfs).originals, leave))
+    with closing(Bucket(given)) as bucket:
+        assert bucket.create(Upload("t/a,b", b"body", {}, "text/plain"), Deadline.after(60)) is None
+    assert hdfs.files == {"/lake/t/a,b": b"body"}
+
+
 @pytest.mark.parametrize("operation", ["CREATE", "SETXATTR", "RENAME"])
 def test_a_lost_answer_is_an_object_that_may_be_there_and_the_next_try_finds_out(hdfs: Hdfs, operation: str):
     hdfs.faults[operation] = ["lost answer"]
