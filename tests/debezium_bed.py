@@ -13,10 +13,12 @@ from connect.tools.services.sql import SqlEndpoint
 
 @contextmanager
 def server_of_many_slots() -> Iterator[SqlEndpoint]:
-    """Yield a PostgreSQL that has a replication slot for each connector; by default it allows ten."""
+    """Yield a PostgreSQL that has a replication slot for each connector, and transactions that are prepared: by default
+    it allows ten slots, and no prepared transaction.
+    """
     with PostgresService() as service:
         with connected(service.endpoint) as database:
-            for setting in ("max_replication_slots", "max_wal_senders"):
+            for setting in ("max_replication_slots", "max_wal_senders", "max_prepared_transactions"):
                 database.execute(f"ALTER SYSTEM SET {setting} = 30".encode())
         service.stop()
         yield service.start()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any
 
+import psycopg
 import pytest
 from debezium_shop import Shop
+
+from connectors.jdbc.connection.errors import ErrorTranslator
+from connectors.jdbc.log.postgres.snapshot import TableSnapshot
 
 pytestmark = pytest.mark.timeout(120)
 Found = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -89,3 +93,48 @@ def test_a_row_whose_commit_waits_for_a_standby_is_not_read_as_it_was(
     second.until_true(lambda found: len(_rows(found)) >= 2)
     second.close()
     assert [row for row in _rows(second.found) if row[0] == "r"] == [("r", 1, 1), ("r", 2, 0)]
+
+
+def _login(config: Mapping[str, str]) -> dict[str, str]:
+    keys = {"host": "hostname", "port": "port", "user": "user", "password": "password", "dbname": "dbname"}
+    return {argument: config[f"database.{key}"] for argument, key in keys.items()}
+
+
+def _snapshot(config: Mapping[str, str]) -> TableSnapshot:
+    return TableSnapshot(_login(config), ErrorTranslator("shop", (psycopg.Error,)))
+
+
+def test_open_transactions_hold_no_table_back_where_none_may_wait_for_a_standby() -> None:
+    with ExitStack() as stack:
+        shop = Shop("postgres", stack)
+        plain = {"database.user": "plain", "database.password": "plain"}
+        shop.run(
+            "DROP TABLE shop.orders", "CREATE TABLE shop.orders (id int PRIMARY KEY, n int)", SIGNALS,
+            "INSERT INTO shop.orders VALUES (1, 0), (2, 0)", "CREATE PUBLICATION reading FOR ALL TABLES",
+            "CREATE ROLE plain LOGIN REPLICATION PASSWORD 'plain'", "GRANT USAGE ON SCHEMA shop TO plain",
+            "GRANT SELECT ON ALL TABLES IN SCHEMA shop TO plain", "CREATE DATABASE other",
+        )  # fmt: skip
+        run = stack.enter_context(closing(shop.connector(**SETTINGS, **plain)))
+        shop.until_streaming([run.until_true], "orders")
+        shop.run("BEGIN", "CREATE TABLE shop.prepared ()")
+        prepared = shop.rows("SELECT txid_current()")[0][0]
+        shop.run("PREPARE TRANSACTION 'prepared'")
+        config = shop.config("x")
+        session = stack.enter_context(closing(psycopg.connect(**_login(config))))
+        other = stack.enter_context(closing(psycopg.connect(**_login({**config, "database.dbname": "other"}))))
+        [(idle,)] = session.execute("SELECT txid_current()").fetchall()
+        other.execute("SELECT txid_current()")
+        shop.run(SIGNAL)
+        run.until_true(lambda found: [row for row in _rows(found) if row[0] == "r"] == [("r", 1, 0), ("r", 2, 0)])
+
+        ours, theirs = _snapshot(config), _snapshot(shop.config("x", **plain))
+        assert theirs.may_wait_for_standby() == frozenset()
+        shop.run(*HOLDS["postgres"])
+        while shop.rows("SHOW synchronous_standby_names") != [("nobody",)]:
+            pass
+        assert ours.may_wait_for_standby() == theirs.may_wait_for_standby() == {prepared, idle}
+        for snapshot, uncommitted in ((ours, {prepared, idle}), (theirs, set())):
+            snapshot.begin(None)
+            assert snapshot.uncommitted() & {prepared, idle} == uncommitted
+            snapshot.close()
+        shop.run(*LETS_GO["postgres"])

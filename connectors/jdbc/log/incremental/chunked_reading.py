@@ -42,6 +42,12 @@ class UnseenTransactionsError(Exception):
     older than the event that was delivered of it.
     """
 
+    def __init__(
+        self, unseen: str, reason: str = "which the log has, and whose commit is not over: it may wait for a standby"
+    ) -> None:
+        """Name the transactions, and say why they are waited for."""
+        super().__init__(f"{unseen}, {reason}")
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk(Generic[P]):
@@ -184,8 +190,7 @@ class ChunkedReading(Generic[P]):
         if unseen != self._waits_for:
             self._waits_for = unseen
             _log.warning(
-                "Table %s is read again once it shows transaction %s, which the log has, and whose commit is not over: "
-                "it may wait for a standby.",
+                "Table %s is read again once it shows transaction %s.",
                 self.progress.tables[0].table,
                 unseen,
             )

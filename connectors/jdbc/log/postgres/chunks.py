@@ -12,6 +12,7 @@ from connect.api.records import Batch
 from connectors.jdbc.log.incremental.chunked_reading import Chunk, Mask, UnseenTransactionsError
 from connectors.jdbc.log.incremental.progress import TableProgress
 from connectors.jdbc.log.postgres.changes import ChangeEvents
+from connectors.jdbc.log.postgres.delivered_transactions import MAYBE_REASON
 from connectors.jdbc.log.postgres.segments import key_texts
 from connectors.jdbc.log.postgres.snapshot import SnapshotRows, TableSnapshot
 from connectors.jdbc.log.postgres.tables import LogTable, LogTables
@@ -41,11 +42,13 @@ class PostgresChunks:
         select = f"SELECT * FROM {name.quoted}{where}" if progress.condition else ""  # noqa: S608 - the condition is SQL of whoever may write signals
         delivered = self.events.delivered
         if delivered.older is None:
-            delivered.older = self.snapshot.running()
+            delivered.older = self.snapshot.may_wait_for_standby()
         seen, clock_us = self.snapshot.begin(None)
         try:
-            if unseen := delivered.unseen_in(seen.snapshot, self.snapshot.uncommitted):
+            if unseen := delivered.unseen_in(seen.snapshot):
                 raise UnseenTransactionsError(", ".join(map(str, unseen)))
+            if maybe := delivered.maybe_unseen_in(seen.snapshot, self.snapshot.uncommitted):
+                raise UnseenTransactionsError(", ".join(map(str, maybe)), MAYBE_REASON)
             self.snapshot.hold(name)
             table = self.tables.plan(self.tables.describe(name))
             if not table.events.key:

@@ -33,11 +33,22 @@ _NOW = (
     "SELECT txid_current_snapshot()::text, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint, "
     "(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END)::text"
 )
-# Each transaction holds a lock on its own number until others see it.
-_RUNNING = "SELECT transactionid::text FROM pg_catalog.pg_locks WHERE locktype = 'transactionid' AND granted"
+_HERE = "(SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())"
+# A session in COMMIT PREPARED waits for the standby, not the prepared transaction. What a session does is told to
+# members of pg_read_all_stats alone, its transaction's number to all.
+_WAITING = (
+    f"SELECT FROM pg_catalog.pg_stat_activity WHERE datid = {_HERE} AND (wait_event = 'SyncRep' OR state IS NULL)"
+)
+_MAY_WAIT = (
+    f"WITH running AS (SELECT backend_xid AS xid FROM pg_catalog.pg_stat_activity WHERE datid = {_HERE} "  # noqa: S608 - constants
+    "UNION ALL SELECT transaction FROM pg_catalog.pg_prepared_xacts WHERE database = pg_catalog.current_database()) "
+    "SELECT xid::text FROM running "
+    "WHERE xid IS NOT NULL AND pg_catalog.current_setting('synchronous_standby_names') <> ''"
+)
 _UNCOMMITTED = (
-    "SELECT backend_xid::text FROM pg_catalog.pg_stat_activity "
-    "WHERE backend_xid IS NOT NULL AND state IS NOT NULL AND wait_event IS DISTINCT FROM 'SyncRep'"
+    "SELECT backend_xid::text FROM pg_catalog.pg_stat_activity "  # noqa: S608 - constants
+    "WHERE backend_xid IS NOT NULL AND state IS NOT NULL AND wait_event IS DISTINCT FROM 'SyncRep' "
+    f"UNION ALL SELECT transaction::text FROM pg_catalog.pg_prepared_xacts WHERE NOT EXISTS ({_WAITING})"
 )
 # The catalog's rows are those of the snapshot, but its functions tell the present state.
 _MOVED = "SELECT relfilenode <> pg_catalog.pg_relation_filenode(oid) FROM pg_catalog.pg_class WHERE oid = %s::regclass"
@@ -99,13 +110,15 @@ class TableSnapshot:
         assert row is not None
         return SnapshotVisibility(str(row[0]), lsn_of_text(row[2])), int(row[1])
 
-    def running(self) -> frozenset[int]:
-        """Return the transactions that run now, by the lower 32 bits of their numbers. No snapshot may be open."""
+    def may_wait_for_standby(self) -> frozenset[int]:
+        """Return the transactions that run now in this database, by the lower 32 bits of their numbers, or none if the
+        server has no synchronous standby: a commit is over then a moment after the log has it. No snapshot may be open.
+        """
         with (
             self._errors.translated("asking which transactions run"),
             psycopg.connect(**self._arguments, autocommit=True) as connection,
         ):
-            return frozenset(int(row[0]) for row in connection.execute(_RUNNING))
+            return frozenset(int(row[0]) for row in connection.execute(_MAY_WAIT))
 
     def uncommitted(self) -> set[int]:
         """Return the transactions that have surely not begun to commit, by the lower 32 bits of their numbers.
