@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
+from jdbc_answers import Answers
 
 from connectors.jdbc.log.binlog.gtid_set import GtidSet
 from connectors.jdbc.log.binlog.packets import Gtid
 from connectors.jdbc.log.mysql.flavour import MARIADB, MYSQL
+from connectors.jdbc.log.mysql.snapshot import executed_gtids
 from connectors.jdbc.log.postgres.delivered_transactions import DeliveredTransactions
 
 ONE, TWO = "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"
@@ -100,6 +103,20 @@ def test_mysql_shows_all_that_was_read_and_others_lost_transactions_are_not_wait
     for server, number in ((ONE, 9), (TWO, 5)):
         executed.begun(Gtid(f"{server}:{number}", server, number, stands_alone=False))
     assert executed.unseen(visible, ONE) == unseen
+
+
+@pytest.mark.parametrize("mode", ["ON", "OFF_PERMISSIVE"])
+def test_a_set_of_mysql_that_is_longer_than_shown_variables_is_asked_for_as_a_whole(mode: str):
+    text = f"{ONE}:{':'.join(str(number) for number in range(1, 2001, 2))},\n{TWO}:1-7"
+    values = {"server_uuid": TWO, "gtid_mode": mode, "gtid_executed": text}
+
+    def shown(statement: str) -> list[tuple[str, str]]:
+        return [(name, value[:1024]) for name, value in values.items() if f"'{name}'" in statement]
+
+    database: Any = Answers(shown, text)
+    server, visible = executed_gtids(database)
+    assert server == TWO
+    assert visible == ({ONE: text.split(",", maxsplit=1)[0], TWO: f"{TWO}:1-7"} if mode == "ON" else None)
 
 
 def test_a_set_tells_what_it_lacks_of_another():

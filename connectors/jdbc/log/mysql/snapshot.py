@@ -81,14 +81,16 @@ def executed_gtids(database: Database) -> tuple[str, Mapping[str, str] | None]:
     """Return the UUID of MySQL's server, and the transactions that its tables show, or None if it does not tell them in
     a form that is known here.
     """
-    names = ("server_uuid", "gtid_mode", "gtid_executed")
-    listed = ", ".join(f"'{name}'" for name in names)
-    statement = sa.text(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed})")
-    found = {str(row[0]).lower(): str(row[1]) for row in database.rows(statement, "asking for executed transactions")}
-    text = "".join(found.get("gtid_executed", "").split())
+    doing = "asking for executed transactions"
+    statement = sa.text("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'gtid_mode')")
+    found = {str(row[0]).lower(): str(row[1]) for row in database.rows(statement, doing)}
+    server = found.get("server_uuid", "")
+    if found.get("gtid_mode") != "ON":
+        return server, None
+    # SHOW cuts a value at 1,024 characters. MySQL 5.5 has no such variable, and selecting it would be an error.
+    text = "".join(str(database.scalar(sa.text("SELECT @@global.gtid_executed"), doing)).split())
     gtids = gtid_parts(text)
-    is_told = found.get("gtid_mode") == "ON" and (gtids or not text)
-    return found.get("server_uuid", ""), gtids if is_told else None
+    return server, gtids if gtids or not text else None
 
 
 def log_end(database: Database) -> tuple[str, int]:
