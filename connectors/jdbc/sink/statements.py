@@ -118,7 +118,8 @@ class SinkStatements(ABC):
 
     def may_meet(self, target: Target, keys: pa.Table) -> bool:
         """Return True if the database may take two of these keys for one that have different values here."""
-        return may_meet(keys, [name for name in keys.column_names if self.folds(target.columns[name])])
+        texts = [field.name for field in keys.schema if _is_text(field.type) and self.folds(target.columns[field.name])]
+        return may_meet(keys, texts)
 
     def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
         """Return the numbers of the rows that are in the table with the same value in each column.
@@ -134,6 +135,10 @@ class SinkStatements(ABC):
     def delete(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Delete the rows with these keys."""
         connection.execute(sa.delete(target.relation).where(_same_key(target, rows)), rows.records())
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _same_key(target: Target, rows: StatementRows) -> sa.ColumnElement[bool]:

@@ -108,3 +108,19 @@ def test_a_tombstone_deletes_the_row_before_it_whose_key_differs_in_case_alone(t
     with opened(table.config(insert__mode="upsert", pk__mode="record_key", delete__enabled="true")) as task:
         assert put(task, given) == {}
     assert table.rows() == [("x", "c")]
+
+
+@pytest.mark.parametrize(
+    ("schema", "keys"), [(s.INT64, [1, 2, 1]), (s.FLOAT64, [0.5, 1.5, 0.5]), (s.BYTES, [b"a", b"b", b"a"])]
+)
+def test_a_tombstone_whose_key_is_no_text_deletes_from_a_column_of_text(
+    tmp_path: Path, schema: s.Schema, keys: list[object]
+):
+    table = SqliteTable(tmp_path)
+    table.run(f"CREATE TABLE {TOPIC} (id TEXT PRIMARY KEY, name TEXT)")
+    row = s.struct({"name": s.STRING}, optional=True)
+    values = [{"name": "a"}, {"name": "b"}, None]
+    given = batch(values, keys=[{"id": key} for key in keys], schema=row, key_schema=s.struct({"id": schema}))
+    with opened(table.config(insert__mode="upsert", pk__mode="record_key", delete__enabled="true")) as task:
+        assert put(task, given) == {}
+    assert [name for _, name in table.rows()] == ["b"]
