@@ -83,9 +83,13 @@ class SourceTopics(Protocol):
         not become durable together.
         """
 
-    def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
+    def state(
+        self, topic: str, partition: int, deadline: Deadline, *, committed_only: bool = False
+    ) -> Iterator[StateEntry]:
         """Return the entries remembered in a partition, each key once or several times, the newest last.
 
-        Raise RetriableError when the partition was not read to the end in time. A transaction of another task that is
-        open in it is waited for until the deadline, as later entries cannot be read before it ends.
+        Raise RetriableError when the partition was not read to the end in time. A transaction that is open in it is
+        waited for until the deadline, as later entries cannot be read before it ends. With `committed_only` nothing is
+        waited for, and entries behind an open transaction are left out: a task whose own transaction may be open asks
+        so, as it could not end it meanwhile.
         """

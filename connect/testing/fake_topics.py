@@ -55,9 +55,11 @@ class FakeTopics:
         del deadline
         return self.state_partitions.setdefault(topic, partitions)
 
-    def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
+    def state(
+        self, topic: str, partition: int, deadline: Deadline, *, committed_only: bool = False
+    ) -> Iterator[StateEntry]:
         """Yield all entries that were committed."""
-        del deadline
+        del deadline, committed_only
         yield from self.states.get(TopicPartition(topic, partition), [])
 
     def commit(self, entries: StateEntries | None) -> None:

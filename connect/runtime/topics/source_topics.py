@@ -82,6 +82,8 @@ class KafkaTopics:
         """Holds the bad rows of the read that `_ready` is of, by their offsets, until a batch behind them is given."""
         self._unread: set[TopicPartition] = set()
         self._reading = False
+        self._waited_for: dict[TopicPartition, int] = {}
+        """Holds the ends of state partitions that an open transaction kept from being read."""
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
         """Return the number of partitions of each of these topics that exists."""
@@ -119,24 +121,33 @@ class KafkaTopics:
         self._admin.ensure_internal([self._state_topic(topic, partitions)], deadline)
         return self._admin.partition_counts([topic], deadline)[topic]
 
-    def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
+    def state(
+        self, topic: str, partition: int, deadline: Deadline, *, committed_only: bool = False
+    ) -> Iterator[StateEntry]:
         """Yield every entry of the topic's partition, the newest of a key last.
 
         A transaction that is open there is waited for until the deadline: another one may be committed behind it, whose
-        offsets are stored, while its entries cannot be read yet. RetriableError: it is still open then.
+        offsets are stored, while its entries cannot be read yet. RetriableError: it is still open then. The next call
+        waits for no more than this one: otherwise tasks whose transactions overlap would make it wait for ever.
+
+        With `committed_only` nothing is waited for, and entries behind an open transaction are left out.
         """
         place = TopicPartition(topic, partition)
         # The deadline limits the waiting. An answer of the brokers may take longer, or an open transaction is not told.
         asking = Deadline.after(_OFFSETS_S, deadline.stop)
         start = self._admin.beginning_offsets([place], asking)[place]
-        end = self._admin.end_offsets([place], asking)[place]
-        while self._admin.end_offsets([place], asking, committed_only=True)[place] < end:
+        end = self._admin.end_offsets([place], asking, committed_only=committed_only)[place]
+        if not committed_only:
+            # The end is nearer than the one before if the topic was made anew.
+            end = self._waited_for[place] = min(end, self._waited_for.get(place, end))
+        while not committed_only and self._admin.end_offsets([place], asking, committed_only=True)[place] < end:
             asking = Deadline.after(_OFFSETS_S, deadline.stop)
             if not deadline.wait(_OPEN_LOOK_S):
                 raise RetriableError(
                     f"A transaction is open in {topic}-{partition}, so that what was written up to offset {end} cannot "
                     "be read yet."
                 )
+        self._waited_for.pop(place, None)
         reading = Deadline.after(_STATE_S, deadline.stop)
         for raw in read_spans(self._settings, {place: OffsetRange(start, end)}, reading):
             assert raw.keys is not None

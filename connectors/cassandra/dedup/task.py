@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from connect.api.connector import SourceContext
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition, TopicPartition
+from connect.api.state import StateEntry
 from connect.api.topics import SourceTopics
 from connect.lib.deadline import Deadline
 from connectors.cassandra.dedup.config import CassandraDedupTaskConfig
@@ -54,14 +55,14 @@ class CassandraDedupTask:
         """Find the task's partitions, read what is remembered of their events, and go on from the stored positions."""
         self._context = ctx
         self._topics = ctx.topics()
-        self._find(Deadline.after(_OPEN_S))
+        self._find(Deadline.after(_OPEN_S), is_running=False)
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """Return the next events to send on; None if there are none by the deadline."""
         assert self._topics is not None
         while not self._ready:
             if self._clock() >= self._next_look_s:
-                self._find(deadline)
+                self._find(deadline, is_running=True)
             if not self._ready:
                 self._late()
             if not self._ready:
@@ -98,9 +99,13 @@ class CassandraDedupTask:
             if part.held:
                 self._ready.extend(part.overdue(self._clock()))
 
-    def _find(self, deadline: Deadline) -> None:
-        """Begin to read partitions that are new to this task. The others go on from where they are."""
+    def _find(self, deadline: Deadline, *, is_running: bool) -> None:
+        """Begin to read partitions that are new to this task. The others go on from where they are.
+
+        A task that `is_running` may have a transaction open itself.
+        """
         assert self._topics is not None
+        assert self._context is not None
         for memory in self._memories:
             memory.forget(self._forget_before_s())
         counts = self._topics.partition_counts(self._config.topics, deadline)
@@ -115,23 +120,27 @@ class CassandraDedupTask:
             state = self._state_name()
             count = self._topics.make_state(state, max(counts.values()), deadline)
             for place in new:
-                self._parts[place] = self._part(place, TopicPartition(state, place.partition % count), deadline)
+                stored = self._context.stored_offset(source_partition(place))
+                # Nothing was written of a new topic, and waiting for the task's own transaction would hold all up.
+                waits = stored is not None or not is_running
+                at = TopicPartition(state, place.partition % count)
+                part = self._part(place, at, self._topics.state(*at, deadline, committed_only=not waits))
+                part.next_offset = None if stored is None else _offset(stored.get("next_offset"), place)
+                self._parts[place] = part
         if self._parts.keys() != self._read_places:
             self._topics.read({place: part.next_offset for place, part in self._parts.items()})
             self._read_places = set(self._parts)
         # After an error the next poll looks again, and nothing is read before that.
         self._next_look_s = self._clock() + LOOK_S
 
-    def _part(self, place: TopicPartition, state: TopicPartition, deadline: Deadline) -> PartitionEvents:
-        assert self._topics is not None
-        assert self._context is not None
+    def _part(self, place: TopicPartition, state: TopicPartition, entries: Iterable[StateEntry]) -> PartitionEvents:
         config = self._config
         # A restart reads again what was read since the oldest event that is held, and has to know all copies in it.
         read_again = config.remember_ids if config.copies_required > 1 else 0
         ids = config.remember_ids + read_again
         memory = EventMemory(place, state, ids, merge_cells=config.merge_cells, now_s=self._now_s)
         try:
-            memory.load(self._topics.state(*state, deadline))
+            memory.load(entries)
         except BaseException:
             memory.close()
             raise
@@ -139,10 +148,7 @@ class CassandraDedupTask:
         memory.forget(self._forget_before_s())
         wait_s = config.copies_wait_ms / 1000
         copies = PendingCopies(config.copies_required, wait_s, config.remember_ids // 2, read_again)
-        part = PartitionEvents(place, config.output_of(place.topic), memory, copies, self._counts)
-        stored = self._context.stored_offset(source_partition(place))
-        part.next_offset = None if stored is None else _offset(stored.get("next_offset"), place)
-        return part
+        return PartitionEvents(place, config.output_of(place.topic), memory, copies, self._counts)
 
     def _forget_before_s(self) -> float:
         """Return the time, in seconds since 1970, before which removals and expired values are forgotten."""

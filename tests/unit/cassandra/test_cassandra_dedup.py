@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from connect.api.errors import ConfigError, RetriableError
-from connect.api.records import Batch, TopicPartition
+from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.api.state import StateEntry
 from connect.lib.deadline import Deadline
 from connect.testing.fake_topics import FakeTopics
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.cassandra.dedup.config import CassandraDedupConfig, CassandraDedupTaskConfig
+from connectors.cassandra.dedup.partition_events import source_partition
 from connectors.cassandra.dedup.task import CassandraDedupTask
 
 TOPIC = "raw.shop.orders"
@@ -314,12 +315,14 @@ def test_topics_that_do_not_exist_are_waited_for() -> None:
 
 
 class _Open(FakeTopics):
-    """Has a transaction of another task open in its state topic, until it is told that it ended."""
+    """Has a transaction open in its state topic, until it is told that it ended."""
 
     is_open = False
 
-    def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
-        if self.is_open:
+    def state(
+        self, topic: str, partition: int, deadline: Deadline, *, committed_only: bool = False
+    ) -> Iterator[StateEntry]:
+        if self.is_open and not committed_only:
             raise RetriableError("A transaction is open.")
         return super().state(topic, partition, deadline)
 
@@ -329,7 +332,9 @@ def test_a_partition_that_came_later_is_read_though_its_state_could_not_be_read_
     life.kafka = kafka = _Open({PLACE: [event("a")]}, batch_rows=7)
     task = life.task()
     life.take(task)
-    kafka.rows[TopicPartition(TOPIC, 1)] = [event("b")]
+    later = TopicPartition(TOPIC, 1)
+    kafka.rows[later] = [event("b")]
+    life.offsets.store([SourcePosition(source_partition(later), {"next_offset": 0})])
     kafka.is_open, life.now_s = True, 60.0
     for _ in range(2):
         with pytest.raises(RetriableError):
@@ -338,6 +343,28 @@ def test_a_partition_that_came_later_is_read_though_its_state_could_not_be_read_
     life.take(task)
     task.close()
     assert texts(life) == ["a", "b"]
+
+
+def test_a_topic_that_appears_is_read_while_the_task_s_own_transaction_is_open() -> None:
+    """Of a partition without a stored position nothing was written in a transaction that could be waited for."""
+    life = Life([event("a")])
+    life.kafka = kafka = _Open({PLACE: [event("a")]}, batch_rows=7)
+    task = life.task()
+    life.take(task)
+    kafka.rows[TopicPartition(TOPIC, 1)] = [event("b")]
+    kafka.is_open, life.now_s = True, 60.0
+    life.take(task)
+    task.close()
+    assert texts(life) == ["a", "b"]
+
+
+def test_a_task_that_begins_waits_for_an_open_transaction_also_without_a_position() -> None:
+    """A task may die between a transaction with entries and the one with the position behind them."""
+    life = Life([event("a")])
+    life.kafka = kafka = _Open({PLACE: [event("a")]}, batch_rows=7)
+    kafka.is_open = True
+    with pytest.raises(RetriableError):
+        life.task()
 
 
 @pytest.mark.parametrize(

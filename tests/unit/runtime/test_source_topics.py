@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import closing, suppress
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 from fake_kafka import FakeKafka, FakeOffsets, FakeProducer, KilledError
 
 from connect.api import schema as s
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition, TopicPartition
 from connect.api.state import StateEntries, StateEntry
 from connect.kafka.client.settings import admin_settings, consumer_settings
@@ -29,6 +30,7 @@ from connect.runtime.source.source_loop import SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
 from connect.runtime.task.control import Control
 from connect.runtime.task.task_reports import TaskReports
+from connect.runtime.topics import source_topics
 from connect.runtime.topics.source_topics import KafkaTopics
 
 NO_BROKER = {"bootstrap.servers": "127.0.0.1:1"}
@@ -163,6 +165,54 @@ def test_a_row_that_is_bad_by_the_configuration_ends_the_task_with_its_fix() -> 
 def test_state_without_transactions_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"exactly\.once\.support"):
         topics([]).make_state("state", 1, Deadline.after(0.0))
+
+
+def state_of(*ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> tuple[KafkaTopics, list[int]]:
+    """Topics whose state partition has each of these ends and committed ends in turn, and the ends that are read to."""
+    found, read, asked = topics([]), [], iter(ends)
+    now = [next(asked)]
+
+    def end_offsets(places, deadline, *, committed_only=False):
+        end, committed = now[0]
+        if committed_only:
+            now[0] = next(asked, now[0])
+        return dict.fromkeys(places, committed if committed_only else end)
+
+    def spans(settings, wanted, deadline):
+        read.extend(span.end for span in wanted.values())
+        return ()
+
+    found._admin = SimpleNamespace(
+        beginning_offsets=lambda places, deadline: dict.fromkeys(places, 0), end_offsets=end_offsets
+    )
+    monkeypatch.setattr(source_topics, "read_spans", spans)
+    return found, read
+
+
+def test_the_transactions_of_others_that_began_since_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several tasks one has a transaction open at each moment."""
+    found, read = state_of((10, 4), (20, 9), (30, 14), (40, 24), monkeypatch=monkeypatch)
+    for _ in range(2):
+        with pytest.raises(RetriableError, match="up to offset 10"):
+            list(found.state("state", 0, Deadline.after(0.0)))
+    assert list(found.state("state", 0, Deadline.after(0.0))) == []
+    assert read == [10]
+    with pytest.raises(RetriableError, match="up to offset 40"):
+        list(found.state("state", 0, Deadline.after(0.0)))
+
+
+def test_the_end_of_a_state_topic_made_anew_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, read = state_of((10, 4), (2, 2), monkeypatch=monkeypatch)
+    with pytest.raises(RetriableError):
+        list(found.state("state", 0, Deadline.after(0.0)))
+    list(found.state("state", 0, Deadline.after(0.0)))
+    assert read == [2]
+
+
+def test_committed_entries_alone_are_read_in_front_of_an_open_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, read = state_of((10, 4), monkeypatch=monkeypatch)
+    list(found.state("state", 0, Deadline.after(0.0), committed_only=True))
+    assert read == [4]
 
 
 def test_a_bad_row_is_given_up_once_where_partitions_are_added_between_the_batches_of_a_read() -> None:
