@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import NamedTuple
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -19,6 +21,8 @@ from connect.api.records import SourcePosition
 from connect.runtime.source.ledger import partition_key
 
 _BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
+_TOMBSTONE_S: Final = 86_400.0
+"""A tombstone is kept for so long: Kafka's default of delete.retention.ms, after which no new reader gets it either."""
 Primitive = str | int | float | bool | None
 
 
@@ -56,11 +60,15 @@ class OffsetTable:
     """Holds the newest offset of every source partition of all connectors, read from the topic by one thread.
 
     A topic that is given more partitions has records of one key in two of them, which are read in any order. Then the
-    later timestamp counts; within a partition the later record does.
+    later timestamp counts; within a partition the later record does. For that tombstones are kept for a day, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take a clock that returns monotonic seconds."""
+        self._clock = clock
         self._stored: dict[tuple[str, str], _Stored] = {}
+        self._tombstones: deque[tuple[float, tuple[str, str], _Stored]] = deque()
+        """Holds when each tombstone was read, the oldest first."""
 
     def apply(self, key: bytes, value: bytes | None, *, partition: int = 0, timestamp_ms: int = 0) -> bool:
         """Take one record. Return False if it holds no offset; the caller then logs where it is."""
@@ -77,8 +85,17 @@ class OffsetTable:
         place = (connector, partition_key(source_partition))
         former = self._stored.get(place)
         if former is None or former.partition == partition or former.timestamp_ms <= timestamp_ms:
-            self._stored[place] = _Stored(key, offset, partition, timestamp_ms)
+            stored = self._stored[place] = _Stored(key, offset, partition, timestamp_ms)
+            if offset is None:
+                self._tombstones.append((self._clock(), place, stored))
+        self._forget_tombstones()
         return True
+
+    def _forget_tombstones(self) -> None:
+        while self._tombstones and self._clock() - self._tombstones[0][0] > _TOMBSTONE_S:
+            _, place, tombstone = self._tombstones.popleft()
+            if self._stored.get(place) is tombstone:
+                del self._stored[place]
 
     def get(self, connector: str, partition: Mapping[str, object]) -> dict[str, object] | None:
         """Return the stored offset of a source partition; None when there is none."""

@@ -91,3 +91,21 @@ def test_within_a_partition_the_later_record_counts_whatever_its_time_is():
     table.apply(key, b'{"p":1}', partition=7, timestamp_ms=2000)
     table.apply(key, b'{"p":2}', partition=7, timestamp_ms=1000)
     assert table.get("c", {"f": 1}) == {"p": 2}
+
+
+def test_what_removed_an_offset_is_kept_for_as_long_as_kafka_keeps_it():
+    """Where offsets of ever new places are removed again and again, what removed them would fill the memory."""
+    now_s = [1000.0]
+    table, again, kept = OffsetTable(clock=lambda: now_s[0]), encode_key("c", {"f": "again"}), encode_key("c", {"f": 1})
+    table.apply(kept, b'{"p":1}')
+    for number in range(200):
+        now_s[0] += 3600
+        key = encode_key("c", {"f": f"place {number}"})
+        table.apply(key, b'{"p":1}', timestamp_ms=number)
+        table.apply(key, None, timestamp_ms=number)
+        table.apply(again, None)
+        table.apply(again, b'{"p":2}')
+    assert 24 < len(table._stored) < 28
+    assert table.of_connector("c") == [SourcePosition({"f": 1}, {"p": 1}), SourcePosition({"f": "again"}, {"p": 2})]
+    table.apply(key, b'{"p":1}', partition=7, timestamp_ms=1)
+    assert table.get("c", {"f": "place 199"}) is None, "an older record in another partition is still known as such"
