@@ -151,25 +151,32 @@ def test_a_chunk_that_cannot_be_read_ends_its_table_and_one_that_cannot_now_does
     assert "Table shop.orders is not read again. no such column" in caplog.text
 
 
-def test_a_chunk_that_lacks_a_transaction_of_the_log_is_read_anew_and_told_once(
+def test_a_chunk_that_lacks_a_transaction_of_the_log_is_read_anew_soon_and_told_once_if_it_lasts(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     now_s = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now_s[0])
-    reading = _reading(server := Server(orders=[1]))
+    reading = _reading(server := Server(orders=[1, 2, 3, 4, 5]))
     _told(reading)
-    server.error = UnseenTransactionsError("0-1-7")
-    for asked in (1, 1, 2):
+    for number, (later_s, asked) in enumerate(
+        [(0.0, 1), (0.01, 1), (0.03, 2), (0.03, 2), (0.03, 3), (9.0, 4), (0.1, 4)]
+    ):
+        now_s[0] += later_s
+        server.error = UnseenTransactionsError(f"0-1-{number}")
         assert list(reading.step(10)) == []
         assert len(server.asked) == asked
-        now_s[0] += 0.3
+        assert bool(caplog.records) == (asked == 4)
     assert not reading.watches("shop.orders")
-    told = [record.getMessage().split(",")[0] for record in caplog.records]
-    assert told == ["Table shop.orders is read again once it shows transaction 0-1-7"]
     server.error = None
-    now_s[0] += 0.5
+    now_s[0] += 0.2
     assert list(reading.step(5)) == []
-    assert [batch.rows for batch in reading.step(10)] == [[1]]
+    server.error = UnseenTransactionsError("0-1-9")
+    assert [batch.rows for batch in reading.step(10)] == [[1, 2, 3]]
+    for _ in range(40):
+        now_s[0] += 0.5
+        assert list(reading.step(20)) == []
+    told = [record.getMessage().split(",")[0] for record in caplog.records]
+    assert told == ["Table shop.orders is read again once it shows transaction 0-1-5"]
 
 
 def test_data_that_are_nested_too_deeply_make_no_signal():

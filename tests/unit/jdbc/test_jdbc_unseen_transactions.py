@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,16 @@ from jdbc_answers import Answers
 
 from connectors.jdbc.log.binlog.gtid_set import GtidSet
 from connectors.jdbc.log.binlog.packets import Gtid
+from connectors.jdbc.log.binlog.position import BinlogPosition, Place
+from connectors.jdbc.log.incremental.chunked_reading import UnseenTransactionsError
+from connectors.jdbc.log.incremental.progress import TableProgress
+from connectors.jdbc.log.mysql.chunks import MySqlChunks
 from connectors.jdbc.log.mysql.flavour import MARIADB, MYSQL
+from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
 from connectors.jdbc.log.mysql.snapshot import executed_gtids
 from connectors.jdbc.log.postgres.delivered_transactions import DeliveredTransactions
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.types import Raw
 
 ONE, TWO = "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"
 
@@ -75,7 +83,8 @@ def test_a_transaction_that_may_have_been_delivered_is_waited_for_no_longer_than
         ({"0": "0-1-9"}, None),
         ({"0": "0-2-10"}, None),
         ({"0": "0-1-8"}, "0-1-9"),
-        ({}, "0-1-9"),
+        ({"3": "3-1-5"}, None),
+        ({}, None),
         ({"0": "0-1-9", "3": "3-1-4"}, "3-1-5"),
     ],
 )
@@ -117,6 +126,31 @@ def test_a_set_of_mysql_that_is_longer_than_shown_variables_is_asked_for_as_a_wh
     server, visible = executed_gtids(database)
     assert server == TWO
     assert visible == ({ONE: text.split(",", maxsplit=1)[0], TWO: f"{TWO}:1-7"} if mode == "ON" else None)
+
+
+def test_mariadb_tells_the_gtids_of_a_place_until_the_tables_show_what_was_read_before_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    visible, tells = [{}, {"0": "0-1-6"}, {"0": "0-1-7"}, {}], []
+
+    def begun(_: object, *, tells_gtids: bool) -> BinlogPosition:
+        tells.append(tells_gtids)
+        return BinlogPosition("f.000007", 400, visible[len(tells) - 1])
+
+    monkeypatch.setattr("connectors.jdbc.log.mysql.chunks.begin_snapshot", begun)
+    executed = MARIADB.executed({"0": "0-1-7"})
+    unused: Any = None
+    database: Any = Answers()
+    table: Any = SimpleNamespace(
+        events=SimpleNamespace(key=("n",)), order=RowOrder.of([OrderColumn("n", "int", Raw.INTEGER)], ("n",))
+    )
+    chunks = MySqlChunks(
+        database, lambda _: table, unused, unused, executed, lambda: Place("f.000007", 500), quote=False
+    )
+    for unseen in ("before f.000007, 500", "0-1-7", "before f.000007, 500", "before f.000007, 500"):
+        with pytest.raises(UnseenTransactionsError, match=f"^{unseen}, which"):
+            chunks.chunk(TableName("shop", "orders"), TableProgress("shop.orders"), 2)
+    assert tells == [True, True, True, False]
 
 
 def test_a_set_tells_what_it_lacks_of_another():

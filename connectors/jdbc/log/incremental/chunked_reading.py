@@ -31,8 +31,10 @@ _log = logging.getLogger(__name__)
 P = TypeVar("P", int, tuple[int, int])
 """Places in the log have this type."""
 Mask = npt.NDArray[np.bool_]
-_AGAIN_S = 0.5
-"""After so many seconds a chunk is read anew that lacked transactions of the log."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+"""After such a pause a chunk is read anew that lacked transactions of the log. Each pause is twice the one before."""
+_WARN_AFTER_S = 3.0
+"""A log tells of a wait that lasts so long, as most commits are over in a moment."""
 
 
 class UnseenTransactionsError(Exception):
@@ -99,7 +101,10 @@ class ChunkedReading(Generic[P]):
         self._chunk: Chunk[P] | None = None
         self._dropped: set[Key] = set()
         self._again_at_s = 0.0
-        self._waits_for = ""
+        self._pause_s = _FIRST_PAUSE_S
+        self._waits_since_s: float | None = None
+        self._warned_of = ""
+        """The log has told that this table waits, which it does once for all chunks of the table."""
         self.is_unstored = False
         """True if the topic of signals was read on, and no position that holds this was given since."""
 
@@ -183,17 +188,17 @@ class ChunkedReading(Generic[P]):
             except UnseenTransactionsError as error:
                 self._wait_for(str(error))
             else:
-                self._waits_for = ""
+                self._pause_s, self._waits_since_s = _FIRST_PAUSE_S, None
 
     def _wait_for(self, unseen: str) -> None:
-        self._again_at_s = time.monotonic() + _AGAIN_S
-        if unseen != self._waits_for:
-            self._waits_for = unseen
-            _log.warning(
-                "Table %s is read again once it shows transaction %s.",
-                self.progress.tables[0].table,
-                unseen,
-            )
+        now_s, table = time.monotonic(), self.progress.tables[0].table
+        if self._waits_since_s is None:
+            self._waits_since_s = now_s
+        self._again_at_s = now_s + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        if now_s - self._waits_since_s >= _WARN_AFTER_S and table != self._warned_of:
+            self._warned_of = table
+            _log.warning("Table %s is read again once it shows transaction %s.", table, unseen)
 
     def _due(self, chunk: Chunk[P]) -> Iterator[Batch | BadRows]:
         # Rows that were inserted later behind the last key come from the log.
@@ -214,6 +219,7 @@ class ChunkedReading(Generic[P]):
     def _move(self, first: TableProgress, chunk: Chunk[P], *, is_last: bool) -> None:
         if is_last:
             self.progress = self.progress.without([first.table])
+            self._warned_of = ""
             _log.info("Table %s was read again.", first.table)
         else:
             self.progress = self.progress.moved(replace(first, after=chunk.keys[-1], upto=chunk.upto))

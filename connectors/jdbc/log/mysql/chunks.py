@@ -78,9 +78,10 @@ class MySqlChunks:
             here = begin_snapshot(self.database, tells_gtids=not self._shows_stored)
             place, changed_to = Place(here.file, here.pos), self.changed_to()
             unseen = None if self._shows_stored else self.read.unseen(here.gtids, "")
+            # For the GTIDs the server reads its log file up to the place, so they are asked for until they fit once.
+            self._shows_stored |= unseen is None and bool(here.gtids)
             if unseen is None and changed_to is not None and changed_to.order > place.order:
                 unseen = f"before {changed_to.file}, {changed_to.pos}"
-            self._shows_stored = unseen is None
         else:
             place = None
             server, visible = executed_gtids(self.database)

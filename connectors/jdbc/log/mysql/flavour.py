@@ -51,12 +51,13 @@ class MariaDbExecuted:
         self._begun[gtid.domain] = gtid.text
 
     def unseen(self, visible: Gtids, server: str) -> str | None:
-        """Return the last transaction that was read of a domain, if tables do not show it. Domains may be removed."""
+        """Return the last transaction that was read of a domain, if tables do not show it.
+
+        Domains may be removed, so that one which is not visible says nothing.
+        """
         del server
-        before = {domain: gtid for domain, gtid in self._before.items() if domain in visible}
-        numbers = {domain: _number(gtid) for domain, gtid in visible.items()}
-        for domain, gtid in {**before, **self._begun}.items():
-            if _number(gtid) > numbers.get(domain, 0):
+        for domain, gtid in {**self._before, **self._begun}.items():
+            if domain in visible and _number(gtid) > _number(visible[domain]):
                 return gtid
         return None
 
