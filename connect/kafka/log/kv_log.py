@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ _LOG = logging.getLogger("connect.kafka.log.kv_log")
 _POLL_S: Final = 0.1
 _PAUSE_S: Final = 0.2
 _ANSWER_S: Final = 5.0
+_LOOK_AGAIN_S: Final = 1.0
+"""Added partitions that could not be looked up are looked up again after so long."""
 _SLICE: Final = 1000
 _FETCH_AGAIN_MS: Final = 50
 """A fetch of a new topic, which its leader may not know yet, is repeated after so long; librdkafka waits 500 ms."""
@@ -83,6 +86,7 @@ class KeyValueLog:
         self._positions: dict[int, int] = {}
         self._added: Sequence[int] = ()
         """Holds the partitions that the topic was given since, until the reader reads them, too."""
+        self._next_look_s = 0.0
         self._written: dict[int, int] = {}
         """Holds the offset behind the record that `put` wrote last into each partition."""
         self._moved = threading.Condition()
@@ -213,6 +217,19 @@ class KeyValueLog:
                     raise RetriableError(f"The partitions that topic {self.topic} was given were not found in time.")
                 self._moved.wait(min(_POLL_S, deadline.remaining_s))
 
+    def _try_added(self) -> None:
+        """Read added partitions, too. The others are read on if that fails, and it is tried again after a while."""
+        if not self._added or time.monotonic() < self._next_look_s:
+            return
+        try:
+            self._read_added()
+        except ConnectError as error:
+            self._next_look_s = time.monotonic() + _LOOK_AGAIN_S
+            if isinstance(error, RetriableError):
+                self.last_error = error
+            else:
+                self._report(error)
+
     def _read_added(self) -> None:
         # The consumer hears of them by that.
         partitions = partitions_of(self._client(), self.topic, Deadline.after(_ANSWER_S), self._needs)
@@ -223,14 +240,16 @@ class KeyValueLog:
                 "Topic %s has %d partitions now, and had %d: records of one key may lie in two of them.",
                 *(self.topic, len(partitions), len(self._positions)),
             )
-            self._positions |= {p: 0 for p in partitions if p not in self._positions}
-            self._client().assign([KafkaPartition(self.topic, p, at) for p, at in self._positions.items()])
+            positions = dict.fromkeys(partitions, 0) | self._positions
+            self._client().assign([KafkaPartition(self.topic, p, at) for p, at in positions.items()])
+            self._positions = positions
             self._added = ()
             self._moved.notify_all()
 
     def _ends(self, deadline: Deadline, committed_only: bool) -> dict[int, int]:
         self._look_for_added(deadline)
-        wanted = [TopicPartition(self.topic, p) for p in self._positions]
+        with self._moved:  # the reader may add members
+            wanted = [TopicPartition(self.topic, p) for p in self._positions]
         ends = self._admin.end_offsets(wanted, deadline, committed_only=committed_only)
         return {tp.partition: end for tp, end in ends.items()}
 
@@ -244,8 +263,7 @@ class KeyValueLog:
     def _read(self) -> None:
         while not self._stop.is_set():
             try:
-                if self._added:
-                    self._read_added()
+                self._try_added()
                 first = self._client().poll(_POLL_S)
                 if first is not None:
                     self._take([first])  # handed on at once, as it would be lost if the next call failed
@@ -253,8 +271,6 @@ class KeyValueLog:
             except KafkaException as error:
                 self._report(translate(error.args[0], f"reading topic {self.topic}", self._needs))
                 self._stop.wait(_PAUSE_S)
-            except RetriableError as error:
-                self.last_error = error
             except ConnectError as error:
                 self._report(error)
                 self._stop.wait(_PAUSE_S)

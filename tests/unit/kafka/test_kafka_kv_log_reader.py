@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 
 from connect.api.errors import RetriableError
+from connect.kafka.client.errors import DeniedError
+from connect.kafka.log import kv_log
 from connect.kafka.log.kv_log import KeyValueLog
 from connect.lib.deadline import Deadline
 
@@ -78,3 +82,60 @@ def test_a_record_that_no_broker_placed_is_read_back_to_the_end(monkeypatch):
     deadline = Deadline.after(0)
     log.read_back(deadline)
     assert asked == [deadline]
+
+
+class Counts:
+    """An admin client whose brokers tell this number of partitions, and that each ends at offset 0."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def partition_counts(self, topics, deadline):
+        return dict.fromkeys(topics, self.count)
+
+    def end_offsets(self, places, deadline, *, committed_only):
+        return dict.fromkeys(places, 0)
+
+
+@pytest.mark.parametrize("error", [RetriableError("away"), DeniedError("denied")])
+def test_records_are_given_also_while_added_partitions_cannot_be_looked_up(monkeypatch, error):
+    class Idle:
+        def poll(self, timeout_s):
+            log._stop.set()
+            return Read()
+
+        def consume(self, most, timeout_s):
+            return []
+
+    def looked_up(*_):
+        looks.append(1)
+        if len(looks) > 3:
+            log._stop.set()
+        raise error
+
+    looks, taken, told = [], [], []
+    log = KeyValueLog("t", {}, on_record=lambda *record: taken.append(record), on_error=told.append)
+    log._consumer, log._added, log._positions = Idle(), [1], {0: 7}
+    monkeypatch.setattr(kv_log, "partitions_of", looked_up)
+    log._read()
+    assert (len(looks), len(taken), len(told)) == (1, 1, 1 if isinstance(error, DeniedError) else 0)
+    assert log._added == [1], "it is looked up again"
+
+
+def test_the_ends_are_asked_while_partitions_are_added():
+    class Growing(dict):
+        """Another thread may add a member while the names are listed, unless it has to wait for the lock."""
+
+        def __iter__(self):
+            other = threading.Thread(target=added)
+            other.start()
+            other.join(0.05)
+            return super().__iter__()
+
+    def added():
+        with log._moved:
+            log._positions[1] = 0
+
+    log = KeyValueLog("t", {}, on_record=lambda *_: None)
+    log._admin, log._positions = Counts(1), Growing({0: 0})
+    assert log._ends(Deadline.after(0), committed_only=False).keys() == {0}
