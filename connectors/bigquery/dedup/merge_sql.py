@@ -81,7 +81,7 @@ class Merge:
         lines = [
             f"MERGE INTO {self.target} AS T",
             f"USING (\n{self.source()}\n) AS S",
-            f"ON {self.same('S', 'T')}{self._searched()}{self._among_keys()}{self._no_own_row('T')}",
+            f"ON {self.same('S', 'T')}{self._searched()}{self._among_keys()}{self._no_others_row()}",
         ]
         if self.keep is Keep.FIRST:
             earlier = [self._update(self.newer("T", "S"), self.columns)] if self.takes_earlier else []
@@ -237,6 +237,16 @@ class Merge:
     def _no_own_row(self, alias: str) -> str:
         """Return SQL that leaves out the rows that late records have as their own, whatever their key."""
         return f" AND {alias}.{self.quote(LATE)} IS NOT TRUE" if LATE in self.columns else ""
+
+    def _no_others_row(self) -> str:
+        """Return SQL that leaves out late records' own rows, but for the one of the staged record itself.
+
+        A new owner may read a late record again before any newer one, and then it is not late.
+        """
+        places = {KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID}
+        if LATE not in self.columns or not places.issubset(self.present.intersection(self.columns)):
+            return self._no_own_row("T")
+        return f" AND (T.{self.quote(LATE)} IS NOT TRUE OR ({self.same_place('S', 'T')}))"
 
     def _among_keys(self) -> str:
         return "".join(f" AND {bound.sql(self.ref('T', bound.column))}" for bound in self.key_bounds)

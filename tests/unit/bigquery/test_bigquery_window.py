@@ -97,6 +97,19 @@ def test_a_row_that_a_late_record_has_as_its_own_stays(others, last):
     assert sorted(texts(alive)) == sorted(wanted_rows)
 
 
+@pytest.mark.parametrize("others", [{}, {"keep": "first"}, {"delete": "soft"}], ids=["latest", "first", "soft"])
+def test_a_late_record_that_a_new_owner_reads_again_finds_its_own_row(others):
+    """The new owner has seen no newer record yet, so that the record is not late any more."""
+    there, late = table(window="1d", late="append", **others), Message(0, 1, 1, 8 * DAY_S, text="late")
+    there.merge([[Message(0, 0, 9, 10 * DAY_S)]])
+    there.merge([[late]])
+    assert there.late == 1
+    there.newest_us = None  # as after a crash before the commit
+    there.merge([[late]])
+    assert there.late == 0
+    assert texts(there.rows()) == [(1, "late"), (9, "x")]
+
+
 def test_a_delete_is_as_old_as_its_record():
     there = table(late="drop")
     there.merge([[Message(0, 0, 1, 0)]])
