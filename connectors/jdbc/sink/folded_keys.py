@@ -7,6 +7,7 @@ written in smaller parts, which is slower alone.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -25,6 +26,8 @@ _LETTERS: Final = str.maketrans({
 ignore blanks at the end.
 """
 _CHANGED: Final = "[^0-9bfkmpqrx]"
+_RUN: Final = re.compile(f"({_CHANGED})\\1+")
+"""A letter may stand beside letters that stand for the same one, as in ßs and åa."""
 _LONGER: Final = (
     ("ccs", "cscs"), ("ddz", "dzdz"), ("ggi", "gigi"), ("lli", "lili"), ("nni", "nini"), ("ssz", "szsz"),
     ("tti", "titi"), ("zzs", "zszs"), ("ae", "a"), ("oe", "o"), ("ie", "i"), ("aa", "a"), ("ss", "s"), ("th", "t"),
@@ -73,4 +76,4 @@ def folded(text: str) -> str:
     found = "".join(c for c in plain if not unicodedata.combining(c)).translate(_LETTERS)
     for longer, shorter in _LONGER:
         found = found.replace(longer, shorter)
-    return found
+    return _RUN.sub(r"\1", found)
