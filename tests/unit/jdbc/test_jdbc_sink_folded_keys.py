@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jdbc_sink_rows import TOPIC, SqliteTable, batch, opened, put
 
 from connect.api import schema as s
+from connectors.jdbc.dialects.firebird.statements import FirebirdStatements
+from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.changes import changes_of, deletes_first, writes_before_delete
 from connectors.jdbc.sink.folded_keys import folded, may_meet
+from connectors.jdbc.sink.target_tables import Target, TargetColumn
+from connectors.jdbc.sink.texts import Zones
+from connectors.jdbc.values.types import Raw
 
 
 @pytest.mark.parametrize(
@@ -127,3 +134,14 @@ def test_a_tombstone_whose_key_is_no_text_deletes_from_a_column_of_text(
     with opened(table.config(insert__mode="upsert", pk__mode="record_key", delete__enabled="true")) as task:
         assert put(task, given) == {}
     assert [name for _, name in table.rows()] == ["b"]
+
+
+def test_firebird_takes_texts_that_differ_in_blanks_at_the_end_for_one():
+    utc = ZoneInfo("UTC")
+    columns = {
+        "id": TargetColumn("id", sa.VARCHAR(20), Raw.TEXT), "data": TargetColumn("data", sa.VARBINARY(20), Raw.BYTES),
+    }  # fmt: skip
+    target = Target(TableName(None, "T"), columns, [frozenset({"id"})], is_view=False, late_keys={})
+    statements = FirebirdStatements(Zones(utc, utc))
+    assert statements.may_meet(target, pa.table({"id": ["abc ", "abc"]}))
+    assert not statements.may_meet(target, pa.table({"data": [b"abc ", b"abc"]}))

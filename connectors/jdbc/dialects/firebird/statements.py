@@ -62,6 +62,10 @@ class FirebirdStatements(SinkStatements):
         walls = texts.cast(pa.timestamp("us"))
         return walls.cast(pa.timestamp("us", "UTC")) if column.raw is Raw.INSTANT else walls
 
+    def folds(self, column: TargetColumn) -> bool:
+        """Return True for texts: blanks at the end never count, and a collation may take more texts for one."""
+        return column.raw is Raw.TEXT
+
     def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Insert the rows, or change those that have the same key (UPDATE OR INSERT); the key needs no index."""
         names, mark = rows.columns.column_names, '"'
