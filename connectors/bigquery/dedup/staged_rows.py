@@ -121,15 +121,17 @@ class Admission:
 
     def _insert_ids(self, batch: Batch) -> pa.Array:
         """Return the values at the paths of `insert_id`, joined so that they can be told apart, and the number of a row
-        that shares its record. A row that lacks a value has none, as it is no other row's repeat.
+        that shares its record. A row that lacks a value, but for the topic's id, has none, as it is no other row's
+        repeat.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
 
         parts = [find(batch, path).values.cast(pa.string()) for path in self.insert_id]
-        if set(self.insert_id) == set(PLACE):
-            parts = [part.fill_null("") for part in parts]  # brokers may tell no id of a topic
-        elif len(parts) > 1:
+        for number, path in enumerate(self.insert_id):
+            if path.root is Root.TOPIC_ID:
+                parts[number] = parts[number].fill_null("")  # brokers may tell no id of a topic
+        if set(self.insert_id) != set(PLACE) and len(parts) > 1:
             parts = [pc.replace_substring(pc.replace_substring(part, "%", "%25"), "-", "%2D") for part in parts]
         joined = pc.binary_join_element_wise(*parts, "-")
         numbers = batch.consumed.row_numbers if batch.consumed is not None else None

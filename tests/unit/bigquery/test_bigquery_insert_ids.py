@@ -79,6 +79,12 @@ def test_a_record_without_a_field_is_no_others_repeat(fields, rows):
     assert ids_of(*rows, fields=fields) == wanted
 
 
+def test_records_have_ids_by_their_place_where_brokers_tell_no_id_of_a_topic():
+    rows = [("a", "b"), ("c", "d")]
+    assert ids_of(*rows, fields="__topic_id,__partition,__offset") == ["-0-0", "-0-1"]
+    assert ids_of(*rows, fields="__topic_id,__offset,sku") == ["-0-a", "-1-c"]
+
+
 def test_one_field_is_the_id_as_it_is():
     assert ids_of(("AB-1",), ("x" * 200,), fields="sku")[0] == "AB-1"
 
