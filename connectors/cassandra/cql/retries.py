@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from cassandra.policies import FallthroughRetryPolicy, RetryPolicy
+from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 from cassandra.query import BoundStatement, PreparedStatement
 
 Decision = tuple[int, int | None]
@@ -43,13 +44,28 @@ class NextNodeRetries(RetryPolicy):  # type: ignore[misc]  # the library has no 
         return _NEXT
 
 
-def write_statement(prepared: PreparedStatement, values: Sequence[object], *, is_repeatable: bool) -> BoundStatement:
-    """Return the statement that writes these values. The driver sends one that is not repeatable to one node alone.
+class UnwrittenRetries(FallthroughRetryPolicy):  # type: ignore[misc]  # the library has no types
+    """Asks the next node only where the one before it has said that it sent the statement to no replica."""
 
-    The caller hears of its failure, and writes the row again with a later time.
+    def on_unavailable(self, *args: Any, **kwargs: Any) -> Decision:
+        """Ask another node, as this one may believe that replicas are dead which live. It looks before it sends."""
+        del args, kwargs
+        return _NEXT
+
+    def on_request_error(self, *args: Any, error: object, **kwargs: Any) -> Decision:
+        """Ask another node if this one is overloaded or still starting; behind other errors it may have written."""
+        del args, kwargs
+        return _NEXT if isinstance(error, OverloadedErrorMessage | IsBootstrappingErrorMessage) else _GIVE_UP
+
+
+def write_statement(prepared: PreparedStatement, values: Sequence[object], *, is_repeatable: bool) -> BoundStatement:
+    """Return the statement that writes these values.
+
+    One that is not repeatable goes to another node only where the one before it has certainly written nothing.
+    The caller hears of its other failures, and writes the row again with a later time.
     """
     bound = prepared.bind(tuple(values))
     bound.is_idempotent = is_repeatable
     if not is_repeatable:
-        bound.retry_policy = FallthroughRetryPolicy()
+        bound.retry_policy = UnwrittenRetries()
     return bound

@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 from cassandra.policies import RetryPolicy
+from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage, ServerError
 from cassandra.query import PreparedStatement
 
 from connect.api.errors import SchemaError
@@ -125,6 +126,26 @@ def test_a_row_with_elements_of_a_list_is_not_sent_twice_by_the_driver(
     policy = write_statement(prepared, [], is_repeatable=write.is_repeatable).retry_policy or NextNodeRetries()
     decision, _ = policy.on_request_error(None, 1, error=ConnectionError(), retry_num=0)
     assert (decision == RetryPolicy.RETRY_NEXT_HOST) is is_repeatable
+
+
+@pytest.mark.parametrize(
+    ("error", "is_next"),
+    [
+        (OverloadedErrorMessage(0x1001, "overloaded", None), True),
+        (IsBootstrappingErrorMessage(0x1002, "bootstrapping", None), True),
+        (ServerError(0x0000, "it broke", None), False),
+        (ConnectionError("closed"), False),
+    ],
+)
+def test_a_list_goes_to_another_node_where_the_first_one_has_certainly_written_nothing(
+    error: Exception, is_next: bool
+) -> None:
+    prepared = PreparedStatement([], b"id", [], "INSERT", "ks", 5, [], b"")
+    policy = write_statement(prepared, [], is_repeatable=False).retry_policy
+    decision, _ = policy.on_request_error(None, 6, error=error, retry_num=0)
+    assert decision == (RetryPolicy.RETRY_NEXT_HOST if is_next else RetryPolicy.RETHROW)
+    assert policy.on_unavailable(None, 6, 2, 1, retry_num=0)[0] == RetryPolicy.RETRY_NEXT_HOST
+    assert policy.on_write_timeout(None, 6, "SIMPLE", 2, 1, retry_num=0)[0] == RetryPolicy.RETHROW
 
 
 def test_static_values_alone_make_no_row() -> None:
