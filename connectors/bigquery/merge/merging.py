@@ -22,7 +22,7 @@ from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger, MergeRules
 from connectors.bigquery.merge.several_tables import for_each_table
 from connectors.bigquery.merge.staging_tables import Role, Staged, StagingTables, State
-from connectors.bigquery.rows.table_schema import Columns, by_name
+from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, ColumnType, by_name
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -140,9 +140,7 @@ class Merging:
             table = self._warehouse.table(batch.target)
             if table is None:
                 raise RetriableError(f"Table {batch.target} is gone; it is made again.")
-            # BigQuery refuses a column that somebody dropped meanwhile, rather than its values are lost.
-            gone = (column for column in batch.columns if column.name.lower() not in by_name(table.columns))
-            self._merge(batch.target, [staged], (*table.columns, *gone))
+            self._merge(batch.target, [staged], table.columns)
 
     @property
     def collects(self) -> bool:
@@ -245,4 +243,7 @@ class Merging:
         if self._may_have_log(target) and self._compaction.run(staged[0].facts):
             self._log_looked_s[target] = time.monotonic()
         sources = sorted(self._warehouse.path(one.name) for one in staged)
-        self._merger.merge(target, columns, sources, [one.facts for one in staged])
+        # BigQuery refuses a column that somebody dropped meanwhile, rather than its values are lost.
+        known, names = by_name(columns), staged[0].facts.columns
+        gone = (ColumnSchema(name, ColumnType.STRING) for name in names if name.lower() not in known)
+        self._merger.merge(target, (*columns, *gone), sources, [one.facts for one in staged])

@@ -25,6 +25,8 @@ from connectors.bigquery.merge.merging import Merging
 from connectors.bigquery.merge.staging import batch_id
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.warehouse.errors import RefusedJobError
+from connectors.bigquery.warehouse.job_facts import Changed
 from connectors.bigquery.warehouse.table_facts import TableFacts
 
 SOON_S = 20.0
@@ -162,6 +164,30 @@ def test_a_task_that_waits_works_at_nothing(table):
         assert lands[-1].result(SOON_S) == {}
         assert not any(land.done() for land in lands[:-1])
     assert all(isinstance(land.exception(SOON_S), RetriableError) for land in lands[:-1])
+
+
+class LosesColumn(ManyTables):
+    """Somebody has dropped the column `text`, and BigQuery refuses a statement that assigns it."""
+
+    def table(self, name: str) -> TableFacts | None:
+        found = super().table(name)
+        if found is None or name in self.staged:
+            return found
+        return replace(found, columns=tuple(column for column in found.columns if column.name != "text"))
+
+    def run(self, sql: str, job_id: str, doing: str, **others: Any) -> Changed:
+        if "`text` = S.`text`" in sql:
+            raise RefusedJobError("Column text is not present in table t0")
+        return super().run(sql, job_id, doing, **others)
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_no_value_is_left_out_as_its_column_was_dropped_meanwhile(table, tasks):
+    tables = LosesColumn(table)
+    one = merging(tables, Role("c", 0, tasks, "tmp").merging_task("t0"), tasks)
+    with pytest.raises(RefusedJobError, match="text"):
+        one.write(rows_of(table, "t0", 0))
+    assert tables.merged == []
 
 
 def test_batches_without_rows_are_told_apart(table):
