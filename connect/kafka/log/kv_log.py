@@ -75,7 +75,7 @@ class KeyValueLog:
         }
         self._needs = Needs.of(consumer, "Read", [topic])
         self._on_record = on_record
-        self._on_error = on_error or self._log_error
+        self._on_error = on_error or _log_error
         # confluent_kafka lets one thread at a time into a client, and the reader is always inside its consumer.
         self._admin = TopicAdmin(admin_part(consumer))
         # Writers have threads, so they are made after all that may fail.
@@ -313,8 +313,9 @@ class KeyValueLog:
         self.last_error = error
         self._on_error(error)
 
-    def _log_error(self, error: ConnectError) -> None:
-        _LOG.error("%s", error)
+
+def _log_error(error: ConnectError) -> None:
+    _LOG.error("%s", error)
 
 
 def _distance(positions: Mapping[int, int], ends: Mapping[int, int]) -> str:
