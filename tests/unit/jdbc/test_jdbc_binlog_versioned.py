@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from jdbc_answers import Answers
@@ -20,6 +21,7 @@ from connectors.jdbc.log.ddl.tokens import NotUnderstoodError
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.mysql.flavour import MARIADB
+from connectors.jdbc.log.mysql.tables import plan_told
 from connectors.jdbc.settings.table_choice import TableName
 
 HERE, HERE_TO_2106 = (struct.pack(">I", seconds) + b"\x0f\x42\x3f" for seconds in (0x7FFFFFFF, 0xFFFFFFFF))
@@ -71,13 +73,30 @@ def test_events_tell_what_a_versioned_table_shows_and_nothing_of_its_history(her
 
 def test_a_history_of_columns_knows_the_two_that_no_catalog_lists():
     known, mapped = PastTable((PastColumn("id", "int"),), ("id",)), table_map(_map())
-    told = known.told(mapped)
+    told = known.told(mapped, keeps_history=True)
     assert told == ColumnMetadata(("id", "row_start", "row_end"), key=(0,), kinds=("int", "timestamp", "timestamp"))
     shown = mapped.without_history()
     assert (shown.kinds, shown.told) == (b"\x03", ColumnMetadata(("id",), key=(0,)))
     other: TableMap = table_map(_map(nullable=b"\x04"))
     with pytest.raises(NotUnderstoodError, match="the log has 3 columns, and 1 are known"):
-        known.told(other)
+        known.told(other, keeps_history=True)
+    with pytest.raises(NotUnderstoodError, match="the log has 3 columns, and 1 are known"):
+        known.told(mapped, keeps_history=False)
+
+
+@pytest.mark.parametrize("is_mariadb", [True, False])
+def test_only_mariadb_keeps_a_history_and_the_log_says_where_it_is_left_out(
+    is_mariadb: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    caplog.set_level("INFO")
+    monkeypatch.setattr(Answers, "is_mariadb", is_mariadb)
+    told = ColumnMetadata(("id", "row_start", "row_end"), key=(0,), kinds=("int", "timestamp", "timestamp"))
+    database: Any = Answers()
+    planned = plan_told(database, TABLES[TableName("db", "a")], replace(table_map(_map()), told=told), CONFIG)
+    names = [column.name for column in planned.logged]
+    assert names == (["id"] if is_mariadb else ["id", "row_start", "row_end"])
+    assert planned.has_history == is_mariadb
+    assert ("Table db.a: row_start and row_end" in caplog.text) == is_mariadb
 
 
 @pytest.mark.parametrize(("kind", "is_table"), [("SYSTEM VERSIONED", True), ("BASE TABLE", True), ("VIEW", False)])

@@ -141,7 +141,7 @@ STORED = ((3, b""), (3, b""), (15, b"\x09\x00"), (254, b"\xf7\x01"))
 
 
 def test_what_is_known_is_told_as_the_server_would():
-    told = TABLE.told(_mapped(*STORED, unsigned=frozenset({1})))
+    told = TABLE.told(_mapped(*STORED, unsigned=frozenset({1})), keeps_history=True)
     assert (told.names, told.unsigned, told.key) == (("id", "n", "name", "kind"), {1}, (0,))
     assert (told.collations, told.members) == ({2: "latin1", 3: "utf8mb4"}, {3: ("a", "b")})
 
@@ -158,4 +158,4 @@ def test_what_is_known_is_told_as_the_server_would():
 )
 def test_rows_of_other_columns_than_are_known_are_refused(mapped, why):
     with pytest.raises(NotUnderstoodError, match=why):
-        TABLE.told(mapped)
+        TABLE.told(mapped, keeps_history=True)

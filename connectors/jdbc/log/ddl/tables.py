@@ -96,12 +96,14 @@ class PastTable:
     key: tuple[str, ...] = ()
     charset: str | None = None
 
-    def told(self, mapped: TableMap) -> ColumnMetadata:
+    def told(self, mapped: TableMap, *, keeps_history: bool) -> ColumnMetadata:
         """Return the columns as a log with names would have told them. NotUnderstoodError: the log has other
         columns.
+
+        With `keeps_history` the server may keep the history of rows in two columns that it does not list.
         """
         columns = self.columns
-        if len(mapped.kinds) == len(columns) + len(HISTORY) and mapped.ends_with_history:
+        if keeps_history and len(mapped.kinds) == len(columns) + len(HISTORY) and mapped.ends_with_history:
             columns = (*columns, *(PastColumn(name, "timestamp") for name in HISTORY))
         if len(mapped.kinds) != len(columns):
             raise NotUnderstoodError(f"the log has {len(mapped.kinds)} columns, and {len(columns)} are known")

@@ -141,7 +141,7 @@ class MySqlHistory:
         why = then.why if isinstance(then, UnknownTable) else "the connector did not follow it before"
         if isinstance(then, PastTable):
             try:
-                told = then.told(mapped)
+                told = then.told(mapped, keeps_history=self._database.is_mariadb)
             except NotUnderstoodError as error:
                 why = str(error)
             else:
@@ -157,7 +157,7 @@ class MySqlHistory:
         if now is None:
             return None
         try:
-            told = now.told(mapped)
+            told = now.told(mapped, keeps_history=self._database.is_mariadb)
         except NotUnderstoodError as error:
             raise _lost(name, at, str(error)) from None
         self._history.learn({name: now})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +30,7 @@ from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.ragged import Fields
 from connectors.jdbc.values.types import ColumnPlan, Projection, Raw, plan_column
 
+_log = logging.getLogger(__name__)
 _TEXT_SIZE = 45
 """A text of an IP address has this many characters at most."""
 _UNTOLD = ("", "", "", "")
@@ -188,8 +190,14 @@ def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: Jd
     """
     told_by = mapped
     assert mapped.told is not None
-    if mapped.told.names[-2:] == HISTORY and mapped.ends_with_history and not {*HISTORY} & {c.name for c in now.logged}:
+    is_named_so = mapped.told.names[-2:] == HISTORY and not {*HISTORY} & {column.name for column in now.logged}
+    if database.is_mariadb and is_named_so and mapped.ends_with_history:
         mapped = mapped.without_history()
+        _log.info(
+            "Table %s: row_start and row_end are in the log, and the server does not list them. They are taken for "
+            "the columns of WITH SYSTEM VERSIONING, so that rows of the history are left out.",
+            now.name.full,
+        )
     told = mapped.told
     assert told is not None
     rules = type_rules(database, config)
