@@ -142,6 +142,14 @@ class LogParts:
         """Return the query of the rows of some batches, as a source of a MERGE."""
         return f"(SELECT * FROM {self.log} WHERE {self._among(batches)})"  # noqa: S608 - quoted
 
+    def valued(self, batches: Sequence[str], columns: Sequence[str]) -> str:
+        """Return the query that counts the rows of some batches which have a value in a column: count_0 for the first.
+
+        An empty list, which cannot be NULL, counts as a value.
+        """
+        counts = ", ".join(f"COUNT({self.quote(name)}) AS count_{number}" for number, name in enumerate(columns))
+        return f"SELECT {counts} FROM {self.log} WHERE {self._among(batches)}"  # noqa: S608 - quoted
+
     def forget(self, batches: Sequence[str]) -> str:
         """Return the statement that deletes batches."""
         return f"DELETE FROM {self.log} WHERE {self._among(batches)}"  # noqa: S608 - quoted

@@ -15,7 +15,7 @@ from typing import Any, Final
 from connect.api.errors import RetriableError
 from connectors.bigquery.dedup.key_bounds import bounds_of, ranged_keys
 from connectors.bigquery.dedup.log_sql import LogParts
-from connectors.bigquery.dedup.rules import CLEARS
+from connectors.bigquery.dedup.rules import CLEARS, IS_APPEND, IS_DELETE
 from connectors.bigquery.dedup.side_tables import LOG_BATCH, LOG_BOUND, log_table
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger
@@ -31,6 +31,7 @@ _COMPACTED_LABEL: Final = "kafka-connect-compacted-ms"
 """This label of a log says when all of its rows were merged last, in milliseconds since 1970."""
 _CLAIM_LABEL: Final = "kafka-connect-compacting-ms"
 """This label of a log says when any task last began a compaction, in milliseconds since 1970."""
+_MARKS: Final = frozenset({IS_DELETE, IS_APPEND, CLEARS})
 _CLAIMED_MOST_MS: Final = 600_000
 """A task that has not ended its compaction for so long may be dead. A second compaction only costs money."""
 
@@ -149,6 +150,8 @@ class Compaction:
         batches = sorted({str(row["batch"]) for row in found})
         in_log = by_name(columns).keys() - {LOG_BATCH, LOG_BOUND}
         known = {column.name.lower(): column.name for column in table.columns if column.name.lower() in in_log}
+        lost = sorted(column.name for column in columns if column.name.lower() in in_log - known.keys() - _MARKS)
+        self._require_no_values(target, parts, batches, lost)
         has_clears = _has_clears(columns)
         ranged = ranged_keys(columns, facts.keys)
         order = tuple(known[name.lower()] for name in facts.whole_order or facts.order if name.lower() in known)
@@ -165,6 +168,20 @@ class Compaction:
         del self._listed[target]
         self._forget(target, parts)
         _log.info("Compacted the log of table %s: %d batches.", target, len(batches))
+
+    def _require_no_values(self, target: str, parts: LogParts, batches: Sequence[str], lost: Sequence[str]) -> None:
+        """Raise RetriableError if batches have values in columns that the table has `lost`: they stay in the log."""
+        if not lost:
+            return
+        counting = parts.valued(batches, lost)
+        self._line.begin(target, [counting])
+        (counts,) = self._line.read(target, counting, f"reading table {log_table(target)}", Kind.COMPACTION)
+        found = [name for number, name in enumerate(lost) if counts[f"count_{number}"]]
+        if found:
+            raise RetriableError(
+                f"The log of table {target} is not merged, and stays: {target} has no column {', '.join(found)}, of "
+                f"which {log_table(target)} has values. Add it to {target} again, or drop it from {log_table(target)}."
+            )
 
     def _forget(self, target: str, parts: LogParts) -> None:
         """Delete from a log the batches that this process has merged."""

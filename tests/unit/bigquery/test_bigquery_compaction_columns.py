@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bigquery_oracle import VALUE, Message, batch_of
 from drawn_cases import quick_first
-from plain_bigquery import PlainBigQuery
+from plain_bigquery import PlainBigQuery, sql_of
 from test_bigquery_compaction import Life, Prompt, shown
 
 from connect.api import schema as s
@@ -152,3 +152,23 @@ def test_a_new_member_of_a_record_comes_into_the_log_and_the_view(service):
     assert sorted((row["id"], row["r"]) for row in service.rows("orders_latest")) == wanted
     life.writer.collect()
     assert sorted((row["id"], row["r"]) for row in service.rows("orders")) == wanted
+
+
+def test_a_log_keeps_the_values_of_a_column_that_the_table_lost(service):
+    """Somebody dropped the column, so its values have no place in the table."""
+    columns = {"name": s.STRING.as_optional(), "spare": s.STRING.as_optional()}
+    life = Life(service, **GROWS)
+    load(life, with_values([Message(0, 1, 1, 1)], columns, [{"name": "one", "spare": None}]))
+    fields = service.tables["orders"].resource["schema"]["fields"]
+    for lost in ("name", "spare"):
+        service.database.execute(f'ALTER TABLE {sql_of("orders")} DROP COLUMN "{lost}"')
+        service.tables["orders"].resource["schema"]["fields"] = [f for f in fields if f["name"] != lost]
+        fields = service.tables["orders"].resource["schema"]["fields"]
+    with pytest.raises(RetriableError, match="orders has no column name,"):
+        life.writer.collect()
+    assert [row["name"] for row in service.rows("_orders_log")] == ["one"]
+    service.database.execute(f'ALTER TABLE {sql_of("orders")} ADD COLUMN "name" VARCHAR')
+    fields.append({"name": "name", "type": "STRING", "mode": "NULLABLE"})
+    collect(life)
+    assert names_of(service) == [(1, "one")]
+    assert service.rows("_orders_log") == []
