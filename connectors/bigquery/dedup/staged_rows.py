@@ -198,9 +198,9 @@ class Admission:
         bad = dict(admitted.bad)
         rows, offsets = admitted.rows, admitted.offsets
         if late.true_count and window.late is Late.APPEND:
-            appended = pc.or_(rows[IS_APPEND].combine_chunks(), late)
-            if self.rules.clears:
-                appended = pc.and_not(appended, rows[CLEARS].combine_chunks())  # it has no values to add
+            # A delete has no values to add. It is searched for as far back as it is.
+            added = pc.and_not(late, rows[IS_DELETE].combine_chunks())
+            appended = pc.or_(rows[IS_APPEND].combine_chunks(), added)
             rows = rows.set_column(rows.column_names.index(IS_APPEND), IS_APPEND, appended)
         elif late.true_count and window.late is not Late.MERGE:
             if window.late is Late.DLQ:

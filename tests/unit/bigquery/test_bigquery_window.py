@@ -110,6 +110,16 @@ def test_a_late_record_that_a_new_owner_reads_again_finds_its_own_row(others):
     assert texts(there.rows()) == [(1, "late"), (9, "x")]
 
 
+def test_a_late_delete_has_no_row_of_its_own():
+    there = table(window="1d", late="append")
+    there.merge([[Message(0, 0, 1, 8 * DAY_S)]])
+    there.merge([[Message(0, 1, 9, 10 * DAY_S)]])
+    for _ in range(2):  # it is read again
+        there.merge([[Message(0, 2, 1, 8 * DAY_S + 1, text=None), Message(0, 3, 2, 8 * DAY_S, text=None)]])
+        assert there.late == 2
+        assert texts(there.rows()) == [(9, "x")]
+
+
 def test_a_delete_is_as_old_as_its_record():
     there = table(late="drop")
     there.merge([[Message(0, 0, 1, 0)]])
