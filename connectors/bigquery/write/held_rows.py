@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _RUNS_MOST: Final = 20_000
-"""Runs of the smallest offsets are forgotten beyond so many, as rows come in about the order of their offsets."""
+"""Runs of the smallest offsets are forgotten beyond so many of all numbers, as rows come in about the order of their
+offsets."""
 
 
 class Run(NamedTuple):
@@ -56,16 +57,25 @@ class HeldRows:
         """Take rows that are in the table now, or refused."""
         import numpy as np
 
-        for number in np.unique(numbers).tolist():
-            own = np.unique(offsets[numbers == number])
-            ends = np.flatnonzero(np.diff(own) != 1)
-            firsts, lasts = own[[0, *(ends + 1)]].tolist(), own[[*ends, -1]].tolist()
-            runs = self._runs[number]
-            for first, last in zip(firsts, lasts, strict=True):
-                _insert(runs, Run(first, last))
-            if len(runs) > _RUNS_MOST:
-                self.known_from = max(self.known_from, runs[-_RUNS_MOST // 2 - 1].last + 1)
-                del runs[: -_RUNS_MOST // 2]
+        order = np.lexsort((offsets, numbers))
+        own, of_record = offsets[order], numbers[order]
+        begins = np.flatnonzero((np.diff(of_record) != 0) | (np.diff(own) > 1)) + 1
+        firsts, lasts = [0, *begins], [*(begins - 1), -1]
+        found = zip(of_record[firsts].tolist(), own[firsts].tolist(), own[lasts].tolist(), strict=True)
+        for number, first, last in found:
+            _insert(self._runs[number], Run(first, last))
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget the runs of the smallest offsets where there are too many, whatever their numbers."""
+        if sum(map(len, self._runs.values())) <= _RUNS_MOST:
+            return
+        lasts = sorted(run.last for runs in self._runs.values() for run in runs)
+        self.known_from = max(self.known_from, lasts[-_RUNS_MOST // 2 - 1] + 1)
+        for number, runs in list(self._runs.items()):
+            del runs[: bisect_left(runs, self.known_from, key=lambda run: run.last)]
+            if not runs:
+                del self._runs[number]
 
 
 def _insert(runs: list[Run], run: Run) -> None:
