@@ -6,14 +6,17 @@ asked where the log ends. Then the row that was read last is not there any more,
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 
+_LOG = logging.getLogger(__name__)
 _ANSWER_S: Final = 5.0
 
 
@@ -37,14 +40,21 @@ class LastRows:
         for tp in partitions:
             self._rows.pop(tp, None)
 
-    def show_another_log(self, partition: TopicPartition) -> bool:
-        """Return True if the log has another row where the last one was read.
+    def show_other_logs(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, bool]:
+        """Tell of each partition if its log has another row where the last one was read.
 
-        It is False also where nobody knows: no row was read, or compaction has removed it. Raise RetriableError.
+        It is False also where nobody knows: no row was read, or compaction has removed it. Partitions of which brokers
+        do not give the row in time are left out. All are asked at once, as the group's member has to poll again soon.
         """
-        if partition not in self._rows:
-            return False
-        offset, time_ms = self._rows[partition]
-        spans = {partition: OffsetRange(offset, offset + 1)}
-        found = list(read_spans(self._settings, spans, Deadline.after(_ANSWER_S)))
-        return any(batch.timestamps_ms is not None and batch.timestamps_ms[0].as_py() != time_ms for batch in found)
+        answers = {tp: False for tp in partitions if tp not in self._rows}
+        rows = {tp: self._rows[tp] for tp in partitions if tp in self._rows}
+        spans = {tp: OffsetRange(offset, offset + 1) for tp, (offset, _) in rows.items()}
+        try:
+            for batch in read_spans(self._settings, spans, Deadline.after(_ANSWER_S)):
+                tp = TopicPartition(batch.topic, batch.partition or 0)
+                times_ms = batch.timestamps_ms
+                answers[tp] = times_ms is not None and times_ms[0].as_py() != rows[tp][1]
+        except RetriableError as error:
+            _LOG.info("Brokers did not give all rows that were read last: %s", error)
+            return answers
+        return dict.fromkeys(partitions, False) | answers

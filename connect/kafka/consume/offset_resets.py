@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.kafka.client.errors import is_retriable, translate
 from connect.kafka.consume.columns import ReadError
@@ -141,15 +141,14 @@ class OffsetResets:
         starts = {tp: chosen[tp] for tp in new if tp in chosen}
         first, end = self._ask(before, OFFSET_BEGINNING), self._ask(before, OFFSET_END)
         gaps = []
-        for tp in before.keys() & first.keys() & end.keys() & chosen.keys():
+        known = before.keys() & first.keys() & end.keys() & chosen.keys()
+        present = {tp for tp in known if self._lost[tp].is_out_of_range and first[tp] <= before[tp] <= end[tp]}
+        others = self._other_logs(present)
+        for tp in known - (present - others.keys()):
             offset = before[tp]
-            if self._lost[tp].is_out_of_range and first[tp] <= offset <= end[tp]:
-                is_other = self._is_another_log(tp)
-                if is_other is None:
-                    continue
-                if not is_other:
-                    starts[tp] = offset  # It was out of range for a moment, for example as a leader had just begun.
-                    continue
+            if others.get(tp) is False:
+                starts[tp] = offset  # It was out of range for a moment, for example as a leader had just begun.
+                continue
             gap = Gap(tp, offset, first[tp], end[tp], chosen[tp], self._policy.text)
             if self._policy.is_none:
                 raise ConnectError(
@@ -162,13 +161,10 @@ class OffsetResets:
             gaps.append(gap)
         return starts, gaps
 
-    def _is_another_log(self, tp: TopicPartition) -> bool | None:
-        """Tell if the log that has the offset now is another one than was read; None if brokers do not say for now."""
-        try:
-            return not self._lost[tp].is_chosen and self._last_rows.show_another_log(tp)
-        except RetriableError as error:
-            _LOG.info("Brokers did not give the row of %s that was read last: %s", _name(tp), error)
-            return None
+    def _other_logs(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, bool]:
+        """Tell of each log that has the offset now if it is another one than was read, where brokers say so for now."""
+        chosen = {tp for tp in partitions if self._lost[tp].is_chosen}
+        return dict.fromkeys(chosen, False) | self._last_rows.show_other_logs(set(partitions) - chosen)
 
     def _offsets_before(self) -> dict[TopicPartition, int]:
         """Return the next offset of each partition, without those of which the group has read and committed nothing."""

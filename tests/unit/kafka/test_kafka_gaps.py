@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
+from connect.kafka.consume import last_rows
 from connect.kafka.consume.columns import ReadError
 from connect.kafka.consume.gaps import Gap
 from connect.kafka.consume.last_rows import LastRows
 from connect.kafka.consume.offset_resets import OffsetResets
 from connect.kafka.consume.reset_policy import ResetPolicy
+from connect.kafka.raw import RawBatch
 
 TP = TopicPartition("orders", 3)
 OUT_OF_RANGE = (
@@ -96,15 +99,13 @@ def test_an_offset_that_is_in_the_log_by_now_is_read(offset):
 class SeenRows(LastRows):
     """Knows what brokers answer when they are asked for the row that was read last."""
 
-    def __init__(self, *answers: bool | RetriableError) -> None:
+    def __init__(self, *answers: bool | None) -> None:
         super().__init__({})
         self.answers = list(answers)
 
-    def show_another_log(self, partition):
+    def show_other_logs(self, partitions):
         answer = self.answers.pop(0)
-        if isinstance(answer, RetriableError):
-            raise answer
-        return answer
+        return {} if answer is None else dict.fromkeys(partitions, answer)
 
 
 @pytest.mark.parametrize(("policy", "reads_on_at", "missed"), [("earliest", 17, 0), ("latest", 30, 13)])
@@ -121,13 +122,36 @@ def test_a_log_that_has_other_rows_at_the_offset_by_now_is_read_anew(policy, rea
 def test_brokers_that_do_not_give_the_last_row_are_asked_again(monkeypatch):
     now_s, starts = [100.0], {}
     monkeypatch.setattr("time.monotonic", lambda: now_s[0])
-    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"), SeenRows(RetriableError("away"), False))
+    resets = OffsetResets(Log(17, 30), ResetPolicy.parse("earliest"), SeenRows(None, False))
     resets.takes(out_of_range(20), {TP})
     resets.settle(lambda found, _gaps: starts.update(found))
     assert not starts
     now_s[0] = 101.5
     resets.settle(lambda found, _gaps: starts.update(found))
     assert (starts, resets.take_gaps()) == ({TP: 20}, [])
+
+
+def rows_of(*numbers: int, time_ms: int = 1000) -> list[RawBatch]:
+    row = {"values": pa.array([b"v"], pa.binary()), "offsets": pa.array([19], pa.int64())}
+    times = pa.array([time_ms], pa.timestamp("ms"))
+    return [RawBatch("orders", **row, partition=n, timestamps_ms=times.cast(pa.int64())) for n in numbers]
+
+
+def test_the_last_rows_of_all_partitions_are_asked_for_at_once(monkeypatch):
+    """A member that waits for one partition after the other is thrown out of its group."""
+    asked = []
+
+    def spans(settings, wanted, deadline):
+        asked.append(sorted(tp.partition for tp in wanted))
+        yield from [*rows_of(0), *rows_of(1, time_ms=2000)]
+        raise RetriableError("not read in time")
+
+    rows = LastRows({})
+    rows.note(rows_of(0, 1, 2))
+    monkeypatch.setattr(last_rows, "read_spans", spans)
+    found = rows.show_other_logs({TopicPartition("orders", n) for n in range(4)})
+    assert asked == [[0, 1, 2]]
+    assert found == {TopicPartition("orders", n): n == 1 for n in (0, 1, 3)}, "partition 2 was not answered"
 
 
 @pytest.mark.parametrize(("policy", "begins_at"), [("earliest", 17), ("latest", 30), ("by_duration:PT1H", 22)])
