@@ -27,7 +27,8 @@ class HeldRows:
     """Holds the rows that a table has, or has refused, from an offset on. Below that offset nothing is known.
 
     A row is told by its offset and its number among the rows of its record. Rows that were never given do not count,
-    as others of the same read may still bring them.
+    as others of the same read may still bring them. A row of the number 0 holds all of its record, whose rows an
+    earlier release wrote without numbers.
     """
 
     def __init__(self, known_from: int, runs: Iterable[tuple[int, Run]] = ()) -> None:
@@ -50,7 +51,12 @@ class HeldRows:
         if all(runs[-1].last < least for runs in self._runs.values() if runs):
             return None
         pairs = enumerate(zip(offsets.tolist(), numbers.tolist(), strict=True))
-        lacking = [row for row, (offset, number) in pairs if not _holds(self._runs.get(number, ()), offset)]
+        whole = self._runs.get(0, ())
+        lacking = [
+            row
+            for row, (offset, number) in pairs
+            if not _holds(self._runs.get(number, ()), offset) and not (number and _holds(whole, offset))
+        ]
         return None if len(lacking) == len(offsets) else np.array(lacking, np.int64)
 
     def add(self, offsets: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:

@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from connectors.bigquery.write import held_rows
-from connectors.bigquery.write.held_rows import HeldRows
+from connectors.bigquery.write.held_rows import HeldRows, Run
 
 
 def test_rows_of_records_of_any_length_take_no_more_memory_than_others(monkeypatch):
@@ -36,3 +36,12 @@ def test_a_record_of_more_rows_than_are_remembered_is_asked_for_again(monkeypatc
     held.add(np.full(1000, 7), numbers)
     assert held.known_from == 8
     assert held.count == 0
+
+
+def test_a_record_that_is_held_without_numbers_is_held_as_a_whole():
+    """An earlier release, or a life before the transform was set, wrote its rows without numbers."""
+    held = HeldRows(5, [(0, Run(6, 7)), (2, Run(9, 9))])
+    rows = [(5, 1), (6, 0), (7, 1), (7, 3), (8, 0), (9, 0), (9, 1), (9, 2)]
+    lacking = held.lacking(np.array([row[0] for row in rows]), np.array([row[1] for row in rows]))
+    assert lacking is not None
+    assert [rows[row] for row in lacking] == [(5, 1), (8, 0), (9, 0), (9, 1)]
