@@ -136,11 +136,8 @@ class Merging:
 
     def _merge_own(self, staged: Staged, batch: SealedBatch) -> None:
         with self._working, self._locks[batch.target], self._staging.dropped_if_refused(staged.name):
-            # The row gets NULL in columns that others have added since, not what an older record has there.
-            table = self._warehouse.table(batch.target)
-            if table is None:
-                raise RetriableError(f"Table {batch.target} is gone; it is made again.")
-            self._merge(batch.target, [staged], table.columns)
+            # A column that a person has added since keeps its values.
+            self._merge(batch.target, [staged], batch.columns)
 
     @property
     def collects(self) -> bool:
