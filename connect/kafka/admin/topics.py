@@ -84,6 +84,14 @@ class TopicAdmin:
         """Return the number of partitions of the topics that exist among these."""
         return {name: topic.partitions for name, topic in self.describe(names, deadline).items()}
 
+    def partition_count(self, name: str, deadline: Deadline) -> int:
+        """Return the number of partitions of a topic as any one broker tells it; 0 if the topic does not exist.
+
+        `partition_counts` asks the controller, for which librdkafka waits while it may be a broker that is away.
+        """
+        topic = self._admin.metadata(deadline, f"asking for the partitions of topic {name}", name).topics[name]
+        return 0 if topic.error is not None else len(topic.partitions)
+
     def configs(self, name: str, deadline: Deadline, *, is_there: bool = True) -> dict[str, str | None]:
         """Return a topic's configs, broker defaults included.
 

@@ -209,7 +209,7 @@ class KeyValueLog:
 
     def _look_for_added(self, deadline: Deadline) -> None:
         """Have the reader read the partitions that the topic was given since it began, and wait until it does."""
-        count = self._admin.partition_counts([self.topic], deadline).get(self.topic, 0)
+        count = self._admin.partition_count(self.topic, deadline)
         with self._moved:
             self._added = range(len(self._positions), count)
             while self._added and not self._stop.is_set():
