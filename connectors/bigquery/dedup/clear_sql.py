@@ -66,13 +66,14 @@ class Clears:
             f"WHEN MATCHED THEN {then}",
         ])  # fmt: skip
 
-    def left(self, table: str, *, nested: bool) -> str:
-        """Return SQL that selects the rows of a table that the tombstones do not remove. `nested`: see `take_out`."""
-        return f"SELECT T.* FROM {self.with_last(table, nested=nested)} WHERE S.{self.quote(KAFKA_OFFSET)} IS NULL"  # noqa: S608 - names
+    def left(self, table: str, *, nested: bool, searched: str = "") -> str:
+        """Return SQL that selects the rows of a table that the tombstones do not remove. `take_out` tells the rest."""
+        rows = self.with_last(table, nested=nested, searched=searched)
+        return f"SELECT T.* FROM {rows} WHERE S.{self.quote(KAFKA_OFFSET)} IS NULL"  # noqa: S608 - names
 
-    def with_last(self, table: str, *, nested: bool) -> str:
+    def with_last(self, table: str, *, nested: bool, searched: str = "") -> str:
         """Return SQL that joins each row of a table (T) with the tombstone that removes it (S), or with nulls."""
-        on = f"{self._same_keys('S', 'T', nested=nested)} AND {self._reached()}"
+        on = f"{self._same_keys('S', 'T', nested=nested)} AND {self._reached()}{searched}"
         return f"{table} AS T LEFT JOIN (\n{self._last()}\n) AS S ON {on}"
 
     def _reached(self) -> str:

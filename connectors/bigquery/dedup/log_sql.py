@@ -32,7 +32,8 @@ class LogView:
         table = merge.target
         if merge.has_clears:
             clears = Clears(merge.staged, merge.keys, merge.quote)
-            table = f"({self._cleared(clears) if self._is_soft else clears.left(table, nested=True)})"
+            left = clears.left(table, nested=True, searched=merge.no_own_row("T"))
+            table = f"({self._cleared(clears) if self._is_soft else left})"
             if merge.tombstones is not None:
                 merge = replace(merge, tombstones=f"({clears.left(merge.tombstones, nested=False)})")
         parts = [self._of_table(table), self._of_log(table, merge)]
@@ -65,7 +66,7 @@ class LogView:
         return "\n".join([
             f"SELECT {shown} FROM {table} AS T LEFT JOIN (",  # noqa: S608 - names alone
             merge.winners(),
-            f") AS S ON {merge.same('S', 'T')} AND {merge.newer('S', 'T')} WHERE {kept}",
+            f") AS S ON {merge.same('S', 'T')} AND {merge.newer('S', 'T')}{merge.no_others_row()} WHERE {kept}",
         ])  # fmt: skip
 
     def _of_log(self, table: str, merge: Merge) -> str:
@@ -77,6 +78,7 @@ class LogView:
             is_in_table = f"({is_in_table} OR {is_delete})"
         else:
             kept += f" AND NOT {is_delete}"
+        is_in_table += merge.no_others_row()
         return "\n".join([
             f"SELECT {self._values()} FROM (",  # noqa: S608 - names alone
             merge.source(),
@@ -105,7 +107,8 @@ class LogView:
             return f"CASE WHEN {is_left} THEN T.{quote(name)} ELSE {otherwise} END AS {quote(name)}"
 
         shown = map(shown_as, merge.columns)
-        return f"SELECT {', '.join(shown)} FROM {clears.with_last(merge.target, nested=True)}"  # noqa: S608 - names
+        rows = clears.with_last(merge.target, nested=True, searched=merge.no_own_row("T"))
+        return f"SELECT {', '.join(shown)} FROM {rows}"  # noqa: S608 - names
 
     def _names(self, alias: str) -> str:
         return ", ".join(f"{alias}.{self.merge.quote(name)}" for name in self.merge.columns)

@@ -81,7 +81,7 @@ class Merge:
         lines = [
             f"MERGE INTO {self.target} AS T",
             f"USING (\n{self.source()}\n) AS S",
-            f"ON {self.same('S', 'T')}{self._searched()}{self._among_keys()}{self._no_others_row()}",
+            f"ON {self.same('S', 'T')}{self._searched()}{self._among_keys()}{self.no_others_row()}",
         ]
         if self.keep is Keep.FIRST:
             earlier = [self._update(self.newer("T", "S"), self.columns)] if self.takes_earlier else []
@@ -125,7 +125,7 @@ class Merge:
         return [
             *statements,
             clears.take_out(
-                self.target, then, nested=True, searched=self._searched() + self._among_keys() + self._no_own_row("T")
+                self.target, then, nested=True, searched=self._searched() + self._among_keys() + self.no_own_row("T")
             ),
         ]
 
@@ -234,18 +234,18 @@ class Merge:
         column = f"T.{self.quote(self.bound.column)}"
         return f" AND ({column} >= {self.bound.least} OR {column} IS NULL)"
 
-    def _no_own_row(self, alias: str) -> str:
+    def no_own_row(self, alias: str) -> str:
         """Return SQL that leaves out the rows that late records have as their own, whatever their key."""
         return f" AND {alias}.{self.quote(LATE)} IS NOT TRUE" if LATE in self.columns else ""
 
-    def _no_others_row(self) -> str:
+    def no_others_row(self) -> str:
         """Return SQL that leaves out late records' own rows, but for the one of the staged record itself.
 
         A new owner may read a late record again before any newer one, and then it is not late.
         """
         places = {KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID}
         if LATE not in self.columns or not places.issubset(self.present.intersection(self.columns)):
-            return self._no_own_row("T")
+            return self.no_own_row("T")
         return f" AND (T.{self.quote(LATE)} IS NOT TRUE OR ({self.same_place('S', 'T')}))"
 
     def _among_keys(self) -> str:

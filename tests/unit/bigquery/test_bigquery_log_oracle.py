@@ -7,7 +7,9 @@ meet loads.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from bigquery_oracle import Message, behind_tombstones, histories, latest
@@ -15,6 +17,10 @@ from bigquery_sql import config, texts, wanted
 from bigquery_sql_log import SqlLog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from connectors.bigquery.dedup.log_sql import LogView
+from connectors.bigquery.dedup.rules import LATE
+from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 
 History = list[list[Sequence[Message]]]
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
@@ -139,3 +145,31 @@ def test_records_without_a_key_are_rows_of_their_own_once_each(history, data):
     keyless = {(m.partition, m.offset, m.text) for m in messages if m.id is None and m.text is not None}
     found = [(r["_kafka_partition"], r["_kafka_offset"], r["text"]) for r in table.shown() if r["id"] is None]
     assert sorted(found) == sorted(keyless)
+
+
+@pytest.mark.parametrize("last", ["new", "old", None])
+@pytest.mark.parametrize("way", [{}, {"delete": "soft"}, {"order_by": "version"}], ids=["time", "soft", "version"])
+def test_rows_that_late_records_got_before_the_log_are_shown(way, last):
+    there = SqlLog(config(mode="compact", **way))
+    there.columns = (*there.columns, ColumnSchema(LATE, ColumnType.BOOLEAN))
+    there.admission = replace(there.admission, table=there.columns)
+    view = LogView(there.merge_of(("log",)), has_appends=False)
+    there.database.execute(f"""
+        ALTER TABLE target ADD COLUMN {LATE} BOOLEAN; ALTER TABLE log ADD COLUMN {LATE} BOOLEAN; DEALLOCATE look;
+        CREATE OR REPLACE VIEW shown AS {view.text()}; PREPARE look AS SELECT * FROM shown ORDER BY id, text;
+    """)
+    there.merge([[Message(0, 1, 1, 5, version=5, text="late")]])
+    there.database.execute(f"UPDATE target SET {LATE} = TRUE")
+    there.load([[Message(0, 1, 1, 5, version=5, text="late")]])  # it is read again
+    there.load([[Message(0, 2, 1, 3 if last == "old" else 9, version=3 if last == "old" else 9, text=last)]])
+
+    def alive() -> list[tuple[Any, ...]]:
+        return sorted(texts([row for row in there.shown() if not row.get("_deleted")]))
+
+    before = alive()
+    for run in there.statements(there.listed()):
+        run()
+        assert alive() == before
+    assert sorted(texts([row for row in there.rows() if not row.get("_deleted")])) == before
+    assert before.count((1, "late")) == 1
+    assert before == ([(1, "late"), (1, "new")] if last == "new" else [(1, "late")])
