@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 
 from connect.api.records import TopicPartition
 from connect.kafka.client.errors import FencedError
@@ -22,13 +23,25 @@ class SinkMembership:
     def __init__(self, consumer: BatchConsumer, partitions: SinkPartitions) -> None:
         self._consumer = consumer
         self.partitions = partitions
+        self._holds = False
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Add partitions that the group gave this task. They rest, too, while the others do.
+
+        The consumer tells of paused partitions how far they are behind, without reading them.
+        """
+        self.partitions.assign(partitions)
+        if self._holds:
+            self._consumer.pause(partitions)
 
     def hold(self) -> None:
-        """Pause all partitions."""
+        """Pause all partitions, and those that come until `go_on`."""
+        self._holds = True
         self._consumer.pause(self.partitions.assigned)
 
     def go_on(self) -> None:
         """Resume all partitions."""
+        self._holds = False
         self._consumer.resume(self.partitions.assigned)
 
     def serve(self) -> None:

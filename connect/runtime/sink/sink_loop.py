@@ -141,7 +141,7 @@ class SinkLoop:
             self._conditions.over(Step.POLL)
 
     def _on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        self._partitions.assign(partitions)
+        self.membership.assigned(partitions)
         self._figures.set("assigned_partitions", len(self._partitions.assigned))
         self._path.task.assigned(partitions)
 
