@@ -112,7 +112,7 @@ class TableState:
             row.deleted_us = max(row.deleted_us, deletion["writetime_us"])
         live = event["liveness"]
         if live is not None:
-            # Of two marks of one time the one that expires wins, and of these the one that does so last.
+            # A mark that expires wins over one of the same time that does not. Of two that expire the later end wins.
             found, known = (
                 (us, until_s is not None, until_s or 0)
                 for us, until_s in ((live["writetime_us"], live["expires_s"]), (row.live_us, row.live_until_s))

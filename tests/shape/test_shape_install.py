@@ -20,8 +20,8 @@ WITH_NUMPY = (
 )  # fmt: skip
 ASKS = re.compile(r"^\s*(import|from) numpy|\.to_numpy\(", re.MULTILINE)
 MOST_MB = 260
-"""Of what is needed, compiled as pip does, this package itself, pip and setuptools apart; a new virtual environment is
-310 MB with them.
+"""The needed distributions take so many megabytes at most, compiled as pip does. A new environment is 310 MB, as
+it has this package, pip and setuptools, too.
 """
 
 
@@ -33,7 +33,7 @@ def size_mb(name: str, *, is_compiled: bool = True) -> float:
 
 @pytest.mark.parametrize(("extras", "most_mb"), [("s3,jdbc-postgres", 400), ("demo", 1100)])
 def test_an_install_with_extras_is_no_larger_than_is_said(extras, most_mb):
-    """As it is unpacked. Compiled, that of a worker with S3 and PostgreSQL is 440 MB, and that of the demo 1150."""
+    """The unpacked files count. Compiled, a worker with S3 and PostgreSQL takes 440 MB, and the demo takes 1150 MB."""
     names = needed("connect-for-kafka", frozenset(extras.split(","))) - {"connect-for-kafka"}
     sizes = {name: size_mb(name, is_compiled=False) for name in names}
     assert sizes["numpy"] > 30, "the files are counted"

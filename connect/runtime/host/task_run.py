@@ -215,7 +215,6 @@ class TaskRun:
             try:
                 with ExitStack() as stack:
                     self._run_source(stack)
-                return  # noqa: TRY300 - an else would end the loop in the same way
             except (AbortableError, FatalProducerError) as error:
                 now_s = time.monotonic()
                 is_again = self._resumed_s is not None and now_s - self._resumed_s < RESUME_S
@@ -227,6 +226,8 @@ class TaskRun:
                 self._reports.conditions.over(*Step)
                 note = f"The task began anew from its stored offsets at {_utc_now()} by itself: {one_line(error)}"
                 self._reports.conditions.noted([note], Step.RESUMED)
+            else:
+                return
 
     def _close(self, task: SourceTask | SinkTask) -> None:
         with self.figures.timed("close_s_total"):

@@ -346,7 +346,7 @@ def test_a_partition_that_came_later_is_read_though_its_state_could_not_be_read_
 
 
 def test_a_topic_that_appears_is_read_while_the_task_s_own_transaction_is_open() -> None:
-    """Of a partition without a stored position nothing was written in a transaction that could be waited for."""
+    """The task has written nothing of a partition without a stored position, so no transaction holds it up."""
     life = Life([event("a")])
     life.kafka = kafka = _Open({PLACE: [event("a")]}, batch_rows=7)
     task = life.task()

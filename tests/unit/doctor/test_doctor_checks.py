@@ -1,106 +1,17 @@
 """Each check of the doctor, on plain facts."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import pytest
+from doctor_faults import FAULTS, LATE, NAMES, SOUND, bounded, held, topic, with_keys, with_sink, with_topic
 
 from connect.api.reach import Reach
-from connect.api.records import TopicPartition
 from connect.doctor.examination import examined
 from connect.doctor.model.facts import (
-    CertificateFacts,
-    ConnectorFacts,
-    Facts,
-    FolderFacts,
     GroupFacts,
-    MachineFacts,
     NamedThing,
-    RegistryFacts,
 )
-from connect.kafka.admin.cluster_state import ClusterState, PartitionState, TopicState
-from connect.runtime.settings.worker_config import WorkerConfig
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-MIB = 1 << 20
-KEYS = {
-    "bootstrap.servers": "kafka-1:9092",
-    "group.id": "g",
-    "config.storage.topic": "configs",
-    "offset.storage.topic": "offsets",
-    "status.storage.topic": "statuses",
-    "key.converter": "JsonConverter",
-    "value.converter": "JsonConverter",
-    "listeners": "http://127.0.0.1:8083",
-}
-SPREAD = [TopicPartition("orders", number) for number in range(3)]
-STATE = frozenset({"configs", "offsets", "statuses", "g-slots"})
-LATE = TopicPartition("orders", 0)
-
-
-def _topic(partitions: int = 1, *, replicas: int = 3, in_sync: int = 3, leader: int = 1, **configs: str) -> TopicState:
-    told = {"cleanup.policy": "delete", "min.insync.replicas": "2", "max.message.bytes": "1048588"}
-    given = {name.replace("_", "."): value for name, value in configs.items()}
-    rights = frozenset({"READ", "WRITE", "DESCRIBE"})
-    return TopicState([PartitionState(leader, replicas, in_sync)] * partitions, told | given, rights)
-
-
-SINK = ConnectorFacts(
-    "late", True, {"tasks.max": "1"}, topics=("orders",), client={"receive.message.max.bytes": 100_000_000},
-    group=GroupFacts("connect-late", {LATE: 5}, {LATE: 0}, {LATE: 9}, {LATE: 3}),
-)  # fmt: skip
-SAME_GROUP = {"consumer.override.group.id": "connect-late"}
-SOURCE = ConnectorFacts("rows", False, {"tasks.max": "1"}, topics=("orders",), client={"message.max.bytes": 1_048_576})
-SOUND = Facts(
-    WorkerConfig.parse(KEYS),
-    NOW,
-    kafka=ClusterState(
-        brokers=3, topics={"orders": _topic(), **{name: _topic(cleanup_policy="compact") for name in STATE}}
-    ),
-    machine=MachineFacts([FolderFacts("/tmp", 5000 * MIB, 9000 * MIB)], 65536, None, 5000 * MIB, 2, "/bin/java", True),
-    connectors=(SINK, SOURCE),
-    certificates=(CertificateFacts("worker file, ssl.ca", "/ca.pem", NOW + timedelta(days=300)),),
-    registries=(RegistryFacts("worker file", "value.converter.schema.registry.url", None),),
-)
-
-
-def _with_topic(name: str, topic: TopicState | None) -> Facts:
-    topics = {known: state for known, state in SOUND.kafka.topics.items() if known != name}
-    return replace(SOUND, kafka=replace(SOUND.kafka, topics=topics if topic is None else {**topics, name: topic}))
-
-
-def _with_kafka(**changed: object) -> Facts:
-    return replace(SOUND, kafka=replace(SOUND.kafka, **changed))
-
-
-def _with_sink(**changed: object) -> Facts:
-    return replace(SOUND, connectors=(replace(SINK, **changed),))
-
-
-def _with_source(**changed: object) -> Facts:
-    return replace(SOUND, connectors=(replace(SOURCE, **changed),))
-
-
-def _with_machine(**changed: object) -> Facts:
-    return replace(SOUND, machine=replace(SOUND.machine, **changed))
-
-
-def _with_keys(**keys: str) -> Facts:
-    return replace(SOUND, worker=WorkerConfig.parse({**KEYS, **{k.replace("_", "."): v for k, v in keys.items()}}))
-
-
-def _before_start() -> Facts:
-    return replace(_with_topic("configs", None), is_running=False, kafka=ClusterState(brokers=1))
-
-
-def _held(*offsets: int) -> GroupFacts:
-    ends = dict(zip(SPREAD, offsets, strict=True))
-    return GroupFacts("g1", ends, dict.fromkeys(SPREAD, 0), ends)
-
-
-def _bounded(**configs: str) -> TopicState:
-    return _topic(cleanup_policy="delete", max_message_bytes="1048588", **configs)
+from connect.kafka.admin.cluster_state import ClusterState
 
 
 @pytest.mark.parametrize(
@@ -116,8 +27,8 @@ def _bounded(**configs: str) -> TopicState:
 )
 def test_records_that_no_size_endangers_are_no_finding(group: GroupFacts, configs: dict[str, str]):
     facts = replace(
-        _with_sink(group=group),
-        kafka=replace(SOUND.kafka, topics={**SOUND.kafka.topics, "orders": _bounded(**configs)}),
+        with_sink(group=group),
+        kafka=replace(SOUND.kafka, topics={**SOUND.kafka.topics, "orders": bounded(**configs)}),
     )
     assert "records-deleted-soon" not in {finding.name for finding in examined(facts)}
 
@@ -129,234 +40,10 @@ def test_records_that_no_size_endangers_are_no_finding(group: GroupFacts, config
 )  # fmt: skip
 def test_letters_that_stay_or_have_a_time_of_their_own_are_no_finding(configs: dict[str, str]):
     facts = replace(
-        _with_sink(config={"errors.deadletterqueue.topic.name": "letters"}),
-        kafka=_with_topic("letters", _topic(**configs)).kafka,
+        with_sink(config={"errors.deadletterqueue.topic.name": "letters"}),
+        kafka=with_topic("letters", topic(**configs)).kafka,
     )
     assert "letters-deleted-soon" not in {finding.name for finding in examined(facts)}
-
-
-def _compact(partitions: int) -> TopicState:
-    return _topic(partitions, cleanup_policy="compact")
-
-
-NAMES = """
-advertised-unreachable bad-rows-dropped below-min-isr broken-key broker-configs-denied brokers-unreachable
-certificate-expired certificate-expiring certificate-unreadable clock-ahead config-topic-partitions configuration-note
-consumer-below-topic disk-low failed fewer-replicas group-denied group-shared hosts-unbounded idle-tasks
-internal-topic-missing
-internal-topic-not-compacted internal-topic-partitions java-missing key-without-effect letters-deleted-soon
-letters-unwritable memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked nothing-committed
-offsets-retention-short
-open-files-low open-files-used open-listener override-refused partition-skew paths-unbounded producer-above-topic
-records-deleted-soon records-deleted-unread registry-unreachable replicas-out-of-sync request-below-topic rows-missed
-single-replica target-missing too-few-brokers topic-configs-denied topic-denied topic-missing
-topic-setting-unknown topics-unwritable unclean-leader-election weak-acks
-"""
-
-FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
-    "refused override": (
-        lambda: _with_sink(notes=["consumer.override.fetch.max.bytes: tasks fail until it is mended: no."]), "error",
-        "consumer.override.fetch.max.bytes", "# mend or remove consumer.override.fetch.max.bytes",
-    ),
-    "missed rows": (
-        lambda: _with_sink(missed=["7 rows of orders-3 were deleted before they were read."]), "error",
-        "7 rows of orders-3", "retention.ms=",
-    ),
-    "no broker": (lambda: _with_kafka(trouble="refused"), "error", "refused", "bootstrap.servers=kafka-1:9092"),
-    "advertised": (
-        lambda: _with_kafka(unreached={"kafka-1:9092": "Connection refused"}), "error",
-        "advertises kafka-1:9092, and nobody gets there from here: Connection refused", "advertised.listeners=",
-    ),
-    "no leader": (lambda: _with_topic("x", _topic(leader=-1)), "error", "x have no leader", "--unavailable-partitions"),
-    "out of sync": (lambda: _with_topic("x", _topic(in_sync=2)), "warning", "x are not in sync", "--under-replicated"),
-    "no config topic": (lambda: _with_topic("configs", None), "error", "is not there", "--create --topic configs"),
-    "too few brokers": (_before_start, "error", "3 replicas; the cluster has 1", "storage.replication.factor=1"),
-    "not compacted": (
-        lambda: _with_topic("offsets", _topic()), "error", "cleanup.policy=delete",
-        "--entity-name offsets --add-config cleanup.policy=compact",
-    ),
-    "both policies": (
-        lambda: _with_topic("statuses", _topic(cleanup_policy="compact,delete")), "error", "compact,delete", "compact",
-    ),
-    "config partitions": (lambda: _with_topic("configs", _compact(2)), "error", "2 partitions", "storage.topic="),
-    "two replicas": (
-        lambda: _with_topic(
-            "offsets", _topic(replicas=2, in_sync=2, cleanup_policy="compact", min_insync_replicas="1")
-        ),
-        "warning", "2 replicas; 3 are asked for", "kafka-reassign-partitions.sh",
-    ),
-    "full of files": (
-        lambda: _with_machine(open_files_limit=1000, open_files=900), "error", "900 files open, and may open 1000",
-        "ulimit -n",
-    ),
-    "slots": (lambda: _with_keys(slots="60"), "error", "the worker's file asks for 60", "slots=1"),
-    "one replica": (
-        lambda: _with_topic("orders", _topic(replicas=1, in_sync=1, min_insync_replicas="1")), "warning",
-        "one replica on 3 brokers", "kafka-reassign-partitions.sh",
-    ),
-    "min ISR is RF": (
-        lambda: _with_topic("orders", _topic(min_insync_replicas="3")), "warning", "min.insync.replicas=3",
-        "min.insync.replicas=2",
-    ),
-    "below min ISR": (lambda: _with_topic("orders", _topic(in_sync=1)), "error", "1 of 3 replicas are in sync", "=2"),
-    "no letters": (
-        lambda: replace(
-            _with_sink(config={"errors.deadletterqueue.topic.name": "letters"}),
-            kafka=replace(SOUND.kafka, brokers=2),
-        ), "error", "dead-letter topic letters is not there, and takes 3 replicas; brokers: 2",
-        '"errors.deadletterqueue.topic.replication.factor": "2"',
-    ),
-    "acks": (
-        lambda: _with_source(config={"producer.override.acks": "1"}), "warning", "acks=1",
-        '"producer.override.acks": "all"',
-    ),
-    "acks of the worker's file": (lambda: _with_keys(producer_acks="0"), "warning", "acks=0", "producer.acks=all"),
-    "new topics": (
-        lambda: _with_source(config={"topic.creation.default.replication.factor": "5"}), "error",
-        "take 5 replicas (topic.creation.default.replication.factor); brokers: 3",
-        '"topic.creation.default.replication.factor": "3"',
-    ),
-    "shared group": (
-        lambda: replace(SOUND, connectors=[SINK, replace(SINK, name="other", config=SAME_GROUP)]), "error",
-        "Group connect-late reads topic orders for late and other.", '"consumer.override.group.id": "connect-other"',
-    ),
-    "failed": (
-        lambda: _with_sink(failures={"task 0": "Error: boom"}), "error", "The task 0 is FAILED: Error: boom",
-        "connect connectors why late",
-    ),
-    "no table": (
-        lambda: _with_sink(notes=["There is no table t for topic orders; tasks fail until it is there."]), "warning",
-        "tasks fail until it is there", "create it",
-    ),
-    "large producer": (
-        lambda: _with_source(client={"message.max.bytes": 5_000_000}), "warning", "up to 5000000 bytes",
-        "max.message.bytes=5000000",
-    ),
-    "small consumer": (
-        lambda: _with_sink(client={"receive.message.max.bytes": 1000}), "warning", "up to 1000 bytes",
-        "consumer.override.receive.message.max.bytes",
-    ),
-    "deleted unread": (
-        lambda: _with_sink(group=GroupFacts("g1", {LATE: 5}, {LATE: 8}, {LATE: 9})), "error",
-        "3 offsets of topic orders were deleted before group g1", "retention.ms=",
-    ),
-    "deleted soon": (
-        lambda: _with_sink(group=GroupFacts("g1", {LATE: 5}, {LATE: 0}, {LATE: 9}, {LATE: 9})), "warning",
-        "4 offsets of topic orders that group g1 has yet to read", "retention.ms=",
-    ),
-    "outgrown soon": (
-        lambda: replace(
-            _with_sink(group=GroupFacts("g1", {LATE: 1010}, {LATE: 1000}, {LATE: 2000})),
-            kafka=replace(SOUND.kafka, topics={**SOUND.kafka.topics, "orders": _bounded(retention_bytes="100000000")}),
-        ), "warning", "190 offsets of topic orders that group g1 has yet to read are in the oldest fifth",
-        "retention.bytes=200000000",
-    ),
-    "never committed": (
-        lambda: _with_sink(group=GroupFacts("g1", {}, {LATE: 0}, {LATE: 9})), "note", "has committed nothing", "why",
-    ),
-    "few partitions": (
-        lambda: _with_sink(config={"tasks.max": "4"}), "warning", "tasks.max=4, and its topics have 1", "--partitions",
-    ),
-    "skewed": (
-        lambda: _with_sink(config={"tasks.max": "2"}, group=_held(9000, 500, 500)), "warning",
-        "Partition 0 of topic orders holds 9000 of 10000 offsets", "kafka-get-offsets.sh",
-    ),
-    "short-lived places": (
-        lambda: _with_kafka(broker={"offsets.retention.minutes": "60"}), "warning", "for 60 minutes",
-        "offsets.retention.minutes=10080",
-    ),
-    "small requests": (
-        lambda: _with_kafka(broker={"socket.request.max.bytes": "1000"}), "warning", "requests of up to 1000",
-        "socket.request.max.bytes=",
-    ),
-    "unclean leaders": (
-        lambda: _with_topic("orders", _topic(unclean_leader_election_enable="true")), "warning", "unclean",
-        "unclean.leader.election.enable=false",
-    ),
-    "denied brokers": (
-        lambda: _with_kafka(broker_denied=True, principal="alice"), "note", "configs of brokers",
-        "User:alice --operation DescribeConfigs --cluster",
-    ),
-    "silent brokers": (lambda: _with_kafka(unanswered=["the groups"]), "note", "did not tell the groups in time", ""),
-    "no such topic": (lambda: _with_sink(topics=("ordres",)), "warning", "ordres, which is not there", "--create"),
-    "denied topic": (
-        lambda: _with_kafka(denied={"orders"}, principal="alice", topics={
-            k: v for k, v in SOUND.kafka.topics.items() if k != "orders"}), "error",
-        "deny this principal READ and WRITE",
-        "--allow-principal User:alice --operation Read --operation Write --topic orders",
-    ),
-    "denied write": (
-        lambda: _with_topic("orders", replace(_topic(), rights=frozenset({"READ"}))), "error", "WRITE", "Write --topic",
-    ),
-    "denied group": (lambda: _with_kafka(groups_denied={"connect-late"}), "error", "READ", "Read --group connect-late"),
-    "denied configs": (lambda: _with_kafka(configs_denied={"orders"}), "note", "configs", "DescribeConfigs --topic"),
-    "full disk": (
-        lambda: _with_machine(folders=[FolderFacts("/tmp", MIB, 9000 * MIB)]), "error", "1 MiB of 8 GiB", "TMPDIR",
-    ),
-    "scarce disk": (
-        lambda: _with_machine(folders=[FolderFacts("/tmp", 200 * MIB, 9000 * MIB)]), "warning", "200 MiB", "TMPDIR",
-    ),
-    "open files": (lambda: _with_machine(open_files_limit=256), "warning", "may open 256 files", "ulimit -n"),
-    "memory limit": (
-        lambda: replace(_with_keys(task_host_memory_limit="2000"), machine=replace(
-            SOUND.machine, memory_limit_bytes=1000 * MIB)), "warning", "2 task hosts may take", "limit=400",
-    ),
-    "no memory": (lambda: _with_machine(memory_free_bytes=9 * MIB), "warning", "9 MiB of memory", "task.hosts=1"),
-    "no Java": (lambda: _with_machine(java=None), "warning", "no Java", "openjdk"),
-    "broken key": (lambda: _with_sink(errors={"file": ["file: bad"]}), "error", "file: bad", '"file"'),
-    "letters of old records": (
-        lambda: replace(
-            _with_sink(config={"errors.deadletterqueue.topic.name": "letters"}),
-            kafka=_with_topic("letters", _topic(retention_ms="604800000")).kafka,
-        ), "warning", "dead-letter topic letters has retention.ms=604800000", "--add-config retention.ms=-1",
-    ),
-    "bad rows without letters": (
-        lambda: _with_sink(config={"errors.tolerance": "all"}), "warning", "a row that fails is passed over",
-        "-letters",
-    ),
-    "bad rows in the log alone": (
-        lambda: _with_source(config={"errors.tolerance": "ALL", "errors.log.enable": "true"}), "note",
-        "the log alone tells of it", "errors.deadletterqueue.topic.name",
-    ),
-    "unknown setting of topics": (
-        lambda: _with_source(notes=["topic.creation.default.retention.msx: tasks fail until it is removed."]),
-        "warning", "retention.msx", "topic.creation.default.retention.msx",
-    ),
-    "misspelt key": (
-        lambda: _with_sink(notes=["fiel: nobody knows this key, so it has no effect."]), "warning", "fiel", "fiel",
-    ),
-    "former key": (lambda: _with_sink(notes=["fetch.size: this key is named batch.max.rows now"]), "note", "named", ""),
-    "worker's key": (lambda: replace(SOUND, file_notes=["x has no effect: y"]), "warning", "x has no effect", "x"),
-    "not asked": (lambda: replace(SOUND, not_asked=["Nobody came."]), "note", "Nobody came.", ""),
-    "dead registry": (
-        lambda: replace(SOUND, registries=[RegistryFacts("worker file", "value.converter.url", "no answer")]), "error",
-        "no answer", "value.converter.url=",
-    ),
-    "expired": (
-        lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", NOW - timedelta(days=1))]), "error",
-        "ended at 2025-12-31", "openssl x509 -in /ca.pem",
-    ),
-    "expires": (
-        lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", NOW + timedelta(days=29))]), "warning",
-        "ends in 29 days", "openssl",
-    ),
-    "no certificate": (
-        lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", trouble="no file.")]), "warning",
-        "no file",
-        "openssl",
-    ),
-    "clock": (
-        lambda: _with_topic("orders", replace(_topic(), newest_ms=int(NOW.timestamp() * 1000) + 3_600_000)), "warning",
-        "3600 s ahead", "set-ntp",
-    ),
-    "open listener": (lambda: _with_keys(listeners="http://0.0.0.0:8083"), "warning", "asks nobody", "rest.basic"),
-    "no host": (lambda: _with_keys(listeners="http://:8083"), "warning", "asks nobody", "rest.basic"),
-    "all hosts": (
-        lambda: _with_keys(listeners="http://10.0.0.1:8083"), "note", "allowed.hosts names no hosts",
-        "security.profile=strict",
-    ),
-    "all paths": (lambda: _with_keys(allowed_paths="/"), "note", "allowed.paths=/", "allowed.paths="),
-}  # fmt: skip
 
 
 @pytest.mark.quick
@@ -383,7 +70,7 @@ def test_a_fault_is_found_with_its_fix(fault):
     ids=["one task", "few records", "four times as much", "two of three", "empty"],
 )
 def test_an_uneven_spread_that_costs_nothing_is_no_finding(tasks, offsets):
-    facts = _with_sink(config={"tasks.max": tasks}, group=_held(*offsets))
+    facts = with_sink(config={"tasks.max": tasks}, group=held(*offsets))
 
     assert [finding for finding in examined(facts) if "Partition" in finding.evidence] == []
 
@@ -405,7 +92,7 @@ def test_what_a_configuration_reaches_is_listed_by_kind_and_no_fault():
         NamedThing(Reach.SQL, "query", "SELECT " + "x" * 999, "run by the database"),
     ]
 
-    found = {finding.name: finding for finding in examined(_with_sink(named=things))}
+    found = {finding.name: finding for finding in examined(with_sink(named=things))}
 
     assert {(name, finding.severity.value, finding.fix) for name, finding in found.items()} == {
         (f"reaches-{kind}", "note", "") for kind in ("files", "hosts", "classes", "sql")
@@ -418,7 +105,7 @@ def test_what_a_configuration_reaches_is_listed_by_kind_and_no_fault():
 
 @pytest.mark.quick
 def test_the_worst_comes_first():
-    facts = _with_keys(allowed_paths="/", listeners="http://0.0.0.0:1")
+    facts = with_keys(allowed_paths="/", listeners="http://0.0.0.0:1")
 
     found = examined(replace(facts, kafka=ClusterState("gone"), file_notes=["It is worth knowing."]))
 

@@ -1,4 +1,4 @@
-"""What is said of rows that fail and are kept nowhere, and the topic that is proposed for them."""
+"""The doctor warns of failed rows that are kept nowhere, and proposes a topic for them."""
 
 from __future__ import annotations
 

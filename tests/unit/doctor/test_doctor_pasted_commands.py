@@ -4,7 +4,7 @@ import shlex
 from dataclasses import replace
 
 import pytest
-from test_doctor_checks import LATE, NOW, SINK, SOUND
+from doctor_faults import LATE, NOW, SINK, SOUND
 
 from connect.api.records import TopicPartition
 from connect.doctor.examination import examined

@@ -1,4 +1,4 @@
-"""Which transactions that were read from a log the tables do not show yet, as their commits are not over."""
+"""A chunk waits for transactions that its reader has seen in the log and that the tables do not show yet."""
 
 from __future__ import annotations
 

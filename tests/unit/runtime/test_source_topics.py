@@ -190,7 +190,7 @@ def state_of(*ends: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> tuple[K
 
 
 def test_the_transactions_of_others_that_began_since_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several tasks one has a transaction open at each moment."""
+    """Several tasks write by turns, so that one of them has a transaction open at each moment."""
     found, read = state_of((10, 4), (20, 9), (30, 14), (40, 24), monkeypatch=monkeypatch)
     for _ in range(2):
         with pytest.raises(RetriableError, match="up to offset 10"):
