@@ -13,6 +13,7 @@ from typing import Any, Final
 import yaml
 
 from connect.api.errors import ConfigError, ConfigProblem
+from connect.api.values.strict_json import no_constant
 from connect.runtime.settings.yaml_documents import yaml_documents
 
 SUFFIXES: Final = (".json", ".yaml", ".yml", ".properties")
@@ -168,11 +169,7 @@ def _manifests(file: Path) -> Iterator[Manifest]:
 
 def _json_of(text: str) -> Any:
     """Return a document in JSON with numbers as they are written there. ValueError: it has a key twice."""
-    return json.loads(text, parse_float=str, parse_int=str, parse_constant=_no_number, object_pairs_hook=_members)
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
+    return json.loads(text, parse_float=str, parse_int=str, parse_constant=no_constant, object_pairs_hook=_members)
 
 
 def _members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

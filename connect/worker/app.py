@@ -161,7 +161,11 @@ class Worker:
     def _reach(self, timeout_s: float) -> bool:
         if self._reacher is None:
             self._reacher = self._admin({})
-        return self._reacher.answers(self._config.config_storage_topic, timeout_s)
+        try:
+            self._reacher.partition_count(self._config.config_storage_topic, Deadline.after(timeout_s))
+        except ConnectError:
+            return False
+        return True
 
     def _membership(self, configs: ConfigStore) -> Membership:
         return GroupMembership(configs, self._join, self._lease, release_s(self._config))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -15,6 +14,7 @@ import pyarrow.csv as pacsv
 
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Column
+from connect.api.values.strict_json import finite_number, no_constant
 from connectors.file.data_config import DataFilesSourceConfig
 from connectors.file.data_formats import BadLine, Page, Piece, cut
 from connectors.file.data_store import DataFile, DataStore
@@ -264,20 +264,9 @@ class CsvLines:
         )  # fmt: skip
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text[:40]} is out of range of a double")
-    return number
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
-
-
 def _json_value(text: bytes) -> Any:
     """Return the value of a JSON text. ValueError: it is none, or has a number that none of Connect's is."""
-    return json.loads(text, parse_float=_finite, parse_constant=_no_number)
+    return json.loads(text, parse_float=finite_number, parse_constant=no_constant)
 
 
 def _line_start(file: Any, place: int) -> int:

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema
+from connect.api.values.strict_json import no_constant
 from connect.convert.json.read import Reading
 from connect.convert.json.schema_text import parse_schema, schema_text
 from connect.convert.json.text import Node
@@ -21,11 +22,7 @@ NOT_AN_ENVELOPE = (
 )
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(name)
-
-
-_SCANNER = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
+_SCANNER = json.JSONDecoder(parse_float=Decimal, parse_constant=no_constant)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ sets it up: leading zeros, anything after the first value, lone surrogates, UTF-
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import orjson
+
+from connect.api.values.strict_json import finite_number, no_constant
 
 Node = Any
 """A JSON value, which is None, bool, int, float or Decimal, str, list or dict."""
@@ -40,11 +41,11 @@ class JsonSyntaxError(ValueError):
 def read_fast(data: bytes) -> Node:
     """Return the value of an RFC 8259 text, numbers as int (exact) or float."""
     if _LONG_INTEGER.search(data):
-        return _read_stdlib(data, _finite)
+        return _read_stdlib(data, finite_number)
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        return _leading_zeros_only(data, error, _finite)
+        return _leading_zeros_only(data, error, finite_number)
 
 
 def read_exact(data: bytes) -> Node:
@@ -54,23 +55,12 @@ def read_exact(data: bytes) -> Node:
 
 def _read_stdlib(data: bytes, number: Callable[[str], Any]) -> Node:
     try:
-        node = json.loads(data.decode(), parse_float=number, parse_constant=_no_constant)
+        node = json.loads(data.decode(), parse_float=number, parse_constant=no_constant)
     except (ValueError, ArithmeticError, RecursionError) as error:
         return _leading_zeros_only(data, error, number)
     if b"\\u" in data and _SURROGATE.search(json.dumps(node, ensure_ascii=False, default=str)):
         raise JsonSyntaxError("a string holds half a surrogate pair")
     return node
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise JsonSyntaxError(f"{text[:40]} is out of range of a double")
-    return number
-
-
-def _no_constant(text: str) -> Node:
-    raise JsonSyntaxError(f"{text} is no JSON number")
 
 
 def _leading_zeros_only(data: bytes, error: Exception, number: Callable[[str], Any]) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
 
@@ -48,14 +48,6 @@ class TopicAdmin:
     def cluster_id(self, deadline: Deadline) -> str:
         """Return the id of the Kafka cluster. RetriableError when no broker answers in time."""
         return str(self._admin.metadata(deadline, "asking for the cluster id").cluster_id)
-
-    def answers(self, topic: str, timeout_s: float) -> bool:
-        """Return True if a broker answers a question about a topic within `timeout_s` seconds."""
-        try:
-            self._admin.client.list_topics(topic, timeout=timeout_s)
-        except KafkaException:
-            return False
-        return True
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
         """Return the number of partitions of every topic."""

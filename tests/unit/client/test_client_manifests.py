@@ -118,7 +118,7 @@ def test_values_are_the_texts_that_were_written(tmp_path):
     ("name", "text", "told"),
     [
         ("a.json", '{"name": "a", "config": {"connector.class": "X", "k": 1, "k": 2}}', "the key 'k' is there twice"),
-        ("a.json", '{"name": "a", "config": {"connector.class": "X", "k": NaN}}', "NaN is no number of JSON"),
+        ("a.json", '{"name": "a", "config": {"connector.class": "X", "k": NaN}}', "NaN is no JSON number"),
         ("a.yaml", "connector.class: X\noff: 1\n", "a key reads as False, which is no text: put it in quotes"),
         ("a.yaml", "connector.class: X\nk: !!binary aGVsbG8=\n", "a value is a binary, which is no text"),
         ("a.yaml", "connector.class: X\nk: !!set {a, b}\n", "a value is a set, which is no text"),
