@@ -22,6 +22,7 @@ import pytest
 from drawn_cases import quick_first
 from memory_cluster import MemoryOperations
 from rest_client import FILE_SOURCE, Rest, ServerMaker
+from roles_model import PASSWORD, Model
 
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
 from connect.doctor.model.facts import Facts
@@ -31,14 +32,11 @@ from connect.rest.jobs.evaluation_jobs import EvaluationJobs
 from connect.rest.resources import backfills
 
 pytestmark = pytest.mark.timeout(600)
-LEVELS = ["viewer", "operator", "editor", "admin"]
-PATTERNS = ["*", "orders-*", "payments-?", "[op]*-1", "ORDERS-*", "b\u00fccher-*", "a/*", "*%2F*", "**", "x?*", "new*"]
 NAMES = [
     "orders-1", "orders-2", "payments-1", "payments-12", "ORDERS-1", "b\u00fccher-1", "bu\u0308cher-1", "a/b", "a%2Fb",
     "x?name=orders-1", "x#y", "orders-1;v=1", "orders-1/../payments-1", "*", "orders-*", "new\nline", "orders-1 x",
     "...",
 ]  # fmt: skip
-PASSWORD = "s3cret"
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 Asked = tuple[str, str, bytes | None, str]
 DENIED = b"it takes the role"
@@ -53,56 +51,6 @@ LISTS = [
     "/connectors", "/connectors?expand=info&expand=status", "/connectors?expand=info&notes=true&expand=status",
     "/metrics", "/flow", "/doctor", "/backfills", "/ui", "/ui/flow", "/ui/doctor", "/ui/reports", "/health",
 ]  # fmt: skip
-
-
-class Given(NamedTuple):
-    """One grant of the worker's file."""
-
-    who: str
-    level: int
-    pattern: str
-
-
-def fits(pattern: str, name: str) -> bool:
-    """The plain reading of `*`, `?` and `[…]`."""
-    if not pattern:
-        return not name
-    if pattern[0] == "*":
-        return any(fits(pattern[1:], name[at:]) for at in range(len(name) + 1))
-    if not name:
-        return False
-    if pattern[0] == "[":
-        members, _, rest = pattern[1:].partition("]")
-        return name[0] in members and fits(rest, name[1:])
-    return pattern[0] in {"?", name[0]} and fits(pattern[1:], name[1:])
-
-
-class Model:
-    """What each user may do."""
-
-    def __init__(self, draw: random.Random) -> None:
-        self.users = ["root", "ada", "bob", "eve"]
-        self.grants = [Given("root", 3, "*")]
-        for _ in range(draw.randint(2, 6)):
-            self.grants.append(
-                Given(
-                    draw.choice([*self.users[1:], "*"]), draw.randrange(4), draw.choice(PATTERNS[draw.random() > 0.1 :])
-                )
-            )
-
-    def may(self, user: str, level: str, name: str) -> bool:
-        least = LEVELS.index(level)
-        return any(one.who in {user, "*"} and one.level >= least and fits(one.pattern, name) for one in self.grants)
-
-    def keys(self, file: Path) -> dict[str, str]:
-        file.write_text("".join(f"{user}={PASSWORD}\n" for user in self.users))
-        roles = {
-            f"rest.roles.{level}": ", ".join(
-                f"{one.who} on {one.pattern}" for one in self.grants if one.level == number
-            )
-            for number, level in enumerate(LEVELS)
-        }
-        return {"rest.basic.auth.file": str(file), **{key: text for key, text in roles.items() if text}}
 
 
 class Answer(NamedTuple):
