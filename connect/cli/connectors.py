@@ -272,7 +272,7 @@ def topics(client: ConnectClient, name: str) -> None:
 @cluster_command(connectors, connector_name, as_json)
 def history(client: ConnectClient, name: str, as_json: bool) -> None:
     """Show versions of the configuration, the last states, and which workers were there; --json shows all."""
-    from connect.client.past import rebalance_rows, state_rows, version_rows
+    from connect.client.history_rows import rebalance_rows, state_rows, version_rows
 
     found = client.history(name)
     if as_json:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from connect.cli.shared.log_options import log_options
-from connect.runtime.host.loading import loading
+from connect.runtime.host.import_without_gc import loading
 
 if TYPE_CHECKING:
     from connect.runtime.settings.worker_config import WorkerConfig

@@ -33,7 +33,7 @@ class LetterRefusedError(ConnectError):
     """Says that a letter cannot be replayed now; it stays in its topic."""
 
 
-class CurrentConnectors:
+class CurrentPipelines:
     """Holds the configurations that connectors had when the first letter was converted."""
 
     def __init__(self, worker: WorkerConfig, catalog: Catalog) -> None:

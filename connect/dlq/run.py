@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.dlq.current_connectors import CurrentConnectors
+from connect.dlq.current_pipelines import CurrentPipelines
 from connect.dlq.letters import LetterTopic
 from connect.dlq.replay import Connectors, FixedTopic, Outcome, Replay, transactional_id
 from connect.dlq.selection import Selection
@@ -45,7 +45,7 @@ def run_replay(
             key="--to",
             fix="Name a topic that is read by a connector or a program of yours.",
         )
-    connectors: Connectors = FixedTopic(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
+    connectors: Connectors = FixedTopic(to) if to is not None else CurrentPipelines(worker, Catalog.installed())
     work = Replay(topic, selection, connectors, reserved_topics(worker, {"name": "dlq-replay"}))
     if is_trial:
         return work.dry_run(deadline)

@@ -16,11 +16,11 @@ from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
 from connect.poc.evaluation import worker_settings
 from connect.poc.report.result_comparison import NONE, Line
-from connect.poc.sandbox.comparison import compare
 from connect.poc.sandbox.connector_runs import SourceCluster
 from connect.poc.sandbox.options import Options
 from connect.poc.sandbox.progress import Say
 from connect.poc.sandbox.record_differences import Record, differences, records_of
+from connect.poc.sandbox.run_comparison import compare
 from connect.poc.sandbox.sandbox import Sandbox
 from connect.poc.sandbox.timeline import rate
 from connect.poc.sandbox.topic_rows import TopicRows

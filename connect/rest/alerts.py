@@ -10,7 +10,7 @@ from aiohttp import web
 from connect.alerts.alerting import Alerting
 from connect.alerts.changes import Event
 from connect.alerts.facts import Thresholds
-from connect.alerts.leading import while_leading
+from connect.alerts.leader_delivery import while_leading
 from connect.alerts.webhook import Origin, Webhook
 from connect.rest.figures.peers import Peers, scheme
 from connect.rest.jobs.alert_watch import ALERTING, AlertWatch, Sources

@@ -43,7 +43,7 @@ from connect.kafka.log.kv_log import KeyValueLog
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
 from connect.runtime.calls.group_calls import ADMIN_OVERRIDE
-from connect.runtime.host.loading import loading
+from connect.runtime.host.import_without_gc import loading
 from connect.runtime.settings.config_providers import config_providers
 from connect.runtime.settings.encryption_keys import ENCRYPTION_KEY
 from connect.runtime.settings.internal_topics import slots_topic

@@ -13,7 +13,7 @@ from typing import Final
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext, SinkTask
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.api.optional.kept_answers import KeptAnswers
+from connect.api.optional.target_answers import TargetAnswers
 from connect.api.optional.write_through import WriteThroughTask
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
@@ -61,7 +61,7 @@ class RedisSinkTask(WriteThroughTask):
         super().__init__()
         self._target = config.target()
         self._server = RedisServer(self._target)
-        self._answers: KeptAnswers[ConnectError | None] = KeptAnswers()
+        self._answers: TargetAnswers[ConnectError | None] = TargetAnswers()
         adds = self._target.command in OF_ADDITIONS
         self._send = self._server.send_together if adds else self._server.send
 

@@ -29,9 +29,9 @@ from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
 from connectors.bigquery.rows.paths import Path, Root
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.rows.types import arrow_type_of
-from connectors.bigquery.tables.capturing import Capture
 from connectors.bigquery.warehouse.storage import StorageWriter
 from connectors.bigquery.write.appending import DefaultStream, Writer, rows_of
+from connectors.bigquery.write.cdc_upserts import Capture
 from tests.bench.measure import RUNS, Figure, measure
 
 ROWS, BATCH = 200_000, 500

@@ -21,8 +21,8 @@ from connect.runtime.source.offset_records import OffsetTable, decode_key, encod
 from connect.runtime.source.offset_store import OffsetStore, SourceOffsets
 from connectors.bigquery.merge.staging import StagedFacts, staging_name, target_of
 from connectors.bigquery.spending.ledger import Ledger
-from connectors.cassandra.dedup.cells import CellMerge
-from connectors.cassandra.dedup.seen import SeenIds
+from connectors.cassandra.dedup.cell_merge import CellMerge
+from connectors.cassandra.dedup.seen_ids import SeenIds
 from connectors.cassandra.log.segments.place import Place
 from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.stored_offsets import broken_members

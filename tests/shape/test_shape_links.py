@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^(<!-- (?P<why>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 GUIDES = sorted((ROOT / "docs/guides").glob("*.md"))
 PICTURE = re.compile(r'\bpicture\(\s*\w+,\s*"([a-z-]+)"')
+MODULE = re.compile(r"`([\w/]+\.py)`")
+TOPS = ("connect", "connectors", "tests")
 RUN_BY_GUIDES = {"sh", "text"}
 
 
@@ -46,6 +48,24 @@ def test_each_link_leads_somewhere():
 @pytest.mark.parametrize("address", ["nowhere.md", "../README.md#no-such-heading", "#no-such-heading"])
 def test_a_link_to_nowhere_is_found(address):
     assert len(broken_links("docs/README.md", f"a [link]({address}) of\n```\n[a](block.md)\n```\n")) == 1
+
+
+def missing_modules(name: str, text: str) -> list[str]:
+    """Return what a document names as a module, by `folder/file.py` or `file.py`, and no folder has."""
+    ends = {f"/{path.relative_to(ROOT).as_posix()}" for top in TOPS for path in (ROOT / top).rglob("*.py")}
+    named = dict.fromkeys(MODULE.findall(text))
+    return [f"{name}: {module}" for module in named if not any(end.endswith(f"/{module}") for end in ends)]
+
+
+def test_each_module_that_a_document_of_the_code_names_is_there():
+    pages = [name for name in documents() if name.startswith(("connect/ARCHITECTURE", "docs/design", "docs/decisions"))]
+    assert len(pages) > 30
+    found = [line for name in pages for line in missing_modules(name, (ROOT / name).read_text(encoding="utf-8"))]
+    assert not found, "\n".join(found)
+
+
+def test_a_module_that_was_moved_is_found():
+    assert missing_modules("page.md", "`log/folder.py`, `api/records.py`") == ["page.md: log/folder.py"]
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 _Identity = tuple[str, int, int | None, int]
 
 
-class KeptAnswers(Generic[T]):
+class TargetAnswers(Generic[T]):
     """Keeps what a target answered to the parts of a batch, in order, so that the next try goes on behind them.
 
     The same batch has to have the same parts. The task thread owns it.

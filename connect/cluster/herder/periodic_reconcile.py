@@ -19,7 +19,7 @@ SELDOM_S: Final = 5.0
 """Without a change, everything is reconciled once in this many seconds."""
 
 
-class QuietLooks:
+class PeriodicReconcile:
     """Notices changes of the internal topics and of the group since the last look. Owned by the herder's thread."""
 
     def __init__(self, parts: HerderParts, clock_s: Callable[[], float]) -> None:

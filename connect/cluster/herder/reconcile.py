@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from connect.cluster.herder.quiet_looks import QuietLooks
+from connect.cluster.herder.periodic_reconcile import PeriodicReconcile
 from connect.cluster.herder.task_runs import TaskRuns
 from connect.cluster.hosts.host_pool import HostLimits, Launch
 from connect.cluster.hosts.host_watch import MIB, TICK_S
@@ -48,7 +48,7 @@ from connect.runtime.task.messages import AsksToWrite, TaskBuilt, TaskCondition,
 from connect.runtime.task.task_id import TaskId
 
 LOOK_S: Final = 1.0
-"""The herder asks `QuietLooks` in this interval if everything has to be reconciled although nothing was told."""
+"""The herder asks `PeriodicReconcile` in this interval if everything has to be reconciled although nothing was told."""
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
 _REQUEST_MAX_BYTES: Final = 1_048_576
 _ROOM_BYTES: Final = 4096
@@ -96,7 +96,7 @@ class Reconciler:
         self.overdue = OverdueTasks(self.parts, worker.task_overdue_ms / 1000, around.clock_s)
         self._placer = TaskPlacer(self.parts.configs, self.parts.statuses, around.clock_s)
         self._present = PresentWorkers(self.parts.statuses, around.clock_s)
-        self._looks = QuietLooks(self.parts, around.clock_s)
+        self._looks = PeriodicReconcile(self.parts, around.clock_s)
 
     def _build(self, worker: WorkerConfig) -> HerderParts:
         around = self._around

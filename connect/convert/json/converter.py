@@ -17,10 +17,10 @@ from connect.api.schema import Schema
 from connect.convert.json.decode import decode_columns
 from connect.convert.json.encode import encode_columns, may_differ_from_java
 from connect.convert.json.envelope import CLOSE, EnvelopeCache, open_envelope
+from connect.convert.json.envelope_runs import Run, runs_of
 from connect.convert.json.infer import SchemalessReader, read_rows
 from connect.convert.json.native import encode_native
 from connect.convert.json.read import Reading, reader
-from connect.convert.json.runs import Run, runs_of
 from connect.convert.json.schema_text import parse_schema
 from connect.convert.json.text import Node, read_exact, read_lenient, reason
 from connect.convert.json.write import Writing, writer

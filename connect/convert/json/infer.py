@@ -19,7 +19,7 @@ from connect import native
 from connect.convert.json.decode import check_finite, read_values, without_negative_zero
 from connect.convert.json.java_text import json_string
 from connect.convert.json.read import Reading
-from connect.convert.json.sparse import is_sparse
+from connect.convert.json.sparse_rows import is_sparse
 from connect.convert.json.text import JsonSyntaxError, read_fast
 from connect.convert.plain.columns import DOUBLE_EXACT, NotColumnarError, list_of, struct_of
 

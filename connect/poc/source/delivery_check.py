@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from connect.poc.sandbox.comparison import Comparison, as_far_as, compare
 from connect.poc.sandbox.faults import PAUSE_S, Faults, in_words, plan_faults, table_of
 from connect.poc.sandbox.options import Options
 from connect.poc.sandbox.result import Check, Outcome, Setting, Table
+from connect.poc.sandbox.run_comparison import Comparison, as_far_as, compare
 from connect.poc.sandbox.sandbox import Sandbox
 from connect.poc.sandbox.topic_rows import TopicRows
 from connect.poc.source.source_run import QUIET_S, SourceRun, SourceRunner

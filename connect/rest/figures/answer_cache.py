@@ -26,7 +26,7 @@ class _Asking(NamedTuple, Generic[T]):
     since_s: float
 
 
-class Seldom(Generic[T]):
+class AnswerCache(Generic[T]):
     """Asks on a thread, and gives the last answer meanwhile. It is owned by the event loop."""
 
     def __init__(self, ask: Callable[[], T]) -> None:

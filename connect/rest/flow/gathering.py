@@ -14,9 +14,9 @@ from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
 from connect.rest.access.role import Role
+from connect.rest.figures.answer_cache import AnswerCache
 from connect.rest.figures.connector_parts import connector_parts, task_ids
 from connect.rest.figures.sample_window import SampleWindow, total
-from connect.rest.figures.seldom import Seldom
 from connect.rest.flow.graph import ConnectorFlow, Flow, flow
 from connect.rest.resources.backfills import BACKFILLS, has_role
 from connect.rest.server.context import CONTEXT, context_of
@@ -37,8 +37,8 @@ class Found(NamedTuple):
 class FromKafka(NamedTuple):
     """Keeps the answers of Kafka, which is asked seldom."""
 
-    topics: Seldom[Mapping[str, int]]
-    jobs: Seldom[Sequence[Job]]
+    topics: AnswerCache[Mapping[str, int]]
+    jobs: AnswerCache[Sequence[Job]]
 
 
 FROM_KAFKA: Final = web.AppKey("flow_from_kafka", FromKafka)
@@ -57,7 +57,7 @@ async def flow_from_kafka(app: web.Application) -> AsyncIterator[None]:
         running = {job["name"]: job for job in service.progress([job for job in found if job["state"] == "RUNNING"])}
         return [running.get(job["name"], job) for job in found]
 
-    app[FROM_KAFKA] = FromKafka(Seldom(topics), Seldom(jobs))
+    app[FROM_KAFKA] = FromKafka(AnswerCache(topics), AnswerCache(jobs))
     yield
 
 

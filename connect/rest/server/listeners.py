@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from connect.rest.server.tls import ADMIN_LISTENERS, LISTENERS, server_context
-from connect.runtime.host.listening import cannot_listen
+from connect.runtime.host.listen_errors import cannot_listen
 from connect.runtime.settings.worker_config import WorkerConfig
 
 BACKLOG = 1024

@@ -11,7 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from connect.api.errors import ConfigError
-from connect.runtime.host.listening import cannot_listen
+from connect.runtime.host.listen_errors import cannot_listen
 from connect.telemetry.metric_families import ConnectorStates, WorkerFigures, families
 
 KEY: Final = "--metrics"

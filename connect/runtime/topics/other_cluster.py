@@ -23,7 +23,7 @@ from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import ReservedTopics
 from connect.runtime.settings.topic_inspector import BrokerTopicInspector
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.topics.first_places import FirstPlaces
+from connect.runtime.topics.start_offsets import StartOffsets
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class KafkaCluster:
         policy = ResetPolicy.parse(str(self._settings["auto.offset.reset"]))
         committed_only = self._settings.get("isolation.level") == "read_committed"
         return KafkaClusterReader(
-            BatchConsumer(self._settings), FirstPlaces(self._admin, policy, committed_only), starts
+            BatchConsumer(self._settings), StartOffsets(self._admin, policy, committed_only), starts
         )
 
     @cached_property
@@ -131,7 +131,7 @@ class KafkaClusterReader:
     """Reads partitions of a cluster, see `ClusterReader`."""
 
     def __init__(
-        self, consumer: BatchConsumer, places: FirstPlaces, starts: Mapping[TopicPartition, int | None]
+        self, consumer: BatchConsumer, places: StartOffsets, starts: Mapping[TopicPartition, int | None]
     ) -> None:
         self._consumer, self._places = consumer, places
         self._starts: Mapping[TopicPartition, int | None] | None = starts

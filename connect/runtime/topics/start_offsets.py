@@ -16,7 +16,7 @@ _LEAST_S: Final = 5.0
 """Brokers get so long to answer, as a poll may be shorter than a new client needs to connect."""
 
 
-class FirstPlaces:
+class StartOffsets:
     """Asks brokers for the places that a policy says."""
 
     def __init__(self, admin: TopicAdmin, policy: ResetPolicy, committed_only: bool) -> None:

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from connectors.bigquery.dedup.rules import DedupRules
-from connectors.bigquery.merge.compacting import Compacting
 from connectors.bigquery.merge.compaction import CompactionRules
+from connectors.bigquery.merge.log_writer import Compacting
+from connectors.bigquery.merge.merge_writer import Merging
 from connectors.bigquery.merge.merger import MergeRules
-from connectors.bigquery.merge.merging import Merging
 from connectors.bigquery.merge.staging_tables import Role, StagingTables
 from connectors.bigquery.merge.writers_by_table import WritersByTable
 from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
-from connectors.bigquery.tables.capturing import Capture
 from connectors.bigquery.warehouse.client import open_storage
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.appending import Appending, DefaultStream, InsertAll, LoadJobs, Writer
+from connectors.bigquery.write.cdc_upserts import Capture
 from connectors.bigquery.write.exactly_once import CommittedStreams
 
 

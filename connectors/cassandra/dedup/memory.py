@@ -8,9 +8,9 @@ from typing import Final
 
 from connect.api.records import TopicPartition
 from connect.api.state import StateEntries, StateEntry
-from connectors.cassandra.dedup.cells import CellMerge
+from connectors.cassandra.dedup.cell_merge import CellMerge
 from connectors.cassandra.dedup.row_memory import RowMemory
-from connectors.cassandra.dedup.seen import SeenIds
+from connectors.cassandra.dedup.seen_ids import SeenIds
 
 LOOKED_AT_MOST: Final = 2000
 """At most so many entries are looked through in one call of `forget`."""

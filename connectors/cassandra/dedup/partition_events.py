@@ -13,9 +13,9 @@ from connect.api import schema as s
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import Batch, Column, Header, SourcePosition, TopicPartition
 from connectors.cassandra.dedup.converters import of_other_converters
-from connectors.cassandra.dedup.copies import EventRow, PendingCopies
+from connectors.cassandra.dedup.event_marks import EventMark, marks_of
 from connectors.cassandra.dedup.memory import EventMemory
-from connectors.cassandra.dedup.reading import EventMark, marks_of
+from connectors.cassandra.dedup.pending_copies import EventRow, PendingCopies
 
 _log = logging.getLogger(__name__)
 PROTOCOL: Final = "1"

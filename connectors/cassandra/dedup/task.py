@@ -18,9 +18,9 @@ from connect.api.state import StateEntry
 from connect.api.topics import SourceTopics
 from connect.lib.deadline import Deadline
 from connectors.cassandra.dedup.config import CassandraDedupTaskConfig
-from connectors.cassandra.dedup.copies import PendingCopies
 from connectors.cassandra.dedup.memory import EventMemory
 from connectors.cassandra.dedup.partition_events import PartitionEvents, source_partition
+from connectors.cassandra.dedup.pending_copies import PendingCopies
 
 log = logging.getLogger(__name__)
 LOOK_S = 10.0

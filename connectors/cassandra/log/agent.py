@@ -18,7 +18,7 @@ from connectors.cassandra.cql.queries import Queries
 from connectors.cassandra.cql.schema_reader import read_schemas
 from connectors.cassandra.cql.session import Database
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
-from connectors.cassandra.log.delay import Delay
+from connectors.cassandra.log.delivered_time import Delay
 from connectors.cassandra.log.events.event_batches import batches
 from connectors.cassandra.log.events.event_columns import Node
 from connectors.cassandra.log.events.watched_tables import Watched

@@ -15,7 +15,7 @@ from connectors.cassandra.cql.bound_values import Bind, bind_of
 from connectors.cassandra.cql.statements import quoted
 from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.sink.timed_row import TimedRow
-from connectors.cassandra.sink.write import Write
+from connectors.cassandra.sink.write_statement import Write
 from connectors.cassandra.source.write_times import FOR_EVER_S, TimedFields, Written, told_times
 
 _NOW: Final = Written(None, FOR_EVER_S)

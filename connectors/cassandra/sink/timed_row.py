@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from connectors.cassandra.cql.statements import quoted
 from connectors.cassandra.cql.tables import Table, TableColumn
-from connectors.cassandra.sink.write import Write
+from connectors.cassandra.sink.write_statement import Write
 from connectors.cassandra.source.write_times import FOR_EVER_S, Written
 
 _USING: Final = "USING TIMESTAMP ? AND TTL ?"

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext, SinkTask
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.api.optional.kept_answers import KeptAnswers
+from connect.api.optional.target_answers import TargetAnswers
 from connect.api.optional.write_through import WriteThroughTask
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
@@ -53,7 +53,7 @@ class HttpSinkTask(WriteThroughTask):
     def __init__(self, config: HttpKeys) -> None:
         super().__init__()
         self._config = config
-        self._answers: KeptAnswers[ConnectError | None] = KeptAnswers()
+        self._answers: TargetAnswers[ConnectError | None] = TargetAnswers()
         self._failures = 0
         self._next_at_s = 0.0
         self._left_out = 0

@@ -13,7 +13,7 @@ from typing import Final
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.api.optional.kept_answers import KeptAnswers
+from connect.api.optional.target_answers import TargetAnswers
 from connect.api.optional.write_through import WriteThroughTask
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
@@ -68,9 +68,9 @@ class SearchSinkTask(WriteThroughTask):
         self._caller: Caller | None = None
         self._ctx: SinkContext | None = None
         self._ready: set[str] = set()
-        self._sent: KeptAnswers[int] = KeptAnswers()
+        self._sent: TargetAnswers[int] = TargetAnswers()
         self._left_out = 0
-        self._conflicts: KeptAnswers[Refusal] = KeptAnswers()
+        self._conflicts: TargetAnswers[Refusal] = TargetAnswers()
         self._passed = 0
         self._notes: dict[str, str] = {}
 

@@ -18,7 +18,7 @@ from connectors.jdbc.database.query import Source, every_column, first_value, qu
 from connectors.jdbc.database.query_shape import describe_query
 from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.follow import offsets
-from connectors.jdbc.follow.audit import BlindSpot, blind_spots, wall_clocks
+from connectors.jdbc.follow.blind_spots import BlindSpot, blind_spots, wall_clocks
 from connectors.jdbc.follow.cursors import has_index, incrementing_name, timestamp_names
 from connectors.jdbc.follow.late_commits import HeldIds, IdMarks, LateCommitGuard, SnapshotPasses, TimestampMarks
 from connectors.jdbc.follow.modes import (

@@ -15,7 +15,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.connection.pages import Page, PageRules, Pages
 from connectors.jdbc.database.cursor_comparison import TimestampForm
 from connectors.jdbc.database.query import Source, select
-from connectors.jdbc.follow.audit import BlindSpot
+from connectors.jdbc.follow.blind_spots import BlindSpot
 from connectors.jdbc.follow.late_commits import LateCommitGuard
 from connectors.jdbc.follow.modes import Bulk, Mode
 from connectors.jdbc.follow.offsets import Offset

@@ -16,9 +16,9 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.sink.bulk import JdbcBulkWriter
 from connectors.jdbc.sink.check import check
 from connectors.jdbc.sink.database import TargetDatabase
-from connectors.jdbc.sink.first_reads import FirstReads
-from connectors.jdbc.sink.once import OnceWriter
+from connectors.jdbc.sink.exactly_once import OnceWriter
 from connectors.jdbc.sink.own_tables import WrittenOffsets
+from connectors.jdbc.sink.possible_repeats import FirstReads
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.settings.retries import Retries
 from connectors.jdbc.sink.trial import TrialTables

@@ -17,7 +17,7 @@ from connect.api.records import Batch, Column
 from connect.lib.halving import refused_rows
 from connectors.jdbc.sink.changes import changes_of, deletes_first, writes_before_delete
 from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
-from connectors.jdbc.sink.late import late_refusals
+from connectors.jdbc.sink.deferred_constraints import late_refusals
 from connectors.jdbc.sink.refusals import RefusedRowsError
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.shape import Member, array_of, shape_of

@@ -11,7 +11,7 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, describe, list_tables
 from connectors.jdbc.database.query_shape import describe_query
-from connectors.jdbc.follow.audit import loses_microseconds
+from connectors.jdbc.follow.blind_spots import loses_microseconds
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, topic_of
 from connectors.jdbc.values.types import UNSIGNED_FIX, ColumnPlan, Raw

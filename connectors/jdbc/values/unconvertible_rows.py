@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, SourcePosition
-from connectors.jdbc.values.ragged import Fields
+from connectors.jdbc.values.byte_fields import Fields
 
 Mask = npt.NDArray[np.bool_]
 T = TypeVar("T")

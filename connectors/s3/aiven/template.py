@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from connectors.s3.paths.chain import Chain
 from connectors.s3.paths.layout import Layout, Place
+from connectors.s3.paths.object_chain import Chain
 from connectors.s3.paths.partitioners import Paths, TimePartitioner
 from connectors.s3.paths.path_format import PathFormat
 

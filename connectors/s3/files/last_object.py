@@ -21,8 +21,8 @@ from connectors.s3.files.intake import Admitted
 from connectors.s3.files.known_objects import Run
 from connectors.s3.files.other_connectors import OtherConnectors
 from connectors.s3.files.partition_files import PartitionFiles
-from connectors.s3.paths.chain import Chain, ListedObject, last_starts
 from connectors.s3.paths.layout import Extent, Layout
+from connectors.s3.paths.object_chain import Chain, ListedObject, last_starts
 from connectors.s3.stores.store import Bucket
 
 _log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from connect.api.records import TopicPartition
-from connectors.s3.iceberg.runs import Runs
+from connectors.s3.iceberg.offset_runs import Runs
 
 if TYPE_CHECKING:
     import pyarrow as pa

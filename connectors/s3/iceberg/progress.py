@@ -15,7 +15,7 @@ import orjson
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.api.state import require_known
-from connectors.s3.iceberg.runs import UNKNOWN, Runs, end_of, joined
+from connectors.s3.iceberg.offset_runs import UNKNOWN, Runs, end_of, joined
 
 OFFSETS: Final = "kconnect-offsets"
 """A snapshot's summary, and the table's properties, have the progress under this key, as `{"orders": {"id": "Kafka's id

@@ -17,8 +17,8 @@ from connectors.s3.formats.inferred import nullable
 from connectors.s3.formats.parquet import ParquetFormat
 from connectors.s3.iceberg.catalog import load
 from connectors.s3.iceberg.columns import fitted
-from connectors.s3.iceberg.missing import MissingTables
-from connectors.s3.iceberg.pending import Pending, Piece
+from connectors.s3.iceberg.missing_tables import MissingTables
+from connectors.s3.iceberg.pending_rows import Pending, Piece
 from connectors.s3.iceberg.routes import Routes
 from connectors.s3.iceberg.table import LakeTable
 from connectors.s3.settings.config import S3SinkConfig

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from connect.api.records import TopicPartition
-from connectors.s3.iceberg.pending import Pending
+from connectors.s3.iceberg.offset_runs import UNKNOWN, Runs, end_of, joined, limited
+from connectors.s3.iceberg.pending_rows import Pending
 from connectors.s3.iceberg.progress import TableProgress
-from connectors.s3.iceberg.runs import UNKNOWN, Runs, end_of, joined, limited
 
 _log = logging.getLogger(__name__)
 

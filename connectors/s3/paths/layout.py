@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connectors.s3.paths.chain import Chain
+from connectors.s3.paths.object_chain import Chain
 
 NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
 """In Hive the partition of null and of empty text has this name (ConfVars.DEFAULTPARTITIONNAME)."""

@@ -9,8 +9,8 @@ from typing import Protocol
 from connect.api.codec import AvroValues
 from connect.api.errors import ConfigProblem
 from connect.api.schema import Schema
+from connectors.s3.files.commit_each_path import EachPath
 from connectors.s3.files.commit_together import CommonRotation
-from connectors.s3.files.each_path import EachPath
 from connectors.s3.files.intake import Intake
 from connectors.s3.files.rotation import Rotation, Rules
 from connectors.s3.files.schedule import Schedule

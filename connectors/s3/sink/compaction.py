@@ -5,10 +5,10 @@ A joined object is created first, beside the objects that it was made of. Its ke
 the compaction dies in between, both stay. The next one sees by the keys what the joined object holds, and deletes the
 others.
 
-The sink goes on from the last object of a chain (`chain.py`). That object is never joined, so the sink finds it as
-before. The key of a deleted object is free again. A former owner of the partition that was frozen before it created the
-object could create it then. So only objects of a certain age are joined, and only if the sink asks for the last object
-of a path.
+The sink goes on from the last object of a chain (`paths/object_chain.py`). That object is never joined, so the sink
+finds it as before. The key of a deleted object is free again. A former owner of the partition that was frozen before it
+created the object could create it then. So only objects of a certain age are joined, and only if the sink asks for the
+last object of a path.
 """
 
 from __future__ import annotations

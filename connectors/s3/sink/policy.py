@@ -11,7 +11,7 @@ from connect.lib.deadline import Deadline
 from connectors.s3.settings.bucket_config import BucketConfig
 from connectors.s3.settings.classes import S3_STORAGE
 from connectors.s3.sink.build import Plan
-from connectors.s3.stores.refusal import RefusedAccessError, WrongKeysError
+from connectors.s3.stores.access_errors import RefusedAccessError, WrongKeysError
 from connectors.s3.stores.store import Bucket
 
 

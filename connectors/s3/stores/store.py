@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
-from connectors.s3.paths.chain import PAGE, Chain, ListedObject
+from connectors.s3.paths.object_chain import PAGE, Chain, ListedObject
 from connectors.s3.settings.bucket_config import BucketConfig
 from connectors.s3.settings.classes import AZURE_STORAGE, CREDENTIALS, GCS_STORAGE, LOCAL_STORAGE
 from connectors.s3.settings.credentials import provider_of

@@ -9,7 +9,7 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.s3.settings.credentials import Keys
-from connectors.s3.stores.refusal import RefusedAccessError, WrongKeysError
+from connectors.s3.stores.access_errors import RefusedAccessError, WrongKeysError
 
 _CODE: Final = re.compile(r"<Code>([^<]{1,60})</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3}[ A-Za-z]*)")

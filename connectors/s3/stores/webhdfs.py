@@ -20,7 +20,7 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.backoff import delay_s
 from connect.lib.deadline import Deadline
 from connect.lib.http_client import Answer, HttpClient, NoAnswerError
-from connectors.s3.stores.refusal import RefusedAccessError
+from connectors.s3.stores.access_errors import RefusedAccessError
 
 _REFUSALS: Final = frozenset({
     "AccessControlException", "AuthenticationException", "AuthorizationException", "InvalidToken", "SecurityException",

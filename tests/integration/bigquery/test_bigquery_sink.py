@@ -13,7 +13,7 @@ from bigquery_run import Life, model_by_key, rows_by_key
 from e2e_worker import wait_for
 
 from connect.api.records import TopicPartition
-from connectors.bigquery.merge.merging import Merging
+from connectors.bigquery.merge.merge_writer import Merging
 from connectors.bigquery.merge.staging_tables import Role
 
 HISTORIES, TABLES = 30, 3

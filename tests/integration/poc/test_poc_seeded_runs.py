@@ -7,10 +7,10 @@ import pytest
 from connect.api.allowed_paths import EVERYWHERE
 from connect.client.manifests import Manifest
 from connect.poc.evaluation import Sides, run_checks
-from connect.poc.sandbox.comparison import compare
 from connect.poc.sandbox.faults import KILL, Fault, Faults
 from connect.poc.sandbox.options import Options
 from connect.poc.sandbox.result import Outcome
+from connect.poc.sandbox.run_comparison import compare
 from connect.poc.source.delivery_check import check_delivery
 from connect.poc.source.source_run import SourceRunner
 from connect.poc.source.throughput_check import judge_throughput

@@ -16,7 +16,7 @@ from histories import History
 from connect.alerts.alerting import Alerting
 from connect.alerts.changes import Event
 from connect.alerts.facts import Facts, Thresholds
-from connect.alerts.leading import while_leading
+from connect.alerts.leader_delivery import while_leading
 from connect.alerts.outbox import Outbox
 from connect.alerts.webhook import Origin, Webhook
 

@@ -10,7 +10,7 @@ import pytest
 
 from connect.alerts.changes import Event
 from connect.alerts.facts import Alert, Kind, Subject
-from connect.alerts.leading import while_leading
+from connect.alerts.leader_delivery import while_leading
 from connect.alerts.outbox import Outbox
 from connect.alerts.webhook import UndeliveredError
 

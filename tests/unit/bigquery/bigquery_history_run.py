@@ -14,7 +14,7 @@ from plain_bigquery_client import PlainClient
 
 from connect.api.optional import topic_ids
 from connectors.bigquery import sink
-from connectors.bigquery.merge import merge_line, merging
+from connectors.bigquery.merge import merge_line, merge_writer
 from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
@@ -26,8 +26,8 @@ def one_history(monkeypatch: pytest.MonkeyPatch) -> Callable[[History], None]:
     """Return what runs one history."""
     clients: list[PlainClient] = []
     monkeypatch.setattr(sink, "open_warehouse", lambda _: Warehouse(clients.pop(), PROJECT, DATASET, timeout_s=10))
-    monkeypatch.setattr(merging, "_LOOK_S", 0.005)
-    monkeypatch.setattr(merging, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(merge_writer, "_LOOK_S", 0.005)
+    monkeypatch.setattr(merge_writer, "_PATIENCE_S", 0.3)
     monkeypatch.setattr(merge_line, "_QUIET_S", 0.02)
     monkeypatch.setattr(jobs, "_FIRST_LOOK_S", 0.0005)
     monkeypatch.setattr(jobs, "_LAST_LOOK_S", 0.002)

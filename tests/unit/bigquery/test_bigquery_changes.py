@@ -27,9 +27,9 @@ from connectors.bigquery.rows.proto_rows import descriptor_of, messages_of, orde
 from connectors.bigquery.rows.table_schema import NULLABLE, REPEATED, ColumnSchema, ColumnType
 from connectors.bigquery.rows.types import arrow_type_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.tables.capturing import CHANGE_TYPE, SEQUENCE, Capture
 from connectors.bigquery.warehouse.storage import StorageWriter
 from connectors.bigquery.write.appending import rows_of
+from connectors.bigquery.write.cdc_upserts import CHANGE_TYPE, SEQUENCE, Capture
 
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 

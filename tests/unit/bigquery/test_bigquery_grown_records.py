@@ -21,7 +21,7 @@ from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
-from connectors.bigquery.merge import merge_line, merging
+from connectors.bigquery.merge import merge_line, merge_writer
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 from connectors.bigquery.warehouse import jobs
@@ -56,8 +56,8 @@ def batch(schema: s.Schema, partition: int, first: int, rows: Sequence[Mapping[s
 def service(monkeypatch: pytest.MonkeyPatch) -> PlainBigQuery:
     made = PlainBigQuery(Random(1))
     monkeypatch.setattr(sink, "open_warehouse", lambda _: Warehouse(PlainClient(made), PROJECT, DATASET, timeout_s=10))
-    monkeypatch.setattr(merging, "_LOOK_S", 0.005)
-    monkeypatch.setattr(merging, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(merge_writer, "_LOOK_S", 0.005)
+    monkeypatch.setattr(merge_writer, "_PATIENCE_S", 0.3)
     monkeypatch.setattr(merge_line, "_QUIET_S", 0.02)
     monkeypatch.setattr(jobs, "_FIRST_LOOK_S", 0.0005)
     monkeypatch.setattr(jobs, "_LAST_LOOK_S", 0.002)

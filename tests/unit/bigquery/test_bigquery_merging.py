@@ -16,8 +16,8 @@ from connect.api.records import TopicPartition
 from connectors.bigquery.dedup.rules import Deletes, Keep
 from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
 from connectors.bigquery.merge.merge_line import merges_table
+from connectors.bigquery.merge.merge_writer import Merging
 from connectors.bigquery.merge.merger import MergeRules
-from connectors.bigquery.merge.merging import Merging
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.rows.table_schema import Columns
 from connectors.bigquery.warehouse.errors import RefusedJobError
@@ -153,7 +153,7 @@ def test_a_staging_table_that_somebody_dropped_is_filled_again(table):
 
 
 def test_a_bad_row_of_another_task_holds_up_nobody_else(table, monkeypatch):
-    monkeypatch.setattr("connectors.bigquery.merge.merging._LOOK_S", 0.02)
+    monkeypatch.setattr("connectors.bigquery.merge.merge_writer._LOOK_S", 0.02)
     tables = Tables(table.columns, refuses=13)
     leader_task = next(task for task in (0, 1) if Role("c", task, 2, "tmp").merges("orders"))
     leader, other = merging(tables, leader_task, 2), merging(tables, 1 - leader_task, 2)

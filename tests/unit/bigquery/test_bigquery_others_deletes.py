@@ -8,7 +8,7 @@ from plain_bigquery import PlainBigQuery
 from test_bigquery_compaction import Prompt
 from test_bigquery_divided_records import Life
 
-from connectors.bigquery.merge import merging
+from connectors.bigquery.merge import merge_writer
 from connectors.bigquery.warehouse import jobs
 
 
@@ -48,6 +48,6 @@ def test_rows_that_come_late_into_a_merged_log_are_merged(service, monkeypatch):
     slow.write(batch_of([Message(0, 2, 3, 1)]))
     merges.write(batch_of([Message(1, 2, 4, 1)]))
     assert sorted(row["id"] for row in service.rows("orders")) == [1, 2, 4]
-    monkeypatch.setattr(merging, "_LOG_LOOK_S", 0.0)
+    monkeypatch.setattr(merge_writer, "_LOG_LOOK_S", 0.0)
     merges.write(batch_of([Message(1, 3, 5, 1)]))
     assert sorted(row["id"] for row in service.rows("orders")) == [1, 2, 3, 4, 5]

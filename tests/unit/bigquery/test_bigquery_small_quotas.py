@@ -24,11 +24,11 @@ from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
-from connectors.bigquery.tables.capturing import Capture
 from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.storage import StorageWriter
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.appending import DefaultStream, Writer, rows_of
+from connectors.bigquery.write.cdc_upserts import Capture
 
 pytestmark = [pytest.mark.quick, pytest.mark.timeout(600)]
 DAY_S: Final = 86_400

@@ -19,9 +19,8 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
 from connectors.bigquery.dedup.sealed_batch import SealedBatch
-from connectors.bigquery.merge import merge_line
-from connectors.bigquery.merge import merging as merging_module
-from connectors.bigquery.merge.merging import Merging
+from connectors.bigquery.merge import merge_line, merge_writer
+from connectors.bigquery.merge.merge_writer import Merging
 from connectors.bigquery.merge.staging import batch_id
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
@@ -39,7 +38,7 @@ def table() -> SqlTable:
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging_module, "_LOOK_S", 0.01)
+    monkeypatch.setattr(merge_writer, "_LOOK_S", 0.01)
     monkeypatch.setattr(merge_line, "_QUIET_S", 0.02)
 
 
@@ -205,7 +204,7 @@ def test_two_tasks_stage_the_same_rows_in_tables_of_their_own(table):
 
 
 def test_a_batch_that_the_merging_task_does_not_look_at_is_merged_where_it_was_staged(table, monkeypatch):
-    monkeypatch.setattr(merging_module, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(merge_writer, "_PATIENCE_S", 0.05)
     tables = ManyTables(table)
     one = merging(tables, other_task("orders"), 2)
     one._interval_s = 0.05
@@ -216,7 +215,7 @@ def test_a_batch_that_the_merging_task_does_not_look_at_is_merged_where_it_was_s
 
 
 def test_a_merge_that_takes_long_is_no_sign_of_death(table, monkeypatch):
-    monkeypatch.setattr(merging_module, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(merge_writer, "_PATIENCE_S", 0.05)
     tables = ManyTables(table)
     tables.slow = threading.Event()
     one = merging(tables, other_task("orders"), 2)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from test_cassandra_dedup import NOW_S, PLACE, Life, cell, change, element
 
-from connectors.cassandra.dedup.cells import CellMerge
+from connectors.cassandra.dedup.cell_merge import CellMerge
 
 DAY_S = 86_400
 BOUNDS = {"start": {"c": 1}, "start_inclusive": True, "end": None, "end_inclusive": True}

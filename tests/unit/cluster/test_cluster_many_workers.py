@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from many_workers import ManyWorkers
 
-from connect.cluster.herder.quiet_looks import QUIET_S
+from connect.cluster.herder.periodic_reconcile import QUIET_S
 from connect.runtime.task.state import State
 
 WORKERS, CONNECTORS, TASKS = 100, 5000, 2

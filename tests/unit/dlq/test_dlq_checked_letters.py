@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from connect.dlq.current_connectors import LetterRefusedError, _checked_by, _refuse
+from connect.dlq.current_pipelines import LetterRefusedError, _checked_by, _refuse
 from connect.dlq.letter import Letter, letters_in
 from connect.kafka.raw import RawBatch
 from connect.plugins.catalog import Catalog

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from connect.api.errors import ConfigError
 from connect.cli.dlq import dlq
-from connect.dlq.current_connectors import LetterRefusedError, original_of
+from connect.dlq.current_pipelines import LetterRefusedError, original_of
 from connect.dlq.letter import Letter, Place, letters_in
 from connect.dlq.letters import LetterTopic
 from connect.dlq.selection import Selection, parse_error, parse_moment, parse_place, parse_span, parse_stage

@@ -6,7 +6,7 @@ import pytest
 
 from connect.api import schema as s
 from connectors.jdbc.database.table_shape import TableShape
-from connectors.jdbc.follow.audit import blind_spots
+from connectors.jdbc.follow.blind_spots import blind_spots
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.types import ColumnPlan, Raw
 

@@ -17,9 +17,9 @@ from connectors.jdbc.dialects.mysql.arrow import text_column
 from connectors.jdbc.log.binlog import columns as binlog_columns
 from connectors.jdbc.log.binlog.columns import decoder, driver_columns
 from connectors.jdbc.log.binlog.values import BINARY_SIZES, LoggedColumn, reader
+from connectors.jdbc.values.byte_fields import PADDING, Fields
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.java_zones import zone
-from connectors.jdbc.values.ragged import PADDING, Fields
 from connectors.jdbc.values.types import TypeRules, plan_column
 
 TIMES = TimeRules(zone("UTC"), "micros_long", "null")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connectors.jdbc.log.binlog.position import Skipped
-from connectors.jdbc.log.mysql.half_read import HalfRead
+from connectors.jdbc.log.mysql.partial_transaction import HalfRead
 
 
 def _seen(skipped: Skipped, starts: int, events: int) -> list[tuple[bool, int]]:

@@ -15,9 +15,9 @@ from connect.api.optional.bulk import ReadSplit, SplitSize
 from connect.api.records import SourcePosition
 from connectors.jdbc.follow.splits import TableSize, split_at
 from connectors.jdbc.log.bulk.log_bulk import SPLITS_AT_MOST, Keyed, LogBulk, LogBulkReader, split_size
-from connectors.jdbc.log.shared.fences import SnapshotVisibility
 from connectors.jdbc.log.shared.position import LogPosition, SnapshotPlace, partition_of, read_offset
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.log.shared.snapshot_visibility import SnapshotVisibility
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 

@@ -18,7 +18,6 @@ from connectors.jdbc.log.mysql import tables as mysql_tables
 from connectors.jdbc.log.postgres import tables as pg_tables
 from connectors.jdbc.log.postgres.text import driver_array, unhexed
 from connectors.jdbc.log.shared import envelope
-from connectors.jdbc.log.shared.fences import SnapshotVisibility
 from connectors.jdbc.log.shared.position import (
     Coordinate,
     LogPosition,
@@ -29,6 +28,7 @@ from connectors.jdbc.log.shared.position import (
     text_of_lsn,
 )
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.log.shared.snapshot_visibility import SnapshotVisibility
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
 from connectors.jdbc.values.types import TypeRules, plan_column

@@ -14,8 +14,15 @@ from connectors.jdbc.log.postgres.pgoutput import Changes, LogState, Messages, R
 from connectors.jdbc.log.postgres.segments import shown
 from connectors.jdbc.log.postgres.tables import SOURCE, LogTable
 from connectors.jdbc.log.shared.envelope import EventFormat
-from connectors.jdbc.log.shared.fences import SnapshotVisibility, ahead_of, hidden, is_passed, restored, stored
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.log.shared.snapshot_visibility import (
+    SnapshotVisibility,
+    ahead_of,
+    hidden,
+    is_passed,
+    restored,
+    stored,
+)
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 

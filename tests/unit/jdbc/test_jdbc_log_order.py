@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from connectors.jdbc.log.postgres.reader import PostgresLog
-from connectors.jdbc.log.shared.fences import SnapshotVisibility
 from connectors.jdbc.log.shared.position import LogPosition, SnapshotPlace
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.log.shared.snapshot_visibility import SnapshotVisibility
 from connectors.jdbc.settings.table_choice import TableName
 
 TABLE = TableName("public", "orders")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.jdbc.log.mysql.repeats import of_order
+from connectors.jdbc.log.mysql.first_read_repeats import of_order
 from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
 from connectors.jdbc.log.shared.repeated_rows import of_key
 from connectors.jdbc.settings.table_choice import TableName

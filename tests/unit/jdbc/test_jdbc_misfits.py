@@ -18,7 +18,7 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.source.connector import JdbcSourceConnector
-from connectors.jdbc.values.ragged import Fields
+from connectors.jdbc.values.byte_fields import Fields
 from connectors.jdbc.values.unconvertible_rows import BadCells, text_of, without_bad, without_misfits
 
 

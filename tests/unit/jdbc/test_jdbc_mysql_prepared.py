@@ -13,9 +13,9 @@ from connect.api.errors import SchemaError
 from connectors.jdbc.dialects.mysql.arrow import _columns, _native_columns
 from connectors.jdbc.dialects.mysql.prepared import prepared, wires_of
 from connectors.jdbc.native import module
+from connectors.jdbc.values.byte_fields import PADDING
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.java_zones import zone
-from connectors.jdbc.values.ragged import PADDING
 from connectors.jdbc.values.types import ColumnPlan, Raw
 
 SCHEMAS = {

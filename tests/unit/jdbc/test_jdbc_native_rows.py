@@ -11,9 +11,9 @@ from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connectors.jdbc.dialects.mysql.arrow import _native_columns, driver_columns
 from connectors.jdbc.native import module
+from connectors.jdbc.values.byte_fields import PADDING, counted_fields
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.java_zones import zone
-from connectors.jdbc.values.ragged import PADDING, counted_fields
 from connectors.jdbc.values.types import ColumnPlan, Raw
 
 pytestmark = pytest.mark.skipif(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.jdbc.values.ragged import PADDING, counted_fields
+from connectors.jdbc.values.byte_fields import PADDING, counted_fields
 
 VALUES = st.none() | st.binary(max_size=40) | st.sampled_from([b"x" * 250, b"y" * 251, b"z" * 70_000])
 

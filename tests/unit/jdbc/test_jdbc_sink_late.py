@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.jdbc.sink.late import late_refusals
+from connectors.jdbc.sink.deferred_constraints import late_refusals
 
 ROWS = 24
 MISSING = -1

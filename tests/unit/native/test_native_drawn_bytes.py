@@ -29,7 +29,7 @@ from connectors.cassandra.cql.cql_types import CqlType, parse_type
 from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.log.events.native_events import Plan
 from connectors.jdbc import native as jdbc
-from connectors.jdbc.values.ragged import PADDING
+from connectors.jdbc.values.byte_fields import PADDING
 
 pytestmark = pytest.mark.skipif(
     None in (native.module(), cassandra.module(), jdbc.module()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connect.api.records import TopicPartition
-from connect.poc.sandbox.comparison import as_far_as, compare
+from connect.poc.sandbox.run_comparison import as_far_as, compare
 from connect.poc.sandbox.topic_rows import PartitionRows, TopicRows
 
 

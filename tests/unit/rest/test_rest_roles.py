@@ -21,7 +21,7 @@ from connect.doctor.gathering import gather
 from connect.doctor.model.facts import Facts, SealingFacts
 from connect.rest.access.role import Role
 from connect.rest.app import ROUTES, admin_app, rest_app
-from connect.rest.figures import peers, seldom
+from connect.rest.figures import answer_cache, peers
 from connect.rest.openapi import openapi_route
 from connect.rest.resources import backfills
 from connect.rest.server.authentication import Login
@@ -90,7 +90,7 @@ def test_each_route_with_each_role(
 ) -> None:
     # Kafka is asked by some of them, and nobody is there who would answer.
     monkeypatch.setattr(gather, "GATHER_S", 0.2)
-    monkeypatch.setattr(seldom, "FIRST_WAIT_S", 0.2)
+    monkeypatch.setattr(answer_cache, "FIRST_WAIT_S", 0.2)
     rest = serve(worker=guarded)
     wrong = []
     for route in ALL_ROUTES:

@@ -27,7 +27,7 @@ from roles_model import PASSWORD, Model
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
 from connect.doctor.model.facts import Facts
 from connect.rest.errors.http_error import HttpError
-from connect.rest.figures import seldom
+from connect.rest.figures import answer_cache
 from connect.rest.jobs.evaluation_jobs import EvaluationJobs
 from connect.rest.resources import backfills
 
@@ -255,7 +255,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
     made = Jobs()
     monkeypatch.setattr(backfills._Service, "_service", lambda self: made)
     monkeypatch.setattr(backfills._Service, "_are_there", lambda self: False)
-    monkeypatch.setattr(seldom, "FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr(answer_cache, "FIRST_WAIT_S", 0.05)
     monkeypatch.setattr(
         "connect.rest.resources.doctor.gathered",
         lambda worker, connectors, configs, **more: Facts(worker, datetime.now(UTC), connectors=connectors, **more),

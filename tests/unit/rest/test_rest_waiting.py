@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from connect.api.errors import RetriableError
-from connect.rest.figures.seldom import FRESH_S, HURRY_S, OLD_S, Seldom
+from connect.rest.figures.answer_cache import FRESH_S, HURRY_S, OLD_S, AnswerCache
 from connect.rest.server.waiting import apart
 
 
@@ -36,9 +36,9 @@ class Topics:
         self.may_answer = threading.Event()
         self.may_answer.set()
         # The clock of asyncio goes on.
-        monkeypatch.setattr("connect.rest.figures.seldom.time", SimpleNamespace(monotonic=lambda: self.now_s))
-        monkeypatch.setattr("connect.rest.figures.seldom.FIRST_WAIT_S", 0.5)
-        self.seldom = Seldom(self._answer)
+        monkeypatch.setattr("connect.rest.figures.answer_cache.time", SimpleNamespace(monotonic=lambda: self.now_s))
+        monkeypatch.setattr("connect.rest.figures.answer_cache.FIRST_WAIT_S", 0.5)
+        self.seldom = AnswerCache(self._answer)
 
     def _answer(self) -> str:
         self.asked += 1

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from connect.api import schema as s
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connectors.s3.files.commit_each_path import EachPath
 from connectors.s3.files.commit_together import CommonRotation
-from connectors.s3.files.each_path import EachPath
 from connectors.s3.files.intake import Intake
 from connectors.s3.files.partition_files import PartitionFiles
 from connectors.s3.files.rotation import Rules

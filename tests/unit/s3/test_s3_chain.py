@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.s3.paths.chain import PAGE, Chain, last_starts
+from connectors.s3.paths.object_chain import PAGE, Chain, last_starts
 
 OTHERS = ["d/t+1+0000000009.json", "d/t+10+0000000009.json", "d/t+1+0000000009.json.gz", "d/s+1+5.json"]
 

@@ -12,7 +12,7 @@ from s3_task_runs import TaskRun, batch
 from connect.api.errors import ConnectError, RetriableError
 from connect.lib.deadline import Deadline
 from connectors.s3.formats.format_specs import JSON_FORMAT
-from connectors.s3.paths.chain import PAGE
+from connectors.s3.paths.object_chain import PAGE
 from connectors.s3.settings.classes import FIELD_PARTITIONER
 from connectors.s3.stores.store import Bucket
 

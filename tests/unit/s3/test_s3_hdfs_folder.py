@@ -20,7 +20,7 @@ from connectors.s3.settings.classes import HDFS_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.build import ConfluentPlan
 from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask
-from connectors.s3.stores.refusal import RefusedAccessError
+from connectors.s3.stores.access_errors import RefusedAccessError
 from connectors.s3.stores.store import Bucket, Upload
 
 NUMBERS = s.struct({"n": s.INT64})

@@ -9,8 +9,8 @@ from iceberg_lake import Lake, rows, soon
 
 from connect.api.records import TopicPartition
 from connect.testing.fakes import FakeSinkContext
+from connectors.s3.iceberg.offset_runs import RUNS_MAX
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
-from connectors.s3.iceberg.runs import RUNS_MAX
 from connectors.s3.iceberg.sink import IcebergSinkTask
 
 ZERO = TopicPartition("orders", 0)

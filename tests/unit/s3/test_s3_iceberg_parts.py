@@ -14,9 +14,9 @@ from connect.api.records import TopicPartition
 from connectors.s3.formats.format_specs import JSON_FORMAT, PARQUET_FORMAT
 from connectors.s3.iceberg.catalog import properties
 from connectors.s3.iceberg.columns import fitted, merged
-from connectors.s3.iceberg.pending import Pending, Piece
+from connectors.s3.iceberg.offset_runs import RUNS_MAX, UNKNOWN, joined, limited
+from connectors.s3.iceberg.pending_rows import Pending, Piece
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
-from connectors.s3.iceberg.runs import RUNS_MAX, UNKNOWN, joined, limited
 from connectors.s3.iceberg.stored_progress import ROWS, StoredProgress, properties_of, told_by
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.settings.partition_by import PartitionField, parse_partition_by

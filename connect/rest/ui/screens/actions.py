@@ -21,7 +21,7 @@ from connect.rest.server.waiting import finished
 from connect.rest.ui.frame.forms import FORM, OnceOnly, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML
-from connect.rest.ui.screens.seen import check_seen, check_target
+from connect.rest.ui.screens.stale_forms import check_seen, check_target
 from connect.rest.ui.views.numbers import cut
 from connect.runtime.task.task_id import TaskId
 

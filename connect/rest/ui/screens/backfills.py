@@ -17,7 +17,7 @@ from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, may_change, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
-from connect.rest.ui.screens.seen import ANEW, required
+from connect.rest.ui.screens.stale_forms import ANEW, required
 from connect.rest.ui.views.backfills import change_of, job_line, job_page
 from connect.rest.ui.views.numbers import cut
 

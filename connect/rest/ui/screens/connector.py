@@ -22,8 +22,8 @@ from connect.rest.ui.frame.pages import HTML, may_change, page, rendered
 from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN
 from connect.rest.ui.live.stream import EVENTS, stream
 from connect.rest.ui.screens.actions import DONE
-from connect.rest.ui.screens.named import named
-from connect.rest.ui.screens.seen import version_of
+from connect.rest.ui.screens.requested_connector import named
+from connect.rest.ui.screens.stale_forms import version_of
 from connect.rest.ui.views.connector import TOPICS, LiveState, settings, standing
 from connect.rest.ui.views.plot import plot
 from connect.rest.ui.views.states import sign

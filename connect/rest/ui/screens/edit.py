@@ -28,7 +28,7 @@ from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
-from connect.rest.ui.screens.seen import check_seen, save_unless_changed, version_of
+from connect.rest.ui.screens.stale_forms import check_seen, save_unless_changed, version_of
 from connect.rest.ui.views.edit import Preview, preview_of, refused
 
 NEW: Final = "new"

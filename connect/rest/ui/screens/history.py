@@ -24,8 +24,8 @@ from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
-from connect.rest.ui.screens.named import named
-from connect.rest.ui.screens.seen import change_lines, check_seen, save_unless_changed, version_of
+from connect.rest.ui.screens.requested_connector import named
+from connect.rest.ui.screens.stale_forms import change_lines, check_seen, save_unless_changed, version_of
 from connect.rest.ui.views.numbers import cut, moment
 from connect.rest.ui.views.states import sign
 

@@ -17,8 +17,8 @@ from connect.rest.server.state_changes import tell_change
 from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
-from connect.rest.ui.screens.named import named
-from connect.rest.ui.screens.seen import check_seen, version_of
+from connect.rest.ui.screens.requested_connector import named
+from connect.rest.ui.screens.stale_forms import check_seen, version_of
 from connect.rest.ui.views.numbers import cut
 
 _TOPIC_KEY: Final = "errors.deadletterqueue.topic.name"

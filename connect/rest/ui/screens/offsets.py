@@ -23,8 +23,8 @@ from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
-from connect.rest.ui.screens.named import named
-from connect.rest.ui.screens.seen import RESTS, check_seen, required, version_of
+from connect.rest.ui.screens.requested_connector import named
+from connect.rest.ui.screens.stale_forms import RESTS, check_seen, required, version_of
 from connect.rest.ui.views.numbers import cut
 from connect.rest.ui.views.offsets import ROWS, OffsetChange, as_text, mark, offset_changes, shown
 

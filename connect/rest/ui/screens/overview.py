@@ -17,7 +17,7 @@ from connect.rest.server.rights import IDENTITY, visible
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame.pages import HTML, page, rendered
 from connect.rest.ui.live.stream import EVENTS, stream
-from connect.rest.ui.screens.named import page_number
+from connect.rest.ui.screens.requested_connector import page_number
 from connect.rest.ui.views.overview import Overview, OverviewQuery, overview_page
 from connect.rest.ui.views.states import STATES, sign
 

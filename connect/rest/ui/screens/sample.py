@@ -9,7 +9,7 @@ from connect.rest.access.role import Role
 from connect.rest.sample.resource import ROWS, ROWS_MAX, sampled
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame.pages import HTML, page
-from connect.rest.ui.screens.named import named
+from connect.rest.ui.screens.requested_connector import named
 
 
 async def show(request: web.Request) -> web.Response:

@@ -26,8 +26,8 @@ from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.connection.pages import PageRules, Pages
 from connectors.jdbc.dialects.mysql.prepared import Prepared, as_text_rows, prepared
 from connectors.jdbc.native import columns_of, module
+from connectors.jdbc.values.byte_fields import PADDING, Fields, Places, counted_fields
 from connectors.jdbc.values.columns import RowFormat
-from connectors.jdbc.values.ragged import PADDING, Fields, Places, counted_fields
 from connectors.jdbc.values.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, times_of_text
 from connectors.jdbc.values.types import ColumnPlan, Raw
 from connectors.jdbc.values.unconvertible_rows import BadCells

@@ -47,7 +47,7 @@ class MySqlLogSupport(LogSupport):
 
         Return None if no row does.
         """
-        from connectors.jdbc.log.mysql.repeats import of_order
+        from connectors.jdbc.log.mysql.first_read_repeats import of_order
         from connectors.jdbc.log.mysql.tables import row_order
 
         key = shape.primary or shape.unique

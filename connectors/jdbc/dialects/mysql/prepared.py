@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from connectors.jdbc.values.ragged import PADDING, Places
+from connectors.jdbc.values.byte_fields import PADDING, Places
 from connectors.jdbc.values.types import Raw
 
 _UNKNOWN_COMMAND, _NOT_PREPARED, _TOO_MANY = 1047, 1295, 1461

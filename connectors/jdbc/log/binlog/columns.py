@@ -17,8 +17,8 @@ import pyarrow as pa
 from connectors.jdbc.dialects.mysql.arrow import text_column
 from connectors.jdbc.log.binlog.row_layout import Places, numbers
 from connectors.jdbc.log.binlog.values import ENUM, SET, STRING, LoggedColumn, Read, digit_groups, fraction_bytes
+from connectors.jdbc.values.byte_fields import PADDING, Fields
 from connectors.jdbc.values.columns import RowFormat
-from connectors.jdbc.values.ragged import PADDING, Fields
 from connectors.jdbc.values.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
 from connectors.jdbc.values.types import ColumnPlan, Raw
 from connectors.jdbc.values.zone_columns import DAY_US

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.values.ragged import PADDING, Fields
+from connectors.jdbc.values.byte_fields import PADDING, Fields
 
 Places = npt.NDArray[np.int64]
 _NO_ROW = "The binary log holds a row that does not have the columns the log said."

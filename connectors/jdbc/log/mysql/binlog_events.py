@@ -30,7 +30,7 @@ from connectors.jdbc.log.mysql.binlog_changes import (
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords, texts_of
 from connectors.jdbc.log.mysql.chunk_window import tell_changes
 from connectors.jdbc.log.mysql.flavour import Flavour
-from connectors.jdbc.log.mysql.half_read import HalfRead
+from connectors.jdbc.log.mysql.partial_transaction import HalfRead
 from connectors.jdbc.log.mysql.schema_history import History, NoHistory
 from connectors.jdbc.log.mysql.tables import BinlogTable, LoggedRows
 from connectors.jdbc.log.mysql.told_transactions import STATEMENTS, Part, ToldTransactions, transactions_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, ahead_of
-from connectors.jdbc.log.mysql.repeats import of_order
+from connectors.jdbc.log.mysql.first_read_repeats import of_order
 from connectors.jdbc.log.mysql.snapshot import fence_of, planned_pages
 from connectors.jdbc.log.mysql.tables import BinlogTable
 from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions

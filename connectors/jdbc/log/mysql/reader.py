@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from connect.api.errors import ConfigProblem
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.follow.audit import CutOffs
+from connectors.jdbc.follow.blind_spots import CutOffs
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, SnapshotEnd, read_binlog_offset
 from connectors.jdbc.log.ddl.logged_statements import SILENT, StatementTeller
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading

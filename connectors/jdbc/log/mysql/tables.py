@@ -26,8 +26,8 @@ from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
 from connectors.jdbc.log.shared.envelope import EventFormat, source_schema
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, topic_of
+from connectors.jdbc.values.byte_fields import Fields
 from connectors.jdbc.values.columns import RowFormat, TimeRules
-from connectors.jdbc.values.ragged import Fields
 from connectors.jdbc.values.types import ColumnPlan, Projection, Raw, plan_column
 
 _log = logging.getLogger(__name__)

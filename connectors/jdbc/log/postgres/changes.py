@@ -36,7 +36,6 @@ from connectors.jdbc.log.postgres.snapshot import SnapshotRows
 from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.shared import envelope
 from connectors.jdbc.log.shared.cells import NULL, UNCHANGED, Buffer, Cells, Mask
-from connectors.jdbc.log.shared.fences import ahead_of, hidden
 from connectors.jdbc.log.shared.position import (
     Coordinate,
     LogPosition,
@@ -46,6 +45,7 @@ from connectors.jdbc.log.shared.position import (
 )
 from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.log.shared.snapshot_segments import Key
+from connectors.jdbc.log.shared.snapshot_visibility import ahead_of, hidden
 from connectors.jdbc.log.shared.transactions import CountedEvents, Transaction, Transactions
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName

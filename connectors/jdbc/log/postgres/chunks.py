@@ -16,8 +16,8 @@ from connectors.jdbc.log.postgres.delivered_transactions import MAYBE_REASON
 from connectors.jdbc.log.postgres.segments import key_texts
 from connectors.jdbc.log.postgres.snapshot import SnapshotRows, TableSnapshot
 from connectors.jdbc.log.postgres.tables import LogTable, LogTables
-from connectors.jdbc.log.shared.fences import SnapshotVisibility
 from connectors.jdbc.log.shared.position import LogPosition
+from connectors.jdbc.log.shared.snapshot_visibility import SnapshotVisibility
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRows
 

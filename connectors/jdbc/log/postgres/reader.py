@@ -26,7 +26,6 @@ from connectors.jdbc.log.postgres.stream import ReplicationStream
 from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.postgres.text import SESSION
 from connectors.jdbc.log.postgres.unlogged import without_log
-from connectors.jdbc.log.shared.fences import SnapshotVisibility, ahead_of
 from connectors.jdbc.log.shared.log_end import LogEnd
 from connectors.jdbc.log.shared.position import (
     LogPosition,
@@ -39,6 +38,7 @@ from connectors.jdbc.log.shared.position import (
 from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.log.shared.repeated_rows import of_key
 from connectors.jdbc.log.shared.session import COLLECT_S, LogSession, Stored, resumed
+from connectors.jdbc.log.shared.snapshot_visibility import SnapshotVisibility, ahead_of
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.unconvertible_rows import BadRows
 

@@ -16,8 +16,8 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.postgres.pgoutput import DELETE, INSERT, UPDATE, Changes
 from connectors.jdbc.log.postgres.tables import LogTable
 from connectors.jdbc.log.shared.cells import Buffer, Cells, Mask
-from connectors.jdbc.log.shared.fences import SnapshotVisibility, hidden
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Key
+from connectors.jdbc.log.shared.snapshot_visibility import SnapshotVisibility, hidden
 from connectors.jdbc.settings.table_choice import TableName
 
 _DOING = "asking for the order of keys"

@@ -20,9 +20,9 @@ from connectors.jdbc.connection.unchecked_text import as_stored
 from connectors.jdbc.dialects.postgres.result_types import BPCHAR, INET
 from connectors.jdbc.log.postgres.tables import LogTable
 from connectors.jdbc.log.shared.cells import BYTES_AT_MOST, Buffer, Cells, Mask
-from connectors.jdbc.log.shared.fences import SnapshotVisibility
 from connectors.jdbc.log.shared.position import lsn_of_text
 from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, KeyRange
+from connectors.jdbc.log.shared.snapshot_visibility import SnapshotVisibility
 from connectors.jdbc.settings.table_choice import TableName
 
 _SIGNATURE = 19

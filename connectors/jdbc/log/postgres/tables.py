@@ -15,7 +15,7 @@ from connect.api.errors import SchemaError
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import type_rules
 from connectors.jdbc.dialects.postgres.result_types import bases, type_of
-from connectors.jdbc.follow.audit import CutOffs
+from connectors.jdbc.follow.blind_spots import CutOffs
 from connectors.jdbc.log.postgres.pgoutput import Relation, RelationColumn
 from connectors.jdbc.log.postgres.text import driver_array, stand_in, zero
 from connectors.jdbc.log.shared.cells import UNCHANGED, Buffer, Cells, Mask

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from connectors.jdbc.log.shared import fences
-from connectors.jdbc.log.shared.fences import Fences, SnapshotVisibility
+from connectors.jdbc.log.shared import snapshot_visibility
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.log.shared.snapshot_visibility import Fences, SnapshotVisibility
 from connectors.jdbc.settings.table_choice import TableName
 
 Offset = Mapping[str, Any]
@@ -95,7 +95,7 @@ class LogPosition:
         if self.ahead:
             made["ahead"] = json.dumps(self.ahead)
         if self.fences:
-            made["fences"] = json.dumps(fences.stored(self.fences))
+            made["fences"] = json.dumps(snapshot_visibility.stored(self.fences))
         return made
 
     def fence_of(self, table: str) -> Fence[SnapshotVisibility]:
@@ -104,7 +104,7 @@ class LogPosition:
 
     def moved(self, commit_lsn: int) -> LogPosition:
         """Return the position moved to `commit_lsn`, where nothing in between concerns the connector."""
-        behind = fences.ahead_of(self.fences, commit_lsn)
+        behind = snapshot_visibility.ahead_of(self.fences, commit_lsn)
         return replace(self, commit_lsn=commit_lsn, fences=behind, told=told_ahead_of(self.told, commit_lsn))
 
 
@@ -155,7 +155,7 @@ def _told(offset: Offset, xid: int) -> TransactionProgress | None:
 
 def _fences(offset: Offset) -> Fences:
     if offset.get("fences"):
-        return fences.restored(json.loads(offset["fences"]))
+        return snapshot_visibility.restored(json.loads(offset["fences"]))
     if offset.get("seen_snapshot"):
         # An older version stored one snapshot for all tables.
         return {"": Fence((), (Segment(SnapshotVisibility(str(offset["seen_snapshot"]), _lsn(offset, "seen_lsn"))),))}

@@ -14,7 +14,7 @@ from connect.api.topics import TopicRecords
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import list_tables
 from connectors.jdbc.log.shared.heartbeat import Heartbeat
-from connectors.jdbc.log.shared.unreadable import without_right
+from connectors.jdbc.log.shared.unreadable_tables import without_right
 from connectors.jdbc.settings.config import JdbcTaskConfig
 from connectors.jdbc.settings.table_choice import TableFilter, TableName
 

@@ -8,7 +8,7 @@ import pytest
 from many_workers import ManyWorkers
 
 from connect.cluster.herder import reconcile
-from connect.cluster.herder.quiet_looks import QUIET_S, SELDOM_S, QuietLooks
+from connect.cluster.herder.periodic_reconcile import QUIET_S, SELDOM_S, PeriodicReconcile
 from connect.cluster.loop.membership import NOBODY
 from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
@@ -27,7 +27,7 @@ class Looks:
             statuses=self.statuses,
             membership=self.membership,
         )
-        self.looks = QuietLooks(parts, lambda: self.now_s)
+        self.looks = PeriodicReconcile(parts, lambda: self.now_s)
 
     def pass_seconds(self, seconds):
         """Return after how many seconds there was a look."""
