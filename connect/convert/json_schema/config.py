@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from connect.api.config import Boolean, Int, String, at_least, key, one_of
-from connect.convert.json_schema.names import JsonSchemaSettings
+from connect.convert.json_schema.settings import JsonSchemaSettings
 from connect.convert.plain.config import Coercion
 from connect.convert.registry.config import SCHEMAS, RegistryConfig
 

@@ -9,6 +9,7 @@ from connect.api import schema as s
 from connect.api.schema import Schema, Type
 from connect.convert.json.write import Writing, writer
 from connect.convert.json_schema import names as n
+from connect.convert.json_schema.settings import JsonSchemaSettings
 
 _NUMBERS = {
     Type.INT8: "integer", Type.INT16: "integer", Type.INT32: "integer", Type.INT64: "integer",
@@ -16,13 +17,13 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-def json_schema_of(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
+def json_schema_of(schema: Schema, settings: JsonSchemaSettings) -> dict[str, Any]:
     """Return the JSON Schema of a Connect schema. SchemaError when a default does not fit."""
     return _node(schema, settings, None)
 
 
 def _node(
-    schema: Schema, settings: n.JsonSchemaSettings, index: int | None, *, ignore_optional: bool = False
+    schema: Schema, settings: JsonSchemaSettings, index: int | None, *, ignore_optional: bool = False
 ) -> dict[str, Any]:
     place = {} if index is None else {n.INDEX: index}
     if n.is_union(schema):
@@ -36,7 +37,7 @@ def _node(
     return {**base, **place}
 
 
-def _base(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
+def _base(schema: Schema, settings: JsonSchemaSettings) -> dict[str, Any]:
     match schema.type:
         case Type.STRUCT:
             properties = {f.name: _node(f.schema, settings, i) for i, f in enumerate(schema.fields)}
@@ -57,7 +58,7 @@ def _base(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
     return {"type": _NUMBERS[schema.type], n.TYPE: schema.type.value}
 
 
-def _map(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
+def _map(schema: Schema, settings: JsonSchemaSettings) -> dict[str, Any]:
     assert schema.keys is not None
     assert schema.items is not None
     if n.is_object_map(schema):
@@ -66,7 +67,7 @@ def _map(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
     return {"type": "array", "items": {"type": "object", "properties": entry}, n.TYPE: "map"}
 
 
-def _text(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
+def _text(schema: Schema, settings: JsonSchemaSettings) -> dict[str, Any]:
     if schema.name == s.RECURSIVE:
         return {}  # the value stands in its place, whatever it is
     name = n.GENERALIZED_ENUM if settings.generalized_sum_types else n.ENUM
@@ -76,7 +77,7 @@ def _text(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
     return {"enum": [None if symbol == n.NULL_MARKER else symbol for symbol in symbols]}
 
 
-def _annotations(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
+def _annotations(schema: Schema, settings: JsonSchemaSettings) -> dict[str, Any]:
     parameters = {k: v for k, v in schema.parameters.items() if not k.startswith(n.NAMESPACE)}
     made: dict[str, Any] = {
         "title": schema.name, "description": schema.doc, n.VERSION: schema.version, n.PARAMETERS: parameters or None,

@@ -5,7 +5,6 @@ Source: io.confluent.connect.json.JsonSchemaData 8.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from connect.api.schema import Schema, Type
@@ -16,18 +15,6 @@ GENERALIZED_UNION, GENERALIZED_ENUM = "org.apache.kafka.connect.data.Union", "or
 GENERALIZED_UNION_PREFIX, GENERALIZED_FIELD_PREFIX = "connect_union_", "connect_union_field_"
 NULL_MARKER: Final = "<NULL>"
 TYPE, VERSION, PARAMETERS, INDEX = "connect.type", "connect.version", "connect.parameters", "connect.index"
-
-
-@dataclass(frozen=True, slots=True)
-class JsonSchemaSettings:
-    """Holds the settings, each named after its key, see `JsonSchemaConfig`."""
-
-    numeric_decimals: bool = False
-    additional_properties: bool = True
-    optional_for_nonrequired: bool = False
-    generalized_sum_types: bool = False
-    flatten_singleton_unions: bool = True
-    ignore_default_for_nullables: bool = False
 
 
 def is_union(schema: Schema) -> bool:

@@ -15,6 +15,7 @@ from connect.api.errors import SchemaError
 from connect.api.schema import Field, Schema, Type
 from connect.convert.json.read import Reading, reader
 from connect.convert.json_schema import names as n
+from connect.convert.json_schema.settings import JsonSchemaSettings
 from connect.convert.registry.schema_size import SchemaSize
 
 _NUMBERS = {
@@ -24,7 +25,7 @@ _NUMBERS = {
 
 
 def connect_of(
-    document: Any, others: Mapping[str, Any], settings: n.JsonSchemaSettings, *, version: int | None = None
+    document: Any, others: Mapping[str, Any], settings: JsonSchemaSettings, *, version: int | None = None
 ) -> Schema:
     """Return the Connect schema; `others` are the schemas that are referred to, by name.
 
@@ -34,7 +35,7 @@ def connect_of(
 
 
 class _Reader:
-    def __init__(self, document: Any, others: Mapping[str, Any], settings: n.JsonSchemaSettings) -> None:
+    def __init__(self, document: Any, others: Mapping[str, Any], settings: JsonSchemaSettings) -> None:
         self._root = document
         self._others = others
         self._settings = settings

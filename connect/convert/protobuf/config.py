@@ -6,7 +6,7 @@ from typing import Annotated
 
 from connect.api.config import Boolean, Int, String, at_least, key, one_of
 from connect.convert.plain.config import Coercion
-from connect.convert.protobuf.names import ProtobufSettings
+from connect.convert.protobuf.settings import ProtobufSettings
 from connect.convert.registry.config import SCHEMAS, RegistryConfig, only
 
 

@@ -17,6 +17,7 @@ from connect.convert.json.recursive import RecursiveTexts
 from connect.convert.protobuf import logical
 from connect.convert.protobuf import names as n
 from connect.convert.protobuf.model import ProtoField, ProtoMessage
+from connect.convert.protobuf.settings import ProtobufSettings
 from connect.convert.protobuf.to_connect import connect_of, is_map, union_field_name
 from connect.convert.vectors.cursor import Cursor, Positions, ordered_by_row, text_of
 from connect.convert.vectors.wire import FIXED32, FIXED64, LENGTH, wire_type
@@ -36,7 +37,7 @@ _WIDTHS: Final = {FIXED64: 8, FIXED32: 4}
 _INT32: Final = 1 << 31
 
 
-def decoder(schema: Schema, message: ProtoMessage, settings: n.ProtobufSettings) -> Decoder:
+def decoder(schema: Schema, message: ProtoMessage, settings: ProtobufSettings) -> Decoder:
     """Return a decoder of messages into `arrow_type(schema)`, where `schema` is `connect_of(message)`."""
     plans = {f.number: _Plan(f, _schema_of(schema, message, f, settings), settings) for f in message.fields}
     members = list(arrow_type(schema))
@@ -114,7 +115,7 @@ def _skip(part: Cursor, wire: int) -> None:
 class _Plan:
     """Decodes one field."""
 
-    def __init__(self, proto: ProtoField, schema: Schema, settings: n.ProtobufSettings) -> None:
+    def __init__(self, proto: ProtoField, schema: Schema, settings: ProtobufSettings) -> None:
         self.field = proto
         self._schema = schema
         self._is_map = is_map(proto)
@@ -180,7 +181,7 @@ class _Plan:
 
 
 def _columns(
-    schema: Schema, message: ProtoMessage, settings: n.ProtobufSettings, made: Mapping[int, pa.Array],
+    schema: Schema, message: ProtoMessage, settings: ProtobufSettings, made: Mapping[int, pa.Array],
     chosen: Mapping[str, Positions],
 ) -> list[pa.Array]:  # fmt: skip
     """Return the columns in the order of the schema; of the members of a oneof the one read last counts."""
@@ -207,7 +208,7 @@ def _only(column: pa.Array, valid: pa.BooleanArray) -> pa.Array:
     return column.take(pa.array(keep, mask=~valid.to_numpy(zero_copy_only=False)))
 
 
-def _schema_of(schema: Schema, message: ProtoMessage, proto: ProtoField, settings: n.ProtobufSettings) -> Schema:
+def _schema_of(schema: Schema, message: ProtoMessage, proto: ProtoField, settings: ProtobufSettings) -> Schema:
     owner: Schema | None = schema
     if proto.oneof is not None and not settings.flatten_unions:
         owner = schema.field(union_field_name(message, proto.oneof, settings))
@@ -223,7 +224,7 @@ def _item(schema: Schema, proto: ProtoField) -> Schema:
     return schema.items
 
 
-def _value(schema: Schema, proto: ProtoField, settings: n.ProtobufSettings) -> Decoder:
+def _value(schema: Schema, proto: ProtoField, settings: ProtobufSettings) -> Decoder:
     match proto.kind:
         case "string":
             return lambda part: text_of(part.take_bytes(_lengths(part)), part)
@@ -285,7 +286,7 @@ def _enum(schema: Schema, proto: ProtoField) -> Decoder:
     return decode
 
 
-def _message(schema: Schema, proto: ProtoField, settings: n.ProtobufSettings) -> Decoder:
+def _message(schema: Schema, proto: ProtoField, settings: ProtobufSettings) -> Decoder:
     message = proto.message
     assert message is not None
     if message.name in _LOGICAL or message.name == n.DECIMAL:
@@ -308,7 +309,7 @@ def _message(schema: Schema, proto: ProtoField, settings: n.ProtobufSettings) ->
 
 
 @lru_cache(maxsize=64)
-def _recursive(message: ProtoMessage, settings: n.ProtobufSettings) -> RecursiveTexts:
+def _recursive(message: ProtoMessage, settings: ProtobufSettings) -> RecursiveTexts:
     """Return the decoder of a message as it is inside of itself; there is one for each message."""
 
     def make() -> tuple[Schema, Decoder]:
@@ -318,13 +319,13 @@ def _recursive(message: ProtoMessage, settings: n.ProtobufSettings) -> Recursive
     return RecursiveTexts(make)
 
 
-def _embedded_columns(message: ProtoMessage, settings: n.ProtobufSettings) -> Callable[[Cursor], list[pa.Array]]:
-    plain = n.ProtobufSettings(java=settings.java)
+def _embedded_columns(message: ProtoMessage, settings: ProtobufSettings) -> Callable[[Cursor], list[pa.Array]]:
+    plain = ProtobufSettings(java=settings.java)
     read = decoder(connect_of(message, plain), message, plain)
     return lambda cursor: read(cursor).flatten()
 
 
-def _entry(schema: Schema, proto: ProtoField, settings: n.ProtobufSettings) -> Decoder:
+def _entry(schema: Schema, proto: ProtoField, settings: ProtobufSettings) -> Decoder:
     message = proto.message
     assert message is not None
     assert schema.keys is not None

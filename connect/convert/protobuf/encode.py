@@ -22,6 +22,7 @@ from connect.convert.json.recursive_write import RecursiveValues
 from connect.convert.protobuf import logical
 from connect.convert.protobuf import names as n
 from connect.convert.protobuf.model import ProtoField, ProtoMessage
+from connect.convert.protobuf.settings import ProtobufSettings
 from connect.convert.protobuf.to_connect import connect_of, is_map
 from connect.convert.vectors import pieces as p
 from connect.convert.vectors.wire import TakesKind, key_of, scalar_pieces, sized, zero_mask
@@ -50,7 +51,7 @@ _LOGICAL: Final[Mapping[str, Callable[[pa.Array], list[pa.Array]]]] = {
 _NULL_FIX: Final = "Set optional.for.nullables=true, or converter.coercion=java to lose the null."
 
 
-def encoder(schema: Schema, message: ProtoMessage, settings: n.ProtobufSettings) -> Encoder:
+def encoder(schema: Schema, message: ProtoMessage, settings: ProtobufSettings) -> Encoder:
     """Return a function that writes structs as a message.
 
     SchemaError, with the field's path, when schema and message do not go together.
@@ -59,7 +60,7 @@ def encoder(schema: Schema, message: ProtoMessage, settings: n.ProtobufSettings)
 
 
 class _Plan:
-    def __init__(self, settings: n.ProtobufSettings) -> None:
+    def __init__(self, settings: ProtobufSettings) -> None:
         self._settings = settings
 
     def message(self, schema: Schema, message: ProtoMessage, path: str) -> Encoder:
@@ -233,7 +234,7 @@ class _Plan:
 
 
 @lru_cache(maxsize=64)
-def _recursive(message: ProtoMessage, settings: n.ProtobufSettings, path: str) -> Encoder:
+def _recursive(message: ProtoMessage, settings: ProtobufSettings, path: str) -> Encoder:
     """Return the encoder of a message as it is inside of itself; there is one for each message."""
 
     def make() -> tuple[Schema, Encoder]:
@@ -270,7 +271,7 @@ def _as_array(parts: p.Parts, length: int) -> pa.BinaryArray:
     return p.constant(b"".join(part.as_py() for part in parts), length)
 
 
-def _logical(message: ProtoMessage, settings: n.ProtobufSettings) -> Encoder:
+def _logical(message: ProtoMessage, settings: ProtobufSettings) -> Encoder:
     split = _LOGICAL[message.name]
     plan = _Plan(settings)
     fields = [plan._single(_plain(f), f, f.name) for f in message.fields]  # noqa: SLF001 - the same class
@@ -287,7 +288,7 @@ def _plain(field: ProtoField) -> Schema:
 
 
 def _enum_numbers(
-    schema: Schema, field: ProtoField, settings: n.ProtobufSettings, path: str
+    schema: Schema, field: ProtoField, settings: ProtobufSettings, path: str
 ) -> Callable[[pa.Array], pa.Array]:
     """Return a function that gives the numbers of an enum's symbols; any other column stays as it is."""
     enum = field.enum

@@ -8,6 +8,7 @@ from connect.api.schema import Schema, Type
 from connect.api.time_types import time_type
 from connect.convert.avro.names import scrubbed
 from connect.convert.protobuf import names as n
+from connect.convert.protobuf.settings import ProtobufSettings
 
 _KINDS = {
     Type.INT8: "int32", Type.INT16: "int32", Type.INT32: "int32", Type.INT64: "int64", Type.FLOAT32: "float",
@@ -24,7 +25,7 @@ Scope = tuple[dict[str, list[str]], dict[str, Schema]]
 """Holds the lines of the types inside a message, by name, and the structs they were made of."""
 
 
-def proto_text(schema: Schema, settings: n.ProtobufSettings) -> str:
+def proto_text(schema: Schema, settings: ProtobufSettings) -> str:
     """Return the .proto text of a schema.
 
     SchemaError names the field that Protobuf has no place for: lists of lists, keys that are numbers.
@@ -32,7 +33,7 @@ def proto_text(schema: Schema, settings: n.ProtobufSettings) -> str:
     return _Writer(settings).file(schema)
 
 
-def message_name(schema: Schema, settings: n.ProtobufSettings) -> str:
+def message_name(schema: Schema, settings: ProtobufSettings) -> str:
     """Return the full name of the message that a struct becomes."""
     name = schema.name or f"{n.DEFAULT_NAME}1"
     return ".".join(_valid(part, settings, "") for part in name.split("."))
@@ -41,7 +42,7 @@ def message_name(schema: Schema, settings: n.ProtobufSettings) -> str:
 class _Writer:
     """Makes the text of one file, and remembers the names and imports that it has."""
 
-    def __init__(self, settings: n.ProtobufSettings) -> None:
+    def __init__(self, settings: ProtobufSettings) -> None:
         self._settings = settings
         self._unnamed = 0
         self._imports: set[str] = set()
@@ -217,7 +218,7 @@ def _short(name: str | None) -> str | None:
     return None if name is None else name.rpartition(".")[2]
 
 
-def _label(schema: Schema, settings: n.ProtobufSettings) -> str:
+def _label(schema: Schema, settings: ProtobufSettings) -> str:
     if schema.type is Type.ARRAY:
         return "repeated "
     return "optional " if settings.optional_for_nullables and schema.optional and schema.type is not Type.MAP else ""
@@ -229,7 +230,7 @@ def _decimal_options(schema: Schema) -> dict[str, str]:
     return scale if precision is None else {"precision": precision, **scale}
 
 
-def _valid(name: str, settings: n.ProtobufSettings, path: str) -> str:
+def _valid(name: str, settings: ProtobufSettings, path: str) -> str:
     valid = scrubbed(name)
     valid = f"x{valid}" if settings.scrub_invalid_names and valid.startswith("_") else valid
     if valid != name and not settings.scrub_invalid_names:

@@ -11,6 +11,7 @@ from connect.api.schema import Field, Schema, Type
 from connect.api.time_types import time_type
 from connect.convert.protobuf import names as n
 from connect.convert.protobuf.model import ProtoField, ProtoMessage
+from connect.convert.protobuf.settings import ProtobufSettings
 from connect.convert.registry.schema_size import SchemaSize
 
 _SMALL = {"int8": s.INT8, "int16": s.INT16}
@@ -20,7 +21,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-def connect_of(message: ProtoMessage, settings: n.ProtobufSettings, *, version: int | None = None) -> Schema:
+def connect_of(message: ProtoMessage, settings: ProtobufSettings, *, version: int | None = None) -> Schema:
     """Return the Connect schema of a message. Where a message holds itself it has `schema.recursive`."""
     return replace(_Reader(settings).message(message), version=version)
 
@@ -37,13 +38,13 @@ def is_map(field: ProtoField) -> bool:
     return message.name.endswith("Entry") and names == ["key", "value"] and plain
 
 
-def union_field_name(message: ProtoMessage, oneof: str, settings: n.ProtobufSettings) -> str:
+def union_field_name(message: ProtoMessage, oneof: str, settings: ProtobufSettings) -> str:
     """Return the name of the field that stands for a oneof."""
     return f"{oneof}_{message.oneofs.index(oneof)}" if settings.index_for_unions else oneof
 
 
 class _Reader:
-    def __init__(self, settings: n.ProtobufSettings) -> None:
+    def __init__(self, settings: ProtobufSettings) -> None:
         self._settings = settings
         self._open: list[ProtoMessage] = []
         self._size = SchemaSize()
@@ -142,7 +143,7 @@ def _named(base: Schema, field: ProtoField) -> Schema:
     return replace(base, name=named.name, version=named.version)
 
 
-def _map_name(message: ProtoMessage, settings: n.ProtobufSettings) -> str:
+def _map_name(message: ProtoMessage, settings: ProtobufSettings) -> str:
     """Return the name of the field whose entry a message is: `CountsEntry` is the entry of the field `counts`."""
     name = (message.name if settings.enhanced else message.short_name).removesuffix("Entry")
     space, dot, last = name.rpartition(".")

@@ -19,7 +19,7 @@ from connect.api.records import Column
 from connect.convert.json.read import Reading
 from connect.convert.json.write import Writing
 from connect.convert.json_schema.from_connect import json_schema_of
-from connect.convert.json_schema.names import JsonSchemaSettings
+from connect.convert.json_schema.settings import JsonSchemaSettings
 from connect.convert.json_schema.to_connect import connect_of
 from connect.convert.json_schema.values import value_decoder, value_encoder
 from connect.convert.registry.fitting import check_fits

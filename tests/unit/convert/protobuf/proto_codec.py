@@ -18,7 +18,7 @@ from connect.convert.protobuf.decode import decoder
 from connect.convert.protobuf.encode import encoder
 from connect.convert.protobuf.from_connect import proto_text
 from connect.convert.protobuf.model import ProtoMessage, ProtoSchema
-from connect.convert.protobuf.names import ProtobufSettings
+from connect.convert.protobuf.settings import ProtobufSettings
 from connect.convert.protobuf.to_connect import connect_of
 from connect.convert.vectors.cursor import Cursor
 

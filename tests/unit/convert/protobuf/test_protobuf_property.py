@@ -12,7 +12,7 @@ from proto_codec import NULLABLE, compiled, decoded, encoded, peer, rows_of
 from connect.api import schema as s
 from connect.api.time_types import TIME_TYPES
 from connect.convert.protobuf.from_connect import proto_text
-from connect.convert.protobuf.names import ProtobufSettings
+from connect.convert.protobuf.settings import ProtobufSettings
 from connect.convert.protobuf.to_connect import connect_of
 from connect.testing.equality import difference
 from connect.testing.strategies import TYPE_CASES, scalar_schemas, struct_schemas, values

@@ -21,7 +21,7 @@ from connect.convert.protobuf.compile import compile_proto
 from connect.convert.protobuf.converter import index_bytes
 from connect.convert.protobuf.from_connect import proto_text
 from connect.convert.protobuf.logical import decimals_of
-from connect.convert.protobuf.names import ProtobufSettings
+from connect.convert.protobuf.settings import ProtobufSettings
 from connect.convert.protobuf.to_connect import connect_of
 from connect.convert.vectors.cursor import Cursor
 
