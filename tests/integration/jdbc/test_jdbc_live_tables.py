@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -14,6 +15,9 @@ from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch
 from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.pages import Pages
+from connectors.jdbc.dialects.postgres.copy import PostgresCopy
+from connectors.jdbc.native import libpq_module
 from connectors.jdbc.source.task import JdbcSourceTask
 
 BY_ID = {"mode": "incrementing", "incrementing__column__name": "id"}
@@ -226,3 +230,31 @@ def test_dates_that_are_none_become_what_the_setting_says(server: Server, handli
     with pytest.raises(SchemaError, match=r"'(ts|d)'.*zero.date.handling"):
         batches(task, OffsetStore())
     task.close()
+
+
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+def test_text_of_a_type_without_a_letter_is_read_in_order_without_the_driver_for_arrow(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    if libpq_module() is None:
+        pytest.skip("NOT CHECKED: connectors.jdbc.native was not built; it needs a C++17 compiler at install")
+    monkeypatch.setattr("connectors.jdbc.dialects.postgres.reader.is_installed", lambda: False)
+    statements, begin_to_read = [], PostgresCopy.pages
+
+    def pages(reader: PostgresCopy, sql: str, *given: Any) -> Pages:
+        statements.append(sql)
+        return begin_to_read(reader, sql, *given)
+
+    monkeypatch.setattr(PostgresCopy, "pages", pages)
+    server.run(
+        """CREATE TABLE {t} (id INT PRIMARY KEY, mark "char", name TEXT)""",
+        "INSERT INTO {t} SELECT 41 - g, nullif(chr(64 + mod(g, 3)), '@')::\"char\", 'n' || g "
+        "FROM generate_series(1, 40) g",
+    )
+    store = OffsetStore()
+    task = server.opened(store, **BY_ID, batch__max__rows=7)
+    read = rows(batches(task, store))
+    task.close()
+    assert statements
+    expected = [{"id": i, "mark": (None, "A", "B")[(41 - i) % 3], "name": f"n{41 - i}"} for i in range(1, 41)]
+    assert read == expected

@@ -23,10 +23,11 @@ def test_it_can_be_imported_without_the_drivers_of_other_databases(missing, modu
 
 
 @pytest.mark.thorough
-def test_a_task_over_postgresql_does_not_load_the_driver_that_native_code_stands_in_for():
+def test_a_task_over_postgresql_needs_no_driver_that_native_code_stands_in_for():
     pytest.importorskip("connectors.jdbc.native._rows", reason="native code was not built")
     program = (
         "import sys\n"
+        "sys.modules.update(dict.fromkeys(['adbc_driver_manager', 'adbc_driver_postgresql']))\n"
         "from connectors.jdbc.settings.config import JdbcSourceConfig\n"
         "from connectors.jdbc.connection.connection import Database\n"
         "config = JdbcSourceConfig.parse({'name': 'c', 'connector.class': 'JdbcSourceConnector', 'mode': 'bulk',"
@@ -34,7 +35,7 @@ def test_a_task_over_postgresql_does_not_load_the_driver_that_native_code_stands
         "database = Database(config)\n"
         "assert type(database._reader._arrow).__name__ == 'PostgresCopy', database._reader\n"
         "database.close()\n"
-        "assert not {'polars', 'adbc_driver_postgresql.dbapi'} & set(sys.modules)\n"
+        "assert 'polars' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -31,12 +31,18 @@ _FITTING = {
 
 
 def is_installed() -> bool:
-    """Return True if the ADBC driver is installed; without it rows are read by psycopg.
+    """Return True if the ADBC driver is installed; without it and native code, rows are read by psycopg.
 
-    The driver is not loaded here, as it loads polars (40 MB) if that is installed. It may never be used: with native
-    code (`copy`) only a few types are left to it.
+    The driver is not loaded here, as it loads polars (40 MB) if that is installed.
     """
     return all(importlib.util.find_spec(name) is not None for name in ("adbc_driver_manager", "adbc_driver_postgresql"))
+
+
+def driver_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of the ADBC driver, which must be installed."""
+    import adbc_driver_manager
+
+    return (adbc_driver_manager.Error,)
 
 
 def taking_up(snapshot: str | None) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Reads PostgreSQL's rows as Arrow by native code: COPY in binary form by psycopg's libpq, on a separate connection.
 
-It takes half of the ADBC driver's CPU time. Statements with a column of a type not known here are left to that driver.
+It takes half of the ADBC driver's CPU time, which stands in where there is no native code.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import psycopg
 from psycopg import pq
 from psycopg.errors import error_from_result
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, SchemaError
 from connectors.jdbc.connection.arrow_pages import ArrowPages, Columns
 from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.connection.pages import PageRules, Pages
 from connectors.jdbc.connection.unchecked_text import AS_STORED, checked, is_unchecked
-from connectors.jdbc.dialects.postgres.arrow import PostgresArrow, columns_told, taking_up
+from connectors.jdbc.dialects.postgres.arrow import columns_told, taking_up
 from connectors.jdbc.native import columns_of, libpq_module
-from connectors.jdbc.values.types import Raw
+from connectors.jdbc.values.types import ColumnPlan, Raw
 from connectors.jdbc.values.unconvertible_rows import BadCells
 
 _CHUNK_BYTES: Final = 8 << 20
@@ -48,19 +48,26 @@ class PostgresCopy:
         """Take the parameters of libpq in `arguments`, and the statements that each session begins with."""
         self._arguments = arguments
         self._statements = statements
-        self._plain = PostgresArrow(arguments, statements)
         self._connection: psycopg.Connection[Any] | None = None
         self._reading = False
 
     def pages(
         self, sql: str, rules: PageRules, errors: ErrorTranslator, doing: str, snapshot: str | None = None
     ) -> Pages:
-        """Return the pages of rows of a statement without parameters, read in the exported snapshot if one is named."""
+        """Return the pages of rows of a statement without parameters, read in the exported snapshot if one is named.
+
+        SchemaError: a column has another type than its plan was made for.
+        """
         connection = self._begun(errors, doing, snapshot)
         with errors.translated(doing):
-            kinds = _kinds(_described(connection, sql), rules, takes_any_text=is_unchecked(connection))
-            if kinds is None:
-                return self._plain.pages(sql, rules, errors, doing, snapshot)
+            told = columns_told(_described(connection, sql))
+            plans = rules.format.columns
+            if len(told) != len(plans):
+                raise SchemaError(
+                    f"The statement has {len(told)} columns, not {len(plans)}.", fix="Set reader=generic."
+                )
+            sql = _with_known_types(sql, told, plans)
+            kinds = _kinds(told, plans, takes_any_text=is_unchecked(connection))
             _ran(connection, f"COPY ({sql}) TO STDOUT (FORMAT binary)", pq.ExecStatus.COPY_OUT)
         self._reading = True
         bad: BadCells | None = {} if rules.sets_bad_aside else None
@@ -91,7 +98,6 @@ class PostgresCopy:
         connection = self._connection
         if connection is not None and connection.pgconn.transaction_status != pq.TransactionStatus.IDLE:
             _ran(connection, "ROLLBACK")
-        self._plain.end_transaction()
 
     def interrupt(self) -> None:
         """Cancel a running statement. For any thread."""
@@ -100,7 +106,6 @@ class PostgresCopy:
         with suppress(psycopg.Error):
             if connection is not None and not connection.closed:
                 connection.cancel()
-        self._plain.interrupt()
 
     def close(self) -> None:
         """Close the connection; errors of a connection that is already closed are ignored."""
@@ -108,7 +113,6 @@ class PostgresCopy:
         with suppress(psycopg.Error):
             if connection is not None:
                 connection.close()
-        self._plain.close()
 
     def _leave(self) -> None:
         """Close the connection if a statement was not read to its end: its other rows would have to be read first."""
@@ -165,16 +169,37 @@ def _described(connection: psycopg.Connection[Any], sql: str) -> Any:
     return _checked(connection, _answer(server), pq.ExecStatus.COMMAND_OK)
 
 
-def _kinds(described: Any, rules: PageRules, *, takes_any_text: bool) -> str | None:
-    """Return the letters of `_KINDS` for the columns; None if a column's type has none."""
-    plans = rules.format.columns
-    kinds = [_KINDS.get(described.ftype(i), "") for i in range(described.nfields)]
-    fits = len(kinds) == len(plans) and all(
-        kind and kind in _FITTING[plan.raw] for kind, plan in zip(kinds, plans, strict=True)
-    )
-    if fits and takes_any_text:
-        kinds = ["z" if plan.raw is Raw.TEXT else kind for kind, plan in zip(kinds, plans, strict=True)]
-    return "".join(kinds) if fits else None
+def _kinds(told: Sequence[tuple[str, int, int]], plans: Sequence[ColumnPlan], *, takes_any_text: bool) -> str:
+    """Return the letters of `_KINDS` for the columns of a statement of `_with_known_types`."""
+    found = []
+    for (_, oid, _), plan in zip(told, plans, strict=True):
+        kind = "u" if _is_cast(oid, plan) else _KINDS.get(oid, "")
+        if not kind or kind not in _FITTING[plan.raw]:
+            known = psycopg.postgres.types.get(oid)
+            raise SchemaError(
+                f"The column comes as {known.name if known else f'type {oid}'}, not as {plan.raw}.",
+                field=plan.name,
+                fix="Set reader=generic.",
+            )
+        found.append("z" if takes_any_text and plan.raw is Raw.TEXT else kind)
+    return "".join(found)
+
+
+def _with_known_types(sql: str, told: Sequence[tuple[str, int, int]], plans: Sequence[ColumnPlan]) -> str:
+    """Return a statement that gives text of a type that the native code does not know, such as "char", as `text`.
+
+    Its rows come in the order of the given statement.
+    """
+    casts = [_is_cast(oid, plan) for (_, oid, _), plan in zip(told, plans, strict=True)]
+    if not any(casts):
+        return sql
+    names = [f"c{i}" for i in range(len(casts))]
+    columns = (f"{name}::text" if cast else name for name, cast in zip(names, casts, strict=True))
+    return f"SELECT {', '.join(columns)} FROM ({sql}) AS read({', '.join(names)})"  # noqa: S608 - names from here
+
+
+def _is_cast(oid: int, plan: ColumnPlan) -> bool:
+    return plan.raw is Raw.TEXT and oid not in _KINDS
 
 
 def _answer(server: Any) -> Any:

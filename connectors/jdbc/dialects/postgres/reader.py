@@ -12,7 +12,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.connection.pages import PageRules, Pages
 from connectors.jdbc.connection.readers import BEYOND_PYTHON, CursorReader
 from connectors.jdbc.connection.reopened_connection import ReopenedConnection
-from connectors.jdbc.dialects.postgres.arrow import PostgresArrow, is_installed
+from connectors.jdbc.dialects.postgres.arrow import PostgresArrow, driver_errors, is_installed
 from connectors.jdbc.native import libpq_module
 from connectors.jdbc.values.types import Raw
 
@@ -27,15 +27,17 @@ class PostgresReader(CursorReader):
     """Reads rows of PostgreSQL."""
 
     def __init__(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> None:
-        """Read as Arrow if `is_quick` and its driver is installed. Sessions begin with the statements in `session`."""
+        """Read as Arrow if `is_quick` and there is native code or the ADBC driver.
+
+        Sessions begin with the statements in `session`.
+        """
         super().__init__()
         self._arrow: PostgresArrow | PostgresCopy | None = None
         self._exported: str | None = None
-        if is_quick and is_installed():
-            import adbc_driver_manager
-
-            self.errors = (adbc_driver_manager.Error,)
+        if is_quick:
             self._arrow = _quick(engine, session)
+        if isinstance(self._arrow, PostgresArrow):
+            self.errors = driver_errors()
 
     @property
     def wanted_as_text(self) -> frozenset[Raw]:
@@ -113,11 +115,11 @@ class PostgresReader(CursorReader):
             link.end_transaction()
 
 
-def _quick(engine: sa.Engine, session: tuple[str, ...]) -> PostgresArrow | PostgresCopy:
+def _quick(engine: sa.Engine, session: tuple[str, ...]) -> PostgresArrow | PostgresCopy | None:
     given = engine.dialect.create_connect_args(engine.url)[1]
     arguments = {name: value for name, value in given.items() if isinstance(value, str | int)}
     if libpq_module() is None:
-        return PostgresArrow(arguments, session)
+        return PostgresArrow(arguments, session) if is_installed() else None
     from connectors.jdbc.dialects.postgres.copy import PostgresCopy
 
     return PostgresCopy(arguments, session)
