@@ -50,7 +50,8 @@ class Merge:
     * `columns` are the table's; `present` are those that the staged tables have. The others become NULL in a row.
     * `keys` and `order` are those of dedup. A key may be a member of a record, as `key.id`; `order` ends with the
       tie-break.
-    * `tombstones` remembers hard deletes; `cleared` remembers tombstones with the mark CLEARS.
+    * `tombstones` remembers hard deletes; `cleared` remembers tombstones with the mark CLEARS. `remembered_order` has
+      the columns of the order that `tombstones` has; None: all.
     * `bound` None: the whole table is searched. `key_bounds` hold the keys of all staged rows.
     * `takes_earlier`: with FIRST, a staged row of smaller order replaces a row, for batches that come in any order.
     * `has_clears`: the staged tables have the column CLEARS.
@@ -67,6 +68,7 @@ class Merge:
     keep: Keep = Keep.LATEST
     deletes: Deletes = Deletes.TOMBSTONE
     tombstones: str | None = None
+    remembered_order: tuple[str, ...] | None = None
     bound: Bound | None = None
     key_bounds: tuple[KeyBound, ...] = ()
     takes_earlier: bool = False
@@ -106,11 +108,11 @@ class Merge:
             self._insert(f" AND NOT S.{self._is_delete}"),
         ])  # fmt: skip
 
-    def clear(self, now: str) -> Sequence[str]:
+    def clear(self, now: str, *, remembers: bool = True) -> Sequence[str]:
         """Return the statements for tombstones with the mark CLEARS, to be run in this order before all others.
 
-        The first remembers them, the next removes older deletes from `tombstones`, the last older rows from the table.
-        `now`: SQL of the present time.
+        The first remembers them if `remembers`, the next removes older deletes from `tombstones`, the last older rows
+        from the table. `now`: SQL of the present time.
         """
         clears = Clears(self.staged, self.keys, self.quote)
         then = "DELETE"
@@ -119,7 +121,7 @@ class Merge:
             names = [self.ref("T", name) for name in self.order if name not in self.keys]
             then = ", ".join(f"{name.removeprefix('T.')} = NULLIF({name}, {name})" for name in names)
             then = f"UPDATE SET {then}, {self.quote(SOFT_DELETED)} = TRUE"
-        statements = [] if self.cleared is None else [clears.remember(self.cleared, now)]
+        statements = [clears.remember(self.cleared, now)] if remembers and self.cleared is not None else []
         if self.tombstones is not None:
             statements.append(clears.take_out(self.tombstones, "DELETE", nested=False))
         return [
@@ -135,7 +137,7 @@ class Merge:
         `now`: SQL of the present time.
         """
         assert self.tombstones is not None
-        marks = [c for c in self.order if c not in self.keys]
+        marks = [c for c in self._deletes_order if c not in self.keys]
         names, deleted_at = [*self.keys, *marks], self.quote(DELETED_AT)
         quoted = [self.quote(flat(name)) for name in names]
         sets = ", ".join([*(f"{q} = S.{q}" for q in map(self.quote, marks)), f"{deleted_at} = {now}"])
@@ -143,7 +145,7 @@ class Merge:
             f"MERGE INTO {self.tombstones} AS T",
             f"USING (\n{self.winners()}\n) AS S",
             f"ON {self.same('S', 'T', is_flat=True)}",
-            f"WHEN MATCHED AND S.{self._is_delete} AND {self.newer('S', 'T')} THEN UPDATE SET {sets}",
+            f"WHEN MATCHED AND S.{self._is_delete} AND {self.newer_than_delete('S', 'T')} THEN UPDATE SET {sets}",
             f"WHEN NOT MATCHED AND S.{self._is_delete} THEN INSERT ({', '.join(quoted)}, {deleted_at})",
             f"VALUES ({', '.join(self.ref('S', name) for name in names)}, {now})",
         ])  # fmt: skip
@@ -153,8 +155,19 @@ class Merge:
 
         NULL is the smallest order, and NaN the next, as ORDER BY sorts them; the SQL itself is never NULL.
         """
+        return self._newer(one, other, self.order)
+
+    def newer_than_delete(self, one: str, delete: str) -> str:
+        """Return SQL that is true if the order of `one` is larger than that of a remembered delete, both aliases."""
+        return self._newer(one, delete, self._deletes_order)
+
+    @property
+    def _deletes_order(self) -> tuple[str, ...]:
+        return self.order if self.remembered_order is None else self.remembered_order
+
+    def _newer(self, one: str, other: str, order: Sequence[str]) -> str:
         text = "FALSE"
-        for name in reversed(self.order):
+        for name in reversed(order):
             a, b = f"{one}.{self.quote(name)}", f"{other}.{self.quote(name)}"
             # BigQuery finds no number larger than NaN, which it finds unequal to itself.
             over_nan = f" OR ({b} <> {b} AND {a} = {a})" if name in self.floats else ""
@@ -197,7 +210,7 @@ class Merge:
         return "\n".join([
             "  SELECT A.* FROM (", self.appended(), f"  ) AS A LEFT JOIN {self.tombstones} AS D",
             f"  ON {self.same('A', 'D', is_flat=True)}",
-            f"  WHERE D.{self.quote(DELETED_AT)} IS NULL OR {self.newer('A', 'D')}",
+            f"  WHERE D.{self.quote(DELETED_AT)} IS NULL OR {self.newer_than_delete('A', 'D')}",
         ])  # fmt: skip
 
     def same_place(self, one: str, other: str) -> str:
@@ -280,7 +293,7 @@ class Merge:
         return "\n".join([
             "  SELECT W.* FROM (", self.winners(), f"  ) AS W LEFT JOIN {self.tombstones} AS D",
             f"  ON {self.same('W', 'D', is_flat=True)}",
-            f"  WHERE W.{self._is_delete} OR D.{self.quote(DELETED_AT)} IS NULL OR {self.newer('W', 'D')}",
+            f"  WHERE W.{self._is_delete} OR D.{self.quote(DELETED_AT)} IS NULL OR {self.newer_than_delete('W', 'D')}",
         ])  # fmt: skip
 
     def _staged_names(self) -> list[str]:

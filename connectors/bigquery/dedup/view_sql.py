@@ -26,6 +26,15 @@ def has_memory(columns: Columns, compared: Iterable[str]) -> bool:
     return by_name(columns).keys() >= {flat(name).lower() for name in compared}
 
 
+def remembered_order(columns: Columns, keys: Iterable[str], order: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the order by which rows are compared with deletes that a table with these columns remembers; None if it
+    lacks what is compared. One that was made before rows had numbers lacks these alone, and is asked by the rest.
+    """
+    known = by_name(columns)
+    found = tuple(name for name in order if name != KAFKA_ROW or name.lower() in known)
+    return found if has_memory(columns, (*keys, *found)) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """Holds a table (quoted) in which a mode that merges has remembered deletes, and its columns, with members flat.

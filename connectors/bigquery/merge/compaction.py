@@ -15,7 +15,7 @@ from typing import Any, Final
 from connect.api.errors import RetriableError
 from connectors.bigquery.dedup.key_bounds import bounds_of, ranged_keys
 from connectors.bigquery.dedup.log_sql import LogParts
-from connectors.bigquery.dedup.rules import CLEARS, IS_APPEND, IS_DELETE
+from connectors.bigquery.dedup.rules import CLEARS, IS_APPEND, IS_DELETE, KAFKA_ROW
 from connectors.bigquery.dedup.side_tables import LOG_BATCH, LOG_BOUND, log_table
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger
@@ -154,7 +154,9 @@ class Compaction:
         self._require_no_values(target, parts, batches, lost)
         has_clears = _has_clears(columns)
         ranged = ranged_keys(columns, facts.keys)
-        order = tuple(known[name.lower()] for name in facts.whole_order or facts.order if name.lower() in known)
+        # Rows of one record are told apart by their numbers, also where this task has seen no such record.
+        whole_order = dict.fromkeys((*(facts.whole_order or facts.order), KAFKA_ROW))
+        order = tuple(known[name.lower()] for name in whole_order if name.lower() in known)
         staged = [
             replace(
                 facts, columns=tuple(known.values()), order=order, whole_order=order, bound=row["bound"],

@@ -16,9 +16,9 @@ from connect.api.errors import ConnectError
 from connectors.bigquery.cost.prices import Prices
 from connectors.bigquery.dedup.key_bounds import united
 from connectors.bigquery.dedup.merge_sql import Bound, Merge
-from connectors.bigquery.dedup.rules import Deletes, Keep
+from connectors.bigquery.dedup.rules import KAFKA_ROW, Deletes, Keep
 from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
-from connectors.bigquery.dedup.view_sql import has_memory
+from connectors.bigquery.dedup.view_sql import has_memory, remembered_order
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.staging import StagedFacts
 from connectors.bigquery.rows.table_schema import Columns, float_names
@@ -83,6 +83,7 @@ class Merger:
         """
         started_s = time.monotonic()
         facts, rules = staged[0], self._rules
+        remembered = self._remembered_order(target, facts)
         self._line.expect(target, facts.keys_hash)
         merge = Merge(
             target=self._warehouse.path(target),
@@ -93,17 +94,18 @@ class Merger:
             present=frozenset(facts.columns),
             keep=rules.keep,
             deletes=rules.deletes,
-            tombstones=self._memory(deletes_table(target), (*facts.keys, *facts.order), is_own=rules.remembers_deletes),
+            tombstones=None if remembered is None else self._warehouse.path(deletes_table(target)),
+            remembered_order=remembered,
             bound=self._bound(staged),
             key_bounds=united([one.key_bounds for one in staged]),
             takes_earlier=rules.in_any_order,
             has_clears=facts.clears is not None,
-            cleared=self._memory(cleared_table(target), facts.keys, is_own=rules.remembers_clears),
+            cleared=self._cleared(target, facts.keys),
             deletes_appended=rules.deletes_appended,
             floats=float_names(columns),
         )
         now = "CURRENT_TIMESTAMP()"
-        clearing = merge.clear(now) if any(one.clears for one in staged) else ()
+        clearing = merge.clear(now, remembers=rules.remembers_clears) if any(one.clears for one in staged) else ()
         remembers = rules.remembers_deletes and any(one.deletes > (one.clears or 0) for one in staged)
         remembering = [merge.remember_deletes(now)] if remembers else []
         appending = [merge.append()] if any(one.appends for one in staged) else []
@@ -124,14 +126,30 @@ class Merger:
         )
         self._tell(target, sum(one.rows for one in staged), changed, time.monotonic() - started_s)
 
-    def _memory(self, name: str, compared: Sequence[str], *, is_own: bool) -> str | None:
-        """Return the table (quoted) with remembered deletes to ask; None where there is none, or it lacks what is
-        compared. Deletes that other settings or another connector remembered count, too.
+    def _remembered_order(self, target: str, facts: StagedFacts) -> tuple[str, ...] | None:
+        """Return the order by which remembered deletes are compared; None where no memory of a table is asked. Deletes
+        that other settings or another connector remembered count, too.
         """
-        if is_own:
-            return self._warehouse.path(name)
+        is_own, name = self._rules.remembers_deletes, deletes_table(target)
+        if is_own and KAFKA_ROW not in facts.order:
+            return facts.order
+        columns = self._others_memory(name)
+        found = None if columns is None else remembered_order(columns, facts.keys, facts.order)
+        return facts.order if found is None and is_own else found
+
+    def _cleared(self, target: str, keys: Sequence[str]) -> str | None:
+        """Return the table (quoted) that remembers tombstones without an order; None where none is asked."""
+        name = cleared_table(target)
+        if not self._rules.remembers_clears:
+            columns = self._others_memory(name)
+            if columns is None or not has_memory(columns, keys):
+                return None
+        return self._warehouse.path(name)
+
+    def _others_memory(self, name: str) -> Columns | None:
+        """Return the columns of a table in which others remembered deletes; None where there is none to ask."""
         table = None if self._rules.keep is Keep.FIRST else self._warehouse.table(name)
-        return self._warehouse.path(name) if table is not None and has_memory(table.columns, compared) else None
+        return None if table is None else table.columns
 
     def _estimate(self, target: str, sql: str) -> None:
         """Log once in the life of this object what a merge of this table will cost."""

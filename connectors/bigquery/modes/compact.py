@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from connect.api.errors import ConfigProblem
@@ -10,7 +10,7 @@ from connectors.bigquery.dedup.log_sql import LogView
 from connectors.bigquery.dedup.merge_sql import Merge
 from connectors.bigquery.dedup.rules import DedupColumns, Keep, NullKey
 from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table, log_table
-from connectors.bigquery.dedup.view_sql import has_memory
+from connectors.bigquery.dedup.view_sql import has_memory, remembered_order
 from connectors.bigquery.dedup.window import Late
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import SqlNames, TableWriter, WriterFactory
@@ -81,11 +81,10 @@ class CompactMode(MergeMode):
         # A table that has had nothing but deletes may lack a column that orders values.
         order = tuple(placed.column for placed in dedup.order if placed.column.lower() in known)
 
-        def memory(name: str, compared: Sequence[str], *, is_own: bool) -> str | None:
-            """Return the table of the mode's own deletes, or of others', which a compaction asks, too."""
-            is_asked = is_own or has_memory(beside.get(name, ()), compared)
-            return names.path(name) if is_asked else None
-
+        # Others' memories of deletes are asked, too, as by a compaction.
+        deletes, cleared = deletes_table(target), cleared_table(target)
+        remembered = order if self.remembers_deletes else remembered_order(beside.get(deletes, ()), keys, order)
+        asks_cleared = self.remembers_clears or has_memory(beside.get(cleared, ()), keys)
         merge = Merge(
             target=names.path(target),
             staged=(names.path(log_table(target)),),
@@ -95,9 +94,10 @@ class CompactMode(MergeMode):
             present=frozenset(column.name for column in columns),
             keep=rules.keep,
             deletes=rules.deletes,
-            tombstones=memory(deletes_table(target), (*keys, *order), is_own=self.remembers_deletes),
+            tombstones=None if remembered is None else names.path(deletes),
+            remembered_order=remembered,
             has_clears=rules.clears,
-            cleared=memory(cleared_table(target), keys, is_own=self.remembers_clears),
+            cleared=names.path(cleared) if asks_cleared else None,
             floats=float_names(columns),
         )
         view = LogView(merge, has_appends=rules.null_key is NullKey.APPEND)

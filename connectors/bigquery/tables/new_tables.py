@@ -17,6 +17,8 @@ from connectors.bigquery.tables.table_columns import cleared_columns, clustering
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 _DAY_MS: Final = 86_400_000
+_LONGEST_MS: Final = 2**63 - 1
+"""BigQuery takes no longer time in milliseconds."""
 _MADE_FOR_DELETES: Final = {"kafka-connect-made-for": "deletes"}
 """This label marks a table that the sink created when only deletes had come."""
 
@@ -115,5 +117,5 @@ def _memory(config: BigQuerySinkConfig, name: str, columns: Columns) -> NewTable
         columns,
         partitioning="DAY",
         partition_by=DELETED_AT,
-        expiration_ms=max(config.tombstone_retention_ms + _DAY_MS, 2 * _DAY_MS),
+        expiration_ms=min(max(config.tombstone_retention_ms + _DAY_MS, 2 * _DAY_MS), _LONGEST_MS),
     )

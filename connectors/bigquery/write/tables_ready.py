@@ -23,6 +23,7 @@ from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
 from connectors.bigquery.dedup.staged_rows import Admission
 from connectors.bigquery.dedup.window import PARTITIONABLE, Late, Window, parse_window
 from connectors.bigquery.merge.merge_line import MergeLine
+from connectors.bigquery.modes.mode import Mode
 from connectors.bigquery.rows.extras import has_keys
 from connectors.bigquery.rows.paths import Root, has_row_numbers, schema_of
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, by_name
@@ -311,9 +312,13 @@ class TargetTables:
         self._ready_beside(target, columns, dedup)
         # A view shows the columns that its table had when it was created, so it is created again for new ones.
         mode = self.modes.of(target)
-        beside = self._memories(target) if mode.owns_table or mode.keeps_log else {}
-        for name, text in mode.views_beside(target, self._warehouse, columns, dedup, beside).items():
-            self.views.make(name, text, target, columns)
+
+        def views() -> Mapping[str, str]:
+            beside = self._memories(target, mode) if mode.owns_table or mode.keeps_log else {}
+            return mode.views_beside(target, self._warehouse, columns, dedup, beside)
+
+        for name, text in views().items():
+            self.views.make(name, text, target, columns, lambda name=name: views()[name])
         return columns
 
     def _replace_view(self, name: str, statement: str, target: str) -> None:
@@ -325,9 +330,10 @@ class TargetTables:
         else:
             self._warehouse.define(name, statement)
 
-    def _memories(self, target: str) -> Mapping[str, Columns]:
-        """Return the columns, by table name, of the tables that remember the deletes of earlier merges."""
-        looked = ((name, self._warehouse.table(name)) for name in (deletes_table(target), cleared_table(target)))
+    def _memories(self, target: str, mode: Mode) -> Mapping[str, Columns]:
+        """Return the columns, by table name, of the tables in which others have remembered deletes."""
+        own = {deletes_table(target): mode.remembers_deletes, cleared_table(target): mode.remembers_clears}
+        looked = ((name, self._warehouse.table(name)) for name, is_own in own.items() if not is_own)
         return {name: found.columns for name, found in looked if found is not None}
 
     def _ready_beside(self, target: str, columns: Columns, dedup: DedupColumns) -> None:

@@ -54,6 +54,13 @@ def test_a_longer_retention_is_that_of_tables_that_are_there(service):
     assert ["expirationMs" in service.tables[name].resource["timePartitioning"] for name in MEMORIES] == [False, False]
 
 
+@pytest.mark.parametrize("retention_ms", [2**63 - 1, 2**63 - DAY_MS])
+def test_deletes_may_be_remembered_for_ever(service, retention_ms):
+    """A larger number is none that BigQuery takes."""
+    merged(service, 0, **{RETENTION: str(retention_ms)})
+    assert kept_ms(service) == [2**63 - 1] * 2
+
+
 @pytest.mark.parametrize("default_ms", [None, 30 * DAY_MS])
 def test_a_log_does_not_expire_by_the_default_of_its_dataset(service, default_ms):
     life = Life(service)
