@@ -37,6 +37,9 @@ _LANGUAGE_OF_PROGRAMS: Final = "*"
 """Node sends this as Accept-Language."""
 _FORMS: Final = "/ui/"
 """Forms are sent to paths below this, each with a token that only pages of the worker can read."""
+_ORIGIN: Final = re.compile(r"(?!file:)[\w+.-]+://.+", re.ASCII)
+_PLAIN_ORIGIN: Final = re.compile(r"[\w+.-]+://[\w.-]{1,100}(:\d+)?", re.ASCII)
+"""Such an origin may be written into the worker's file as it is, where it is a pattern."""
 _UNFORGEABLE: Final = "X-Requested-With"
 """A form of another page cannot send this header, and a script only after a preflight, which is refused."""
 
@@ -120,12 +123,7 @@ def _check_host(host: str, names: OwnNames) -> None:
 
 def _check_change(request: web.Request, host: str, origin: str | None, *, is_listed: bool) -> None:
     if origin is not None and not is_listed and not _is_own(origin, host):
-        shown = re.sub(r"[^\w.:/\[\]-]", "?", origin)[:100]
-        raise HttpError(
-            403,
-            f"The page of {shown} may change nothing here. If it may, write access.control.allow.origin={shown} into "
-            "the worker's file.",
-        )
+        raise HttpError(403, _of_page(origin, host))
     site = request.headers.get("Sec-Fetch-Site", "none")
     if hdrs.ORIGIN not in request.headers and not is_listed and site not in {"same-origin", "none"}:
         raise HttpError(403, "A page of another site may change nothing here.")
@@ -134,6 +132,21 @@ def _check_change(request: web.Request, host: str, origin: str | None, *, is_lis
     kind = request.headers.get(hdrs.CONTENT_TYPE, "").partition(";")[0].strip().lower()
     if request.method == hdrs.METH_POST and kind != JSON and _UNFORGEABLE not in request.headers:
         raise HttpError(403, f"A browser's POST without JSON needs a header that no form sends: {_UNFORGEABLE}.")
+
+
+def _of_page(origin: str, host: str) -> str:
+    """Return what to tell a page of another origin that wants to change something."""
+    if _ORIGIN.fullmatch(origin):
+        shown = re.sub(r"[^\w.:/\[\]-]", "?", origin)[:100]
+        may = f" If it may, write access.control.allow.origin={origin} into the worker's file."
+        return f"The page of {shown} may change nothing here.{may if _PLAIN_ORIGIN.fullmatch(origin) else ''}"
+    # A page in a sandbox, a file and a data URL of anybody all send Origin: null.
+    return (
+        "A page whose address the browser does not tell may change nothing here: a file, a frame in a sandbox, or a "
+        f"page that a redirect or an extension hides. Open this worker's own page, {host}/ui, instead, or serve the "
+        "page from an address of its own and allow that one. Never allow null: null stands for every page of anybody "
+        "that has no address."
+    )
 
 
 def _is_own(origin: str, host: str) -> bool:

@@ -102,10 +102,24 @@ def test_a_foreign_page_changes_nothing_where_its_address_alone_is_told(
     assert rest(method, path, headers={"Referer": f"{rest.url}/ui?name=a"}).status_code in {202, 204}
 
 
+@pytest.mark.parametrize("origin", ["null", "NULL", "", "about:blank", "file://", "a b", "*"])
+def test_nobody_is_told_to_let_every_page_in_that_has_no_address(rest: Rest, origin: str) -> None:
+    told = refused(rest("PUT", "/connectors/a/pause", headers={"Origin": origin}), 403)
+    assert "access.control.allow.origin=" not in told
+    assert "may change nothing here" in told
+    assert f"own page, {rest.url.removeprefix('http://')}/ui," in told, "the way that is right is told"
+    assert "null stands for every page" in told
+    assert "access.control.allow.origin=https://console.example" in refused(
+        rest("PUT", "/connectors/a/pause", headers={"Origin": "https://console.example"}), 403
+    )
+
+
 @pytest.mark.parametrize("origin", ["http://[", "http://[::1"])
 def test_an_origin_that_is_no_url_is_a_foreign_one(rest: Rest, origin: str) -> None:
     rest.create("a")
-    assert "may change nothing" in refused(rest("PUT", "/connectors/a/pause", headers={"Origin": origin}), 403)
+    told = refused(rest("PUT", "/connectors/a/pause", headers={"Origin": origin}), 403)
+    assert "may change nothing" in told
+    assert "access.control.allow.origin=" not in told, "it is no pattern"
 
 
 def test_the_workers_own_page_changes_what_it_likes_by_requests_that_no_form_makes(rest: Rest) -> None:
