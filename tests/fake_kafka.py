@@ -319,6 +319,10 @@ class FakeConsumer:
     def reached_ends(self) -> dict[TopicPartition, int]:
         return {tp: end for tp, end in self.end_offsets().items() if self._next[tp] == end}
 
+    def deleted_unread(self) -> dict[TopicPartition, range]:
+        """Return nothing, as this log keeps every row."""
+        return {}
+
     def take_gaps(self) -> list[Gap]:
         """Return no gaps, as this log keeps every row."""
         return []

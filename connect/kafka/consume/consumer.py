@@ -225,11 +225,12 @@ class BatchConsumer:
         """
         return self._ends.of(self._assignment.owned, self._assignment.paused)
 
-    def lag(self) -> dict[TopicPartition, int]:
-        """Return how many records each owned partition has behind its position, as of the last fetch, where known."""
-        ends = self.end_offsets()
-        positions = self.position(ends)
-        return {tp: max(0, ends[tp] - positions[tp]) for tp in positions}
+    def deleted_unread(self) -> dict[TopicPartition, range]:
+        """Return the offsets that `poll` never gives, as their records were deleted, of partitions that are paused or
+        stay behind, where brokers told them. `end_offsets` asks.
+        """
+        first = self._ends.log_starts
+        return {tp: range(at, first[tp]) for tp, at in self.position(first).items() if at < first[tp]}
 
     def close(self, deadline: Deadline) -> None:
         """Leave the group, with `on_revoked` for owned partitions, and free everything. May be called twice."""

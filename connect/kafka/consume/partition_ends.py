@@ -1,4 +1,4 @@
-"""Knows where partitions end, for a consumer that may read only committed transactions."""
+"""Knows where partitions begin and end, for a consumer that may read only committed transactions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaException
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.records import TopicPartition
@@ -26,7 +26,8 @@ class PartitionEnds:
     """Keeps the ends of partitions that fetches tell. Owned by the consumer's thread.
 
     Brokers are asked now and then about partitions of which no fetch tells enough: those that are paused, and those
-    whose last rows belong to an open transaction, which nobody can read. `policy` says where a group begins that has
+    whose last rows belong to an open transaction, which nobody can read. Of those that are paused or stay behind they
+    are also asked for the begin, as records may be deleted unread. `policy` says where a group begins that has
     committed nothing.
     """
 
@@ -40,6 +41,9 @@ class PartitionEnds:
         """Holds the ends up to which all was read. The last entry before an end may be a transaction marker."""
         self.starts: dict[TopicPartition, int] = {}
         """Holds the next offset of each paused partition: the committed one, else the first one to read."""
+        self.log_starts: dict[TopicPartition, int] = {}
+        """Holds the first offset that brokers still have, of partitions that are paused or stay behind."""
+        self._behind: set[TopicPartition] = set()
 
     def note(self, ends: Mapping[TopicPartition, int], batches: Sequence[RawBatch]) -> None:
         """Note the ends that one poll reached, and its rows."""
@@ -65,7 +69,8 @@ class PartitionEnds:
         # A new row is fetched soon, but an open transaction is still there at the next look.
         held_back = {tp for tp, end in behind.items() if self._held_back.get(tp) == end}
         self._held_back = behind
-        self._look([tp for tp in owned if tp in paused], held_back)
+        unread = {tp for tp, end in ends.items() if self.reached.get(tp, -1) < end}
+        self._look([tp for tp in owned if tp in paused], held_back, unread)
         for tp, end in self._asked.items():
             if tp in held_back:
                 ends[tp] = max(end, self.reached[tp])
@@ -82,27 +87,35 @@ class PartitionEnds:
                 found[tp] = marks[1]
         return found
 
-    def _look(self, paused: Collection[TopicPartition], held_back: Collection[TopicPartition]) -> None:
-        """Ask for the ends of these partitions, unless that was done a moment ago, and forget others."""
+    def _look(
+        self, paused: Collection[TopicPartition], held_back: Collection[TopicPartition], unread: set[TopicPartition]
+    ) -> None:
+        """Ask for the ends of these partitions, unless that was done a moment ago, and forget others.
+
+        `unread` has those whose end is not reached. They stay behind if they did not reach it since the last look.
+        """
         now_s = time.monotonic()
         if now_s < self._next_s:
             return
         self._next_s = now_s + ASK_S
-        wanted = {*paused, *held_back}
+        wanted, begins = {*paused, *held_back}, {*paused, *(unread & self._behind)}
+        self._behind = unread
         self._asked = {tp: end for tp, end in self._asked.items() if tp in wanted}
         self.starts = {tp: start for tp, start in self.starts.items() if tp in paused}
-        if not wanted:
-            return
+        self.log_starts = {tp: start for tp, start in self.log_starts.items() if tp in begins}
         try:
             self._asked |= self._ask(wanted, OFFSET_END)
+            self.log_starts |= self._ask(begins, OFFSET_BEGINNING)
             if new := set(paused) - set(self.starts):
                 self.starts |= self._ask(new, self._policy.place(time.time_ns() // 1_000_000))
                 found = self._consumer.committed([KafkaPartition(*tp) for tp in sorted(new)], timeout=_ANSWER_S)
                 self.starts |= _offsets(found)
         except KafkaException as error:
-            _LOG.debug("Brokers did not tell where partitions end: %s", error)
+            _LOG.debug("Brokers did not tell where partitions begin and end: %s", error)
 
     def _ask(self, partitions: Collection[TopicPartition], which: int) -> dict[TopicPartition, int]:
+        if not partitions:
+            return {}
         wanted = [KafkaPartition(*tp, which) for tp in sorted(partitions)]
         return _offsets(self._consumer.offsets_for_times(wanted, timeout=_ANSWER_S))
 

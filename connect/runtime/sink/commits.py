@@ -146,6 +146,7 @@ class SinkCommits:
         lag.all_taken(self._partitions.taken_ends(self._consumer.reached_ends()))
         positions = {**self._consumer.position(ends), **self._partitions.firsts}
         oldest_ms = lag.oldest_ms()
+        lag.never_read(self._consumer.deleted_unread())
         self._figures.set("lag_rows", lag.rows(ends, positions))
         untaken_s = lag.untaken_since_s(ends, positions, time.time())
         since_s = (untaken_s, None if oldest_ms is None else oldest_ms / 1000)

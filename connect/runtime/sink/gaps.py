@@ -68,6 +68,8 @@ class SinkGaps:
             self._keep(gap.partition)
             if gap.goes_back:
                 self._begin_anew(gap)
+            else:
+                self._partitions.lag.passed(gap.partition, range(gap.offset, gap.reads_on_at))
         if found or told_before or (self._recent and self._recent[0].at_s <= self._clock_s() - RECENT_S):
             self._tell()
 

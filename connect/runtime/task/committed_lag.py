@@ -1,7 +1,7 @@
 """Computes how far a sink is behind, in rows and in seconds. No I/O, no clock.
 
 All rows that are in Kafka and not committed count, also those that the sink has taken, as they would be read again
-after a crash.
+after a crash. Rows that Kafka deleted before they were read do not count: they are missed, and wait for nobody.
 """
 
 from __future__ import annotations
@@ -48,6 +48,11 @@ class _Partition:
     """Holds the batches that are taken and not committed."""
 
 
+def _shared(offsets: range, start: int, end: int) -> int:
+    """Return how many of these offsets are in the span from `start` to `end`, which is excluded."""
+    return max(0, min(offsets.stop, end) - max(offsets.start, start))
+
+
 class CommittedLag:
     """Keeps what the sink has taken and not committed. Owned by the task's thread."""
 
@@ -55,6 +60,8 @@ class CommittedLag:
         self._partitions: dict[TopicPartition, _Partition] = {}
         self._seen: dict[TopicPartition, _Seen] = {}
         self._read_to: dict[TopicPartition, int] = {}
+        self._passed: dict[TopicPartition, list[range]] = {}
+        self._never_read: Mapping[TopicPartition, range] = {}
         self.active_rows = 0
         """It is the number of rows that are taken and not committed."""
         self.active_bytes = 0
@@ -84,6 +91,8 @@ class CommittedLag:
                 batch = self._forget(known)
                 if batch.oldest_ms is not None:
                     settled.append(Settled(batch.rows, batch.oldest_ms))
+            if partition in self._passed:
+                self._passed[partition] = [gap for gap in self._passed[partition] if gap.stop > next_offset]
         return settled
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
@@ -91,6 +100,7 @@ class CommittedLag:
         for partition in partitions:
             self._seen.pop(partition, None)
             self._read_to.pop(partition, None)
+            self._passed.pop(partition, None)
             known = self._partitions.pop(partition, None)
             while known is not None and known.taken:
                 self._forget(known)
@@ -102,12 +112,15 @@ class CommittedLag:
         next offsets. A partition of which nothing was read yet counts from its position; one whose end or start is
         not known is left out. Compaction and transactions leave gaps, so there may be fewer rows.
         """
-        return sum(max(0, end - start) for tp, end in ends.items() if (start := self._start(tp, positions)) is not None)
+        starts = {tp: start for tp in ends if (start := self._start(tp, positions)) is not None}
+        return sum(self._kept(tp, start, ends[tp]) for tp, start in starts.items())
 
     def uncommitted(self) -> Mapping[TopicPartition, int]:
         """Return by partition how many offsets the sink has taken that are not committed."""
         return {
-            tp: known.taken[-1].next_offset - known.next_offset for tp, known in self._partitions.items() if known.taken
+            tp: self._kept(tp, known.next_offset, known.taken[-1].next_offset)
+            for tp, known in self._partitions.items()
+            if known.taken
         }
 
     def oldest_ms(self) -> int | None:
@@ -127,7 +140,7 @@ class CommittedLag:
             known = self._partitions.get(partition)
             taken = known.taken[-1].next_offset if known and known.taken else self._start(partition, positions)
             seen = self._seen.get(partition)
-            if taken is None or max(taken, self._read_to.get(partition, 0)) >= end:
+            if taken is None or not self._kept(partition, max(taken, self._read_to.get(partition, 0)), end):
                 self._seen.pop(partition, None)
             elif seen is None or taken >= seen.end:
                 self._seen[partition] = _Seen(end, now_s)
@@ -136,6 +149,19 @@ class CommittedLag:
     def all_taken(self, ends: Mapping[TopicPartition, int]) -> None:
         """Take note that the sink has taken all rows before these ends. Later rows count from when they are seen."""
         self._read_to |= ends
+
+    def passed(self, partition: TopicPartition, offsets: range) -> None:
+        """Take note that the task reads on behind these offsets, whose rows it never reads."""
+        self._passed.setdefault(partition, []).append(offsets)
+
+    def never_read(self, deleted: Mapping[TopicPartition, range]) -> None:
+        """Take note of the offsets whose rows are now known to be deleted before they were read."""
+        self._never_read = deleted
+
+    def _kept(self, partition: TopicPartition, start: int, end: int) -> int:
+        """Return the number of offsets in a span without those that are never read."""
+        gaps = [*self._passed.get(partition, ()), self._never_read.get(partition, range(0))]
+        return max(0, end - start - sum(_shared(gap, start, end) for gap in gaps))
 
     def _forget(self, known: _Partition) -> _Taken:
         batch = known.taken.popleft()

@@ -32,6 +32,11 @@ class Member:
             self.values += batch.values.to_pylist()
             self.next_offsets[TopicPartition(batch.topic, batch.partition)] = batch.next_offset
 
+    def lag(self):
+        """How many offsets each partition has behind the member's place, where it is known."""
+        ends = self.consumer.end_offsets()
+        return {tp: max(0, ends[tp] - at) for tp, at in self.consumer.position(ends).items()}
+
     def until(self, condition, timeout_s=60, others=()):
         deadline = in_s(timeout_s)
         while not condition() and not deadline.expired:

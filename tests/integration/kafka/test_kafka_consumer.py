@@ -132,7 +132,7 @@ def test_committed_offsets_are_where_the_next_member_starts(clients, topic_name,
 
     assert first.consumer.committed([tp], in_s(60)) == {tp: 4}
     assert first.consumer.position([tp]) == {tp: 10}
-    assert first.consumer.lag() == {tp: 0}
+    assert first.lag() == {tp: 0}
     first.consumer.close(in_s(60))
     assert first.events[-1] == ("revoked", [tp])
     second = Member(clients.consumer(unique), [topic])

@@ -54,9 +54,9 @@ def new_target() -> Target:
 
 
 @contextmanager
-def running(consumer, target: Target, topic: str) -> Iterator[TaskFigures]:
+def running(consumer, target: Target, topic: str, control: Control | None = None) -> Iterator[TaskFigures]:
     """Run a sink task; its figures."""
-    control, figures = Control(), TaskFigures()
+    control, figures = control or Control(), TaskFigures()
     tolerance = Tolerance(SinkConnectorConfig.parse(CONFIG), figures, None)
     pipeline = SinkPipeline([], build_converters(Catalog.installed(), CONFIG, {}), tolerance.give_up)
     path = SinkRecordPath(target, "Sink", pipeline, tolerance, RetryBudget(0), None)

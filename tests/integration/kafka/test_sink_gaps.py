@@ -7,6 +7,7 @@ from kafka_drive import in_s, send, transactions
 from test_sink_ends import Target, eventually, new_target, running
 
 from connect.api.records import TopicPartition
+from connect.runtime.task.control import Control
 from connect.runtime.task.task_metrics import TaskFigures
 
 PATHS = pytest.mark.parametrize("path", ["columnar", "plain"])
@@ -95,6 +96,52 @@ def test_a_topic_made_anew_under_a_running_sink_is_read_from_its_first_row(clien
         send(clients, topic, rows(90, 93))
         eventually(lambda: target.rows == texts(0, 10) + texts(90, 93))
         eventually(lambda: figures.snapshot()["lag_rows"] == 0)
+
+
+@pytest.mark.parametrize("has_read", [True, False])
+def test_rows_deleted_while_a_sink_is_paused_are_none_that_wait(clients, topic_name, unique, has_read):
+    topic, control = clients.topic(topic_name), Control()
+    tp, target = TopicPartition(topic, 0), read_some_and_leave(clients, topic, unique)
+    control.ask_to_pause(not has_read)
+    with running(clients.consumer(unique), target, topic, control) as figures:
+        if has_read:
+            send(clients, topic, rows(10, 20))
+            eventually(lambda: len(target.rows) == 20)
+            control.ask_to_pause(True)
+            send(clients, topic, rows(20, 30))
+        else:
+            send(clients, topic, rows(10, 30))
+        waiting = 10 if has_read else 20
+        eventually(lambda: figures.snapshot().get("lag_rows") == waiting)
+        clients.admin().delete_records({tp: 27}, in_s(60))
+        eventually(lambda: figures.snapshot()["lag_rows"] == 3)
+        assert figures.snapshot()["lag_s"] > 0
+        clients.admin().delete_records({tp: 30}, in_s(60))
+        eventually(lambda: figures.snapshot()["lag_rows"] == 0)
+        assert figures.snapshot()["lag_s"] == 0
+        send(clients, topic, rows(30, 34))
+        eventually(lambda: figures.snapshot()["lag_rows"] == 4)
+        control.ask_to_pause(False)
+        eventually(lambda: target.rows[-4:] == texts(30, 34))
+        assert missed(figures) == (waiting, 1)
+
+
+def test_rows_deleted_between_rows_that_a_sink_keeps_and_the_next_ones_do_not_wait(clients, topic_name, unique):
+    topic, control, target = clients.topic(topic_name), Control(), new_target()
+    target.is_full.set()
+    send(clients, topic, rows(0, 10))
+    with running(clients.consumer(unique), target, topic, control) as figures:
+        eventually(lambda: figures.snapshot().get("lag_rows") == 10)
+        control.ask_to_pause(True)
+        eventually(lambda: "flush_s_total" in figures.snapshot())
+        send(clients, topic, rows(10, 30))
+        eventually(lambda: figures.snapshot()["lag_rows"] == 30)
+        clients.admin().delete_records({TopicPartition(topic, 0): 27}, in_s(60))
+        eventually(lambda: figures.snapshot()["lag_rows"] == 13)
+        control.ask_to_pause(False)
+        eventually(lambda: len(target.rows) == 13)
+        eventually(lambda: figures.snapshot()["lag_rows"] == 13)
+        assert missed(figures) == (17, 1)
 
 
 def test_rows_passed_over_by_latest_are_counted_too(clients, topic_name, unique):

@@ -24,6 +24,7 @@ class Topic:
     def __init__(self):
         self.end = self.polled = 0
         self.reached = {}
+        self.deleted = {}
         self.committed_before = {}
         self.commits = []
 
@@ -32,6 +33,9 @@ class Topic:
 
     def position(self, partitions):
         return {TP: self.polled} | self.reached
+
+    def deleted_unread(self):
+        return self.deleted
 
     def reached_ends(self):
         return self.reached
@@ -197,3 +201,31 @@ def test_rows_that_come_while_a_quiet_sink_is_paused_are_behind_since_they_were_
     sink.commits.tell_lag()
     now_s[0] += 7.0
     assert sink.lag_s() == 7.0
+
+
+def test_rows_that_were_deleted_before_the_sink_read_them_do_not_wait(now_s):
+    sink = Sink(now_s)
+    sink.topic.end = 40
+    sink.take(10, at_s=now_s[0])
+    sink.topic.deleted = {TP: range(10, 37)}
+    assert sink.lag_rows() == 13, "10 are taken and not committed, 3 are there to be read"
+    sink.partitions.committed({TP: 10})
+    assert (sink.lag_rows(), sink.lag_s()) == (3, 0.0)
+    now_s[0] += 5.0
+    assert sink.lag_s() == 5.0
+    sink.topic.deleted = {TP: range(10, 40)}
+    assert (sink.lag_rows(), sink.lag_s()) == (0, 0.0)
+
+
+def test_rows_that_were_passed_over_do_not_wait_until_those_before_them_are_committed(now_s):
+    sink = Sink(now_s)
+    sink.topic.end = 40
+    sink.take(10, at_s=now_s[0])
+    sink.partitions.lag.passed(TP, range(10, 37))
+    sink.topic.polled = 37
+    assert sink.lag_rows() == 13
+    sink.take(3, at_s=now_s[0])
+    assert sink.lag_rows() == 13
+    assert sink.partitions.lag.uncommitted() == {TP: 13}, "the sink keeps no row that it never got"
+    sink.partitions.committed({TP: 38})
+    assert sink.lag_rows() == 2
