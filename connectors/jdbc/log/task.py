@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from connect.api.connector import SourceContext
-from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.follow.failed_tables import left_aside
+from connectors.jdbc.log.reading_thread import ReadingThread
 from connectors.jdbc.log.shared.log_reader import LogReader
 from connectors.jdbc.log.shared.session import LogSession, Stored
 from connectors.jdbc.settings.config import JdbcTaskConfig
@@ -25,11 +23,6 @@ from connectors.jdbc.values.unconvertible_rows import BadRows
 OpensLog = Callable[[LogSession, Stored], LogReader]
 _log = logging.getLogger(__name__)
 _LOG = "log"
-_READY = 4
-"""At most this number of batches waits to be delivered."""
-_SLICE_S = 0.05
-_TEND_S = 1.0
-_CLOSE_S = 5.0
 END_KNOWN_S = 10.0
 """A task that has not been at the log's end for this many seconds may be behind. The end is asked for about each
 second.
@@ -45,7 +38,7 @@ class JdbcLogTask:
         self._log = log or _log_of(config)
         self._ctx: SourceContext | None = None
         self._stopping = threading.Event()
-        self._reading: _Reading | None = None
+        self._reading: ReadingThread | None = None
         self._session = LogSession(config, from_text(config.tables), self._stopping)
         self._paced_s = 0.0
         self._progress = StoredProgress((), 0.0)
@@ -62,7 +55,7 @@ class JdbcLogTask:
             raise no_table(self._config)
         self._ctx = ctx
         self._session.records_of = ctx.records_of
-        self._reading = _Reading(self._log(self._session, ctx.stored_offset), self._stopping)
+        self._reading = ReadingThread(self._log(self._session, ctx.stored_offset), self._stopping)
         self._progress = StoredProgress([_LOG], time.time())
         self._tell_progress(ctx)
 
@@ -152,77 +145,3 @@ def _log_of(config: JdbcTaskConfig) -> OpensLog:
     log = dialect_of(config.connection_url).log
     assert log is not None  # as the settings were checked
     return log.reader
-
-
-class _Reading:
-    """Runs the reading thread, and keeps the batches that it has ready."""
-
-    def __init__(self, log: LogReader, stopping: threading.Event) -> None:
-        self.log = log
-        self._stopping = stopping
-        self._ready: queue.Queue[Batch | BadRows | BaseException] = queue.Queue(_READY)
-        self._thread: threading.Thread | None = None
-        self._read_rows = self._taken_rows = 0
-
-    @property
-    def waiting_rows(self) -> int:
-        """Return how many rows were read and not taken. Rows read and rows taken are counted by one thread each."""
-        return self._read_rows - self._taken_rows
-
-    def next(self, deadline: Deadline) -> Batch | BadRows | None:
-        """Return the next batch, or raise the error that ended the thread; the call after that starts a new thread."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="jdbc-log", daemon=True)
-            self._thread.start()
-        while True:
-            try:
-                # It waits for short times, as waiting at a queue does not end when the task is asked to stop.
-                item = self._ready.get(timeout=max(0.0, min(_SLICE_S, deadline.remaining_s)))
-            except queue.Empty:
-                if deadline.expired:
-                    return None
-                continue
-            if isinstance(item, BaseException):
-                self._thread.join()
-                self._thread = None
-                raise item
-            self._taken_rows += _rows_of(item)
-            return item
-
-    def _run(self) -> None:
-        try:
-            for batch in self.log.batches():
-                if self._stopping.is_set():
-                    return
-                if batch is not None:
-                    self._read_rows += _rows_of(batch)
-                    self._put(batch)
-        except BaseException as error:  # noqa: BLE001 - raised again in the task thread
-            self._put(error)
-        finally:
-            self._leave()
-
-    def _put(self, item: Batch | BadRows | BaseException) -> None:
-        while not self._stopping.is_set():
-            with suppress(queue.Full):
-                self._ready.put(item, timeout=_TEND_S)
-                return
-            if not isinstance(item, BaseException):
-                self.log.tend()
-
-    def _leave(self) -> None:
-        try:
-            self.log.close()
-        except ConnectError as error:
-            _log.warning("Leaving the database: %s", error)
-
-    def end(self) -> None:
-        """Wait for the thread to end."""
-        if self._thread is None:
-            return
-        self.log.interrupt()
-        self._thread.join(_CLOSE_S)
-
-
-def _rows_of(item: Batch | BadRows) -> int:
-    return len(item.batch if isinstance(item, BadRows) else item)
