@@ -13,12 +13,14 @@ from sqlalchemy.dialects import postgresql as pg
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.values.types import ResultColumn
 
+BOOL: Final = 16
+XML: Final = 142
 BPCHAR: Final = 1042
 INET: Final = 869
 _FIRST_USER_OID = 16384
 _NUMERIC, _BIT, _VARBIT = 1700, 1560, 1562
 _TYPES: Mapping[int, t.TypeEngine[Any]] = {
-    16: t.Boolean(), 17: pg.BYTEA(), 18: t.String(), 19: t.String(), 20: t.BigInteger(), 21: t.SmallInteger(),
+    BOOL: t.Boolean(), 17: pg.BYTEA(), 18: t.String(), 19: t.String(), 20: t.BigInteger(), 21: t.SmallInteger(),
     23: t.Integer(), 25: t.Text(), 26: pg.OID(), 700: t.REAL(), 701: t.DOUBLE(), 790: pg.MONEY(), BPCHAR: t.CHAR(),
     1043: t.String(), 1082: t.Date(), 1083: pg.TIME(), 1266: pg.TIME(timezone=True), 1114: pg.TIMESTAMP(),
     1184: pg.TIMESTAMP(timezone=True), INET: pg.INET(),

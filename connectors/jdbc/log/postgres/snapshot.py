@@ -17,7 +17,7 @@ from psycopg import sql
 from connect.api.errors import RetriableError
 from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.connection.unchecked_text import as_stored
-from connectors.jdbc.dialects.postgres.result_types import BPCHAR, INET
+from connectors.jdbc.dialects.postgres.result_types import BOOL, BPCHAR, INET, XML
 from connectors.jdbc.log.postgres.tables import LogTable
 from connectors.jdbc.log.shared.cells import BYTES_AT_MOST, Buffer, Cells, Mask
 from connectors.jdbc.log.shared.position import lsn_of_text
@@ -60,6 +60,10 @@ _DIGEST_BYTES = 32
 _TEXTS = {
     # A cast would cut the blanks that CHAR(n) keeps, and its binary form is its text.
     BPCHAR: sql.SQL("{}"),
+    # A cast would say true where the log says t.
+    BOOL: sql.SQL("textin(boolout({}))"),
+    # A cast would keep the declaration, which the log leaves out.
+    XML: sql.SQL("textin(xml_out({}))"),
     # A cast would add digits that the log leaves out.
     INET: sql.SQL("textin(inet_out({}))"),
 }
@@ -294,9 +298,14 @@ def _statement(table: LogTable, source: sql.Composed, at_most: int | None) -> sq
 def _columns(table: LogTable) -> dict[str, sql.Composed]:
     """Return SQL that makes the text of each column as the log has it."""
     return {
-        column.name: _TEXTS.get(base, sql.SQL("{}::text")).format(sql.Identifier(column.name))
+        column.name: text_as_logged(base, sql.Identifier(column.name))
         for column, base in zip(table.relation.columns, table.bases, strict=True)
     }
+
+
+def text_as_logged(base: int, value: sql.Composable) -> sql.Composed:
+    """Return SQL that makes the text of a value as the log has it; `base` is the number of the value's type (oid)."""
+    return _TEXTS.get(base, sql.SQL("{}::text")).format(value)
 
 
 def _key_of(table: LogTable) -> sql.Composed:
@@ -327,6 +336,7 @@ def _digest_of(table: LogTable) -> sql.Composed:
     """Return SQL that makes a digest of the texts of a row as the log has them (as in `log/postgres/segments.py`)."""
     texts = []
     for column, base in zip(table.relation.columns, table.bases, strict=True):
-        form = sql.SQL("textin(bpcharout({}))") if base == BPCHAR else _TEXTS.get(base, sql.SQL("{}::text"))
-        texts.append(form.format(sql.Identifier("t", column.name)))
+        value = sql.Identifier("t", column.name)
+        is_padded = base == BPCHAR
+        texts.append(sql.SQL("textin(bpcharout({}))").format(value) if is_padded else text_as_logged(base, value))
     return sql.SQL('md5(to_jsonb(ARRAY[{}]::text[])::text) COLLATE "C"').format(sql.SQL(", ").join(texts))
