@@ -112,11 +112,10 @@ if __name__ == "__main__":
     parser.add_argument("--fd", type=int, required=True)
     load()
     arguments = serve(socket.socket(fileno=parser.parse_args().fd))
-    import warm_hosts
-
     from connect.cli import main
+    from connect.cluster.hosts import fork_seed
 
-    if arguments[0] == "worker" and COLD_HOSTS not in os.environ:
-        warm_hosts.keep_spare()
+    if COLD_HOSTS in os.environ:
+        fork_seed.fork_seed = lambda catalog: None
     sys.argv = ["connect", *arguments]
     main(arguments)

@@ -15,6 +15,7 @@ from connect.cli.shared.log_options import log_options
 from connect.runtime.host.import_without_gc import loading
 
 if TYPE_CHECKING:
+    from connect.cluster.hosts.fork_seed import ForkSeed
     from connect.runtime.settings.worker_config import WorkerConfig
 
 
@@ -27,19 +28,23 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
     with loading():
         from connect.api.errors import ConfigError
         from connect.cli.shared.overrides import parse_overrides
+        from connect.cluster.hosts.fork_seed import fork_seed
         from connect.cluster.worker_file import read_worker_file, worker_config
         from connect.plugins.catalog import Catalog
         from connect.telemetry.logs import set_up_logs
+        from connect.worker.app import Worker  # noqa: F401 - the seed of the hosts shares what is loaded by now
 
+        catalog = Catalog.installed()
+    seed = fork_seed(catalog)
     set_up_logs("json" if log_format == "json" else "text", log_level)
     try:
         given = read_worker_file(file, parse_overrides(overrides))
-        config = worker_config(given.properties, Catalog.installed())
+        config = worker_config(given.properties, catalog)
     except ConfigError as error:
         if log_format == "json":
             sys.exit(_told(error))
         raise click.ClickException(str(error)) from error
-    sys.exit(run_worker(config, given.notes, json_only=log_format == "json"))
+    sys.exit(run_worker(config, given.notes, seed, json_only=log_format == "json"))
 
 
 def _told(error: Exception) -> int:
@@ -48,8 +53,13 @@ def _told(error: Exception) -> int:
     return 1
 
 
-def run_worker(config: WorkerConfig, notes: Sequence[str] = (), *, json_only: bool = False) -> int:
-    """Run a worker until SIGTERM or SIGINT. Return the exit code. With `json_only` it prints log lines alone."""
+def run_worker(
+    config: WorkerConfig, notes: Sequence[str] = (), seed: ForkSeed | None = None, *, json_only: bool = False
+) -> int:
+    """Run a worker until SIGTERM or SIGINT. Return the exit code. With `json_only` it prints log lines alone.
+
+    `seed` is the process that becomes the fork server of its hosts.
+    """
     with loading():
         from connect.api.errors import ConnectError
         from connect.cli.shared.stop_signals import StopSignals
@@ -67,7 +77,7 @@ def run_worker(config: WorkerConfig, notes: Sequence[str] = (), *, json_only: bo
         return 1
 
     try:
-        worker = Worker(config)
+        worker = Worker(config, seed)
     except ConnectError as error:
         return refuse(error)
     asked = threading.Event()

@@ -56,6 +56,19 @@ def safe_variables(base: Mapping[str, str]) -> dict[str, str]:
     return made
 
 
+def make_safe() -> None:
+    """Keep this process, which was forked from a program of the user's, and its children to the path of `start`.
+
+    What it has loaded already stays. What it loads from now on never comes from its working folder.
+    """
+    os.environ.update(safe_variables(os.environ))
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    foreign = {"", str(Path.cwd())} - set(given)
+    if not _in_user_site():
+        foreign.add(site.getusersitepackages())
+    sys.path[:] = [entry for entry in sys.path if entry not in foreign]
+
+
 def start(argv: Sequence[str], *, folder: Path | None = None, **options: Any) -> subprocess.Popen[Any]:
     """Start a command of `command` or `code_command` without a shell. `options` are those of `subprocess.Popen`.
 

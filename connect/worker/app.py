@@ -20,6 +20,7 @@ from connect.cluster.group.member_process import Joining
 from connect.cluster.group.remote_member import MemberProcesses
 from connect.cluster.herder.herder import Herder
 from connect.cluster.herder.reconcile import HerderDependencies
+from connect.cluster.hosts.fork_seed import ForkSeed
 from connect.cluster.hosts.forked_host import ForkedHosts
 from connect.cluster.hosts.host_logs import at_worker_levels, name_java_loggers
 from connect.cluster.hosts.host_pool import Launch
@@ -71,7 +72,8 @@ STOP_MARGIN_S: Final = 10.0
 class Worker:
     """Holds a worker and its REST API. It is owned by the thread that starts and stops it."""
 
-    def __init__(self, config: WorkerConfig) -> None:
+    def __init__(self, config: WorkerConfig, seed: ForkSeed | None = None) -> None:
+        """Take `seed`, the process that becomes the first fork server; without one that is a new interpreter."""
         if is_switched_on(config.tracing_enabled):
             check_installed()
         self._config = config
@@ -85,7 +87,7 @@ class Worker:
         self._members = MemberProcesses(self._lease.descriptor, self._life_line.watched, LOG_LEVELS)
         self._forked: ForkedHosts | None = None
         if sys.platform.startswith("linux"):  # On other systems, system libraries may not survive a fork.
-            self._forked = ForkedHosts(self._lease.descriptor, self._life_line.held)
+            self._forked = ForkedHosts(self._lease.descriptor, self._life_line.held, seed)
         self.herder = Herder(config, self._surroundings())
         self._contact = FirstContact(config, lambda: self._admin({}), self.herder.read, self._stopping)
         self._rest: RestServer | None = None

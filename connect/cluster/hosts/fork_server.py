@@ -1,10 +1,12 @@
 """Makes task hosts by forking: `fork_server N LEASE HELD`.
 
-The modules that every host needs are loaded here once, and shared in memory. A worker starts this process for its first
-host, at the first sign of work; an idle worker has no such process. A forked host starts in milliseconds, while a new
-interpreter needs a second or two to load Arrow and the rest. The process has one thread and no connections, so that it
-is safe to fork; plug-ins are loaded in the hosts only. It ends with its worker, and its hosts end with it. LEASE is the
-descriptor of the hosts' lease, and HELD is the end of the `life_line` that each host keeps open.
+The modules that every host needs are loaded here once, and shared in memory. That happens for the first host, at the
+first sign of work: an idle worker holds no such memory. A forked host starts in milliseconds, while a new interpreter
+needs a second or two to load Arrow and the rest. The process has one thread and no connections, so that it is safe to
+fork; plug-ins are loaded in the hosts only. It ends with its worker, and its hosts end with it. LEASE is the descriptor
+of the hosts' lease, and HELD is the end of the `life_line` that each host keeps open.
+
+A worker's first server is forked from the worker itself (`fork_seed`). If that one ends, the next is this program.
 
 N is the descriptor of a socket that keeps messages apart. The worker sends `{"number"}` with the descriptors of a
 host's line and of its crash report to start a host, or `{"kill": number, "signal"}` to end one. The server answers with
@@ -13,7 +15,6 @@ host's line and of its crash report to start a host, or `{"kill": number, "signa
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import os
@@ -22,12 +23,14 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from connect.cluster.hosts.host_process import MESSAGE_BYTES
 from connect.cluster.hosts.lease import watch
 from connect.runtime.host.freed_memory import share_arenas
+from connect.runtime.host.loading import loading
 from connect.runtime.host.parent_death import die_with_parent
 
 if TYPE_CHECKING:
@@ -71,9 +74,11 @@ def load_shared() -> None:
 class ForkServer:
     """Forks task hosts when the worker says so. Owned by the one thread of its process."""
 
-    def __init__(self, control: socket.socket, lease: int) -> None:
+    def __init__(self, control: socket.socket, lease: int, find_catalog: Callable[[], Catalog]) -> None:
+        """Take the socket to the worker and the lease's descriptor. `find_catalog` is called for the first host."""
         self._control = control
         self._lease = lease
+        self._find_catalog = find_catalog
         self._catalog: Catalog | None = None
         self._numbers: dict[int, int] = {}
         self._ended, wakeup = socket.socketpair()
@@ -115,13 +120,10 @@ class ForkServer:
 
     def _load(self) -> None:
         if self._catalog is None:
-            from connect.plugins.catalog import Catalog
-
-            load_shared()
-            self._catalog = Catalog.installed()
-            # The objects that exist now live as long as any host; a later collection would copy their pages into each.
-            gc.collect()
-            gc.freeze()
+            # The objects that exist then live as long as any host; a later collection would copy their pages into each.
+            with loading():
+                load_shared()
+                self._catalog = self._find_catalog()
 
     def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
         from connect.cluster.hosts.host_validation import validate_in_host
@@ -157,18 +159,29 @@ def _noticed(number: int, frame: FrameType | None) -> None:
     """Do nothing: this is only there so that the end of a child wakes the loop."""
 
 
+def serve(control: int, lease: int, held: int, find_catalog: Callable[[], Catalog]) -> int:
+    """Make task hosts until the worker is gone, and return the exit code. See the module for the descriptors."""
+    os.set_inheritable(held, False)  # a program that a connector starts is no host
+    set_up_libraries()
+    try:
+        ForkServer(socket.socket(fileno=control), lease, find_catalog).serve()
+    except (BrokenPipeError, ConnectionResetError):
+        return 0  # the worker is gone
+    return 0
+
+
+def _installed() -> Catalog:
+    from connect.plugins.catalog import Catalog
+
+    return Catalog.installed()
+
+
 def main() -> int:
     """Make task hosts until the worker is gone."""
     control, lease, held = (int(descriptor) for descriptor in sys.argv[1:])
     die_with_parent()
-    os.set_inheritable(held, False)  # a program that a connector starts is no host
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    set_up_libraries()
-    try:
-        ForkServer(socket.socket(fileno=control), lease).serve()
-    except (BrokenPipeError, ConnectionResetError):
-        return 0  # the worker is gone
-    return 0
+    return serve(control, lease, held, _installed)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from connect.cluster.hosts.fork_seed import ForkSeed
 from connect.cluster.hosts.host_process import MESSAGE_BYTES, exit_reason
 from connect.lib import python_child
 
@@ -19,13 +20,28 @@ SERVER_GONE: Final = "ended with the fork server that made it"
 _logger = logging.getLogger(__name__)
 
 
+class ServerProcess(Protocol):
+    """Runs as a child of this process and is a fork server."""
+
+    @property
+    def pid(self) -> int:
+        """Return the process id."""
+
+    def wait(self) -> int:
+        """Return its exit code once it has ended."""
+
+
 class ForkedHosts:
     """Starts hosts, and starts their fork server, again if it has died. Any thread may call it."""
 
-    def __init__(self, lease: int, held: int) -> None:
-        """Take the descriptor of the lease that hosts watch, and `held`, the hosts' end of the life line."""
+    def __init__(self, lease: int, held: int, seed: ForkSeed | None = None) -> None:
+        """Take the descriptor of the lease that hosts watch, and `held`, the hosts' end of the life line.
+
+        `seed` becomes the first server where it is given; the others are programs.
+        """
         self._lease = lease
         self._held = held
+        self._seed = seed
         self._lock = threading.Lock()  # the herder's thread asks for hosts, reader threads of hosts kill them
         self._server: _Server | None = None
 
@@ -48,8 +64,20 @@ class ForkedHosts:
 
     def _running(self) -> _Server:
         if self._server is None or self._server.gone:
-            self._server = _Server(self._lease, self._held)
+            self._server = _Server(self._started)
         return self._server
+
+    def _started(self, control: socket.socket) -> ServerProcess:
+        seed, self._seed = self._seed, None
+        if seed is not None and seed.begin(control, self._lease, self._held):
+            return seed
+        descriptors = [control.fileno(), self._lease, self._held]
+        return python_child.start(
+            python_child.command("connect.cluster.hosts.fork_server", *map(str, descriptors)),
+            pass_fds=descriptors,
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+        )
 
 
 class ForkedProcess:
@@ -83,21 +111,15 @@ class ForkedProcess:
 class _Server:
     """Holds one server process and the hosts it made."""
 
-    def __init__(self, lease: int, held: int) -> None:
+    def __init__(self, start: Callable[[socket.socket], ServerProcess]) -> None:
+        """Start the process by `start`, which gets the process's end of the socket."""
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._processes: dict[int, ForkedProcess] = {}
         self._numbers = itertools.count(1)
         self.gone = False
         self._told_to_end = False
-        descriptors = [theirs.fileno(), lease, held]
-        command = python_child.command("connect.cluster.hosts.fork_server", *map(str, descriptors))
         with theirs:
-            self._server = python_child.start(
-                command,
-                pass_fds=descriptors,
-                stdin=subprocess.DEVNULL,
-                process_group=0,
-            )
+            self._server = start(theirs)
         self.pid = self._server.pid
         threading.Thread(target=self._read, name="fork-server-reader", daemon=True).start()
 

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -137,21 +138,37 @@ def written_bytes(process):
     return sum(mapped.private_dirty for mapped in process.memory_maps())
 
 
+def holds(process, text):
+    """Whether a process has a text anywhere in its own memory."""
+    with Path(f"/proc/{process.pid}/mem").open("rb", buffering=0) as memory:
+        for mapped in process.memory_maps(grouped=False):
+            begin, end = (int(address, 16) for address in mapped.addr.split("-"))
+            if mapped.perms.startswith("rw") and mapped.path in {"[anon]", "[heap]", "[stack]"}:
+                memory.seek(begin)
+                if text.encode() in memory.read(end - begin):
+                    return True
+    return False
+
+
 def test_rest_is_ready_soon_and_an_idle_worker_is_small(start_worker, kafka_service):
     # Of 1,500 topics of three partitions its clients know 14 MiB, and other tests leave theirs in the shared broker.
     own_broker = {"bootstrap.servers": kafka_service.endpoint.bootstrap_servers}
     started_s = time.monotonic()
-    worker = start_worker(cold=True, **own_broker).ready()
+    worker = start_worker(cold=True, **own_broker, **{"producer.sasl.password": "a-word-of-the-file"}).ready()
     took_s = time.monotonic() - started_s
     eventually(lambda: "slots_claimed" in worker.log.read_text())
-    (member,) = worker.children()
-    assert "connect.cluster.group.member_process" in member.cmdline()
-    own_mib = sum(written_bytes(process) for process in [psutil.Process(worker.pid), member]) / 2**20
+    processes = [psutil.Process(worker.pid), *worker.children()]
+    assert len(processes) == 3, "a worker, its member in the group, and the seed of its fork server"
+    seed = fork_server(worker)
+    own_mib = sum(written_bytes(process) for process in processes) / 2**20
     print(f"ready in {took_s:.2f} s, {own_mib:.0f} MiB of its own")  # noqa: T201 - figures for the report
     assert own_mib < 100  # 80 where it was measured
-    assert not maps_arrow(psutil.Process(worker.pid))
+    assert not any(maps_arrow(process) for process in processes)
+    assert holds(processes[0], "a-word-of-the-file")
+    assert not holds(seed, "a-word-of-the-file"), "the seed was made after the worker read its file"
     worker.call("GET", "/connectors")  # the first sign of work
-    eventually(lambda: (server := fork_server(worker)) and maps_arrow(server))
+    eventually(lambda: maps_arrow(seed))
+    assert fork_server(worker) == seed
 
 
 def test_a_worker_without_kafka_says_so_and_stops_when_asked(start_worker):

@@ -81,7 +81,7 @@ def test_a_workers_first_fork_server_is_warm_and_the_next_one_is_a_program(
     worker.start()
     try:
         children = psutil.Process(worker.pid).children()
-        (first,) = (child for child in children if "warm_server" in " ".join(child.cmdline()))
+        (first,) = (child for child in children if "connect.cluster.hosts.fork_server" in child.cmdline())
         assert any("libarrow" in mapped.path for mapped in first.memory_maps())
         first.kill()
         (tmp_path / "lines").write_text("one\n")
@@ -89,6 +89,6 @@ def test_a_workers_first_fork_server_is_warm_and_the_next_one_is_a_program(
         assert worker.create("source", source).status_code == 201
         worker.wait_for_tasks("source", "RUNNING")
         second = next(child for child in psutil.Process(worker.pid).children() if child.children())
-        assert "connect.cluster.hosts.fork_server" in second.cmdline()
+        assert second.cmdline()[-5:-3] == ["-m", "connect.cluster.hosts.fork_server"]
     finally:
         worker.stop()

@@ -1,0 +1,121 @@
+"""The process that a worker forks off itself, as its fork server: real processes, forked from an interpreter like a
+worker's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from cluster_fakes import eventually
+
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="hosts are forked on Linux only"),
+]
+
+WORKER = """
+import json, os, socket, sys, threading
+from connect.cluster.hosts.fork_seed import fork_seed
+from connect.plugins.catalog import Catalog
+from connect.worker.app import Worker
+catalog = Catalog.installed()
+"""
+"""Loads what a worker has loaded when it forks."""
+
+HOST = """
+from connect.cluster.hosts.forked_host import ForkedHosts
+from connect.cluster.hosts.lease import Lease
+from connect.cluster.hosts.life_line import LifeLine
+from connect.cluster.hosts.shared_memory import shared_memory
+from connect.lib.deadline import Deadline
+from connect.runtime.host.crash_report import REPORT_BYTES
+lease = Lease(60.0)
+lease.hold()
+hosts = ForkedHosts(lease.descriptor, LifeLine().held, seed)
+ours, theirs = socket.socketpair()
+host = hosts.start(theirs, shared_memory("crash-report", REPORT_BYTES))
+deadline = Deadline.after(60)
+while not host.pid and deadline.wait(0.01):
+    pass
+theirs.close()
+"""
+"""Starts a host through the seed."""
+
+
+def said(program: str, folder: Path) -> Any:
+    """What a program prints, as JSON."""
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False, cwd=folder, env=environ, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_first_server_is_the_seed_and_has_the_workers_modules(tmp_path: Path) -> None:
+    tell = """
+command = open(f"/proc/{seed.pid}/cmdline").read().strip(chr(0))
+print(json.dumps([host.pid > 0, hosts.server_pid == seed.pid, command, os.getpgid(seed.pid) == seed.pid]))
+"""
+    found = said(f"{WORKER}\nseed = fork_seed(catalog)\n{HOST}\n{tell}", tmp_path)
+    assert found == [True, True, "connect.cluster.hosts.fork_server", True]
+
+
+def test_little_is_left_to_load_for_the_first_host(tmp_path: Path) -> None:
+    count = """
+from connect.cluster.hosts import fork_server
+before = set(sys.modules)
+fork_server.load_shared()
+ours = lambda names: sum(name.split(".")[0] in {"connect", "connectors"} for name in names)
+print(json.dumps([ours(before), ours(set(sys.modules) - before)]))
+"""
+    shared, own = said(f"{WORKER}\n{count}", tmp_path)
+    assert own < shared / 3  # without the worker's modules it is more than they are
+
+
+def test_a_program_takes_the_place_of_a_seed_that_was_killed(tmp_path: Path) -> None:
+    kill = "os.kill(seed.pid, 9); os.waitid(os.P_PID, seed.pid, os.WEXITED | os.WNOWAIT)"
+    tell = """
+server = hosts.server_pid
+print(json.dumps([host.pid > 0, server != seed.pid, "-m" in open(f"/proc/{server}/cmdline").read().split(chr(0))]))
+"""
+    found = said(f"{WORKER}\nseed = fork_seed(catalog)\n{kill}\n{HOST}\n{tell}", tmp_path)
+    assert found == [True, True, True]
+
+
+def test_a_process_with_two_threads_is_not_forked(tmp_path: Path) -> None:
+    found = said(
+        f"{WORKER}\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "print(json.dumps(fork_seed(catalog) is None))",
+        tmp_path,
+    )
+    assert found is True
+
+
+def test_a_seed_ends_with_its_worker(tmp_path: Path) -> None:
+    pid = said(f"{WORKER}\nprint(json.dumps(fork_seed(catalog).pid))", tmp_path)
+    eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_host_of_a_seed_loads_nothing_from_the_folder_of_its_worker(tmp_path: Path) -> None:
+    """A worker that runs as `python -m` has its working folder in its search path, where a connector may write."""
+    sprung = tmp_path / "sprung"
+    write = f"""
+from pathlib import Path
+for name in ("pyarrow", "orjson", "connect", "confluent_kafka"):
+    Path(f"{{name}}.py").write_text("open({str(sprung)!r}, 'a').write(__name__ + ' ')")
+"""
+    arrow = """
+print(json.dumps(["" in sys.path, "libarrow" in open(f"/proc/{host.pid}/maps").read()]))
+"""
+    found = said(f"{WORKER}\nseed = fork_seed(catalog)\n{write}\n{HOST}\n{arrow}", tmp_path)
+    assert found == [True, True]
+    assert not sprung.exists()
