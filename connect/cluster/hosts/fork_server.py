@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from connect.cluster.hosts.host_process import MESSAGE_BYTES
 from connect.cluster.hosts.lease import watch
-from connect.lib.loading import loading
 from connect.runtime.host.freed_memory import share_arenas
+from connect.runtime.host.import_without_gc import loading
 from connect.runtime.host.parent_death import die_with_parent
 
 if TYPE_CHECKING:
