@@ -158,6 +158,24 @@ def test_columns_that_change_names_to_and_fro_in_one_transaction_keep_their_valu
 
 
 @postgres_only
+def test_a_large_key_stays_the_key_when_other_columns_change(server):
+    # PostgreSQL keeps the key out of line, and its log leaves it out of the new row.
+    server.run(
+        "CREATE TABLE {t} (id TEXT PRIMARY KEY, n INT NOT NULL)", "ALTER TABLE {t} ALTER id SET STORAGE EXTERNAL"
+    )
+    large = "k" * 2100
+    with log_run(server) as run:
+        run.open()
+        run.until(lambda: run.batches)
+        server.run(f"INSERT INTO {{t}} VALUES ('{large}', 1)", "UPDATE {t} SET n = 2", "UPDATE {t} SET id = 'small'")
+        events = run.until_events(5)
+    assert [(key["id"], value and value["op"]) for _, key, value in events] == [
+        (large, "c"), (large, "u"), (large, "d"), (large, None), ("small", "c"),
+    ]  # fmt: skip
+    assert events[1][2]["after"] == {"id": large, "n": 2}
+
+
+@postgres_only
 def test_keys_large_values_truncations_and_new_columns(server):
     server.run(
         "CREATE TABLE {t} (id INT, part TEXT, big TEXT, n INT NOT NULL, PRIMARY KEY (part, id))",

@@ -32,7 +32,7 @@ class Log:
         body = b"R" + struct.pack(">I", oid) + b"public\0" + table.encode() + b"\0" + identity.encode()
         body += struct.pack(">H", len(columns))
         for place, (name, type_oid) in enumerate(columns):
-            body += bytes([place == 0]) + name.encode() + b"\0" + struct.pack(">Ii", type_oid, -1)
+            body += bytes([place == 0 or identity == "f"]) + name.encode() + b"\0" + struct.pack(">Ii", type_oid, -1)
         self.add(body)
 
     def begin(self, xid: int, commit_us: int = EPOCH_US) -> None:

@@ -35,7 +35,7 @@ from connectors.jdbc.log.postgres.segments import key_texts, only, shown
 from connectors.jdbc.log.postgres.snapshot import SnapshotRows
 from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.shared import envelope
-from connectors.jdbc.log.shared.cells import NULL, UNCHANGED, Buffer, Cells, Mask
+from connectors.jdbc.log.shared.cells import NULL, Buffer, Cells, Mask
 from connectors.jdbc.log.shared.position import (
     Coordinate,
     LogPosition,
@@ -204,8 +204,6 @@ class ChangeEvents:
             yield from self._told_events(table, only(item, ~fresh), state)
         item = only(item, fresh)
         if len(item.origin) and position.fences:
-            if item.relation.identity == "f" and len(item.old):
-                item = replace(item, after=_with_old_values(item))
             item = shown(item, table, position.fence_of(table.name.full), self._tables.database)
         if self.chunked is not None and self.chunked.watches(table.name.full):
             self.chunked.touched(self._touched(table, item))
@@ -269,10 +267,7 @@ class ChangeEvents:
     def _batch(self, table: LogTable, item: Changes) -> Batch | None:
         table = self._fitting(table, item.after)
         full = item.relation.identity == "f"
-        after_cells = item.after
-        if full and len(item.old):
-            after_cells = _with_old_values(item)
-        after = table.rows(item.buffer, after_cells, self._placeholder)
+        after = table.rows(item.buffer, item.after, self._placeholder)
         before = table.old_rows(item.buffer, item.before) if len(item.old) else None
         ops = np.full(len(item.kind), envelope.CREATE, np.uint8)
         ops[item.kind == UPDATE], ops[item.kind == DELETE] = envelope.UPDATE, envelope.DELETE
@@ -355,18 +350,6 @@ def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:
         (origin.final_lsn == done.final_lsn) & (origin.place > done.place)
     )
     return fresh
-
-
-def _with_old_values(item: Changes) -> list[Cells]:
-    """Return the new rows' columns, where values that an update left as they were come from the row before it."""
-    made = []
-    at_old = np.full(len(item.kind), -1, np.int64)
-    at_old[item.old] = np.arange(len(item.old))
-    for before, after in zip(item.before, item.after, strict=True):
-        unknown = (after.kind == UNCHANGED) & (at_old[item.new] >= 0)
-        filled = after.filled(unknown, before.take(at_old[item.new[unknown]])) if unknown.any() else after
-        made.append(filled)
-    return made
 
 
 def _transaction_ids(origin: Origin) -> pa.StringArray:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.shared.cells import Buffer, Bytes, Cells, Mask, Places
+from connectors.jdbc.log.shared.cells import UNCHANGED, Buffer, Bytes, Cells, Mask, Places
 
 XLOG_HEADER = 25
 """XLogData has this many bytes before its message: the letter w, start, end and clock."""
@@ -270,7 +270,25 @@ def _changes(relation: Relation, buffer: Buffer, kind: Bytes, at: Places, origin
     behind[old] = ends + 1
     _check_counts(relation, buffer, behind[new])
     after, _ = buffer.tuples(behind[new] + 2, len(relation.columns))
-    return Changes(relation, kind, origin, buffer, old, before, new, after)
+    changes = Changes(relation, kind, origin, buffer, old, before, new, after)
+    return replace(changes, after=_with_old_values(changes)) if len(old) else changes
+
+
+def _with_old_values(changes: Changes) -> Sequence[Cells]:
+    """Return the columns of the new rows, with the old row's value where an update left one as it was that the log
+    does not repeat.
+
+    The log leaves out large values that did not change, also those of a key, which the old row then has.
+    """
+    at_old = np.full(len(changes.kind), -1, np.int64)
+    at_old[changes.old] = np.arange(len(changes.old))
+    at_old = at_old[changes.new]
+    made = []
+    for column, before, after in zip(changes.relation.columns, changes.before, changes.after, strict=True):
+        unknown = (after.kind == UNCHANGED) & (at_old >= 0)
+        is_known = column.in_identity and unknown.any()
+        made.append(after.filled(unknown, before.take(at_old[unknown])) if is_known else after)
+    return made
 
 
 def _check_counts(relation: Relation, buffer: Buffer, at: Places) -> None:
