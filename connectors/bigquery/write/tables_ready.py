@@ -318,7 +318,7 @@ class TargetTables:
             return mode.views_beside(target, self._warehouse, columns, dedup, beside)
 
         for name, text in views().items():
-            self.views.make(name, text, target, columns, lambda name=name: views()[name])
+            self.views.make(name, text, target, columns, partial(lambda name: views()[name], name))
         return columns
 
     def _replace_view(self, name: str, statement: str, target: str) -> None:
