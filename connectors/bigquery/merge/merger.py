@@ -117,7 +117,7 @@ class Merger:
             self._line.run(target, statement, f"remembering deletes of {target}", kind)
         if not rules.in_any_order:
             self._estimate(target, merge.text())
-        changed = self._line.run(target, merge.text(), f"merging into table {target}", kind)
+        changed = self._line.run(target, merge.text(), f"merging into table {target}", kind, columns=columns)
         for statement in appending:
             appended = self._line.run(target, statement, f"adding rows of their own to table {target}", kind)
             changed = replace(changed, inserted=changed.inserted + appended.inserted)
