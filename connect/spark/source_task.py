@@ -124,22 +124,32 @@ class OpenTask:
             self._unit.extend(batches_of(polled))
         return self._unit.popleft() if self._unit else None
 
+    @property
+    def is_within_unit(self) -> bool:
+        """Return True if batches of the last poll were not returned yet: no position counts before all of them did."""
+        return bool(self._unit)
+
     def stored(self, positions: Positions) -> None:
         """Tell the task that rows up to these positions are stored."""
         self._task.stored([SourcePosition(json.loads(key), json.loads(text)) for key, text in positions.items()])
 
     def batches(self) -> Iterator[Batch]:
-        """Yield everything that the source has now; each batch counts as stored when it is taken.
+        """Yield everything that the source has now; the batches of a poll count as stored when all are taken.
 
         Some tasks tell up to which time they have read. Such a task is read until that is later than when it was
         opened; any other task is read until it has nothing.
         """
+        taken: dict[str, str] = {}
         while True:
             batch = self.poll()
             if batch is not None:
                 yield batch
-                if batch.position is not None and batch.position.offset is not None:
-                    self.stored(positions_of(batch))
+                taken |= positions_of(batch)
+            if self.is_within_unit:
+                continue
+            if taken:
+                self.stored(taken)
+                taken = {}
             if self.is_dry(batch):
                 return
 

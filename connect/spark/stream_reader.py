@@ -1,9 +1,10 @@
 """`spark.readStream.format("connect")`: a source task on the driver, whose batches are Spark's micro-batches.
 
 A batch is read ahead by the driver's Python and travels to the tasks as Arrow. Its offset says where the source goes on
-behind it and how many rows it has of each source partition. After a crash Spark asks for the last batch again: so many
-rows are read again from where it began. So a source whose rows stay as they are, in their order, gives the same batch;
-one whose rows change may give some of them again, and leaves none out.
+behind it, how many rows it has of each source partition, and its number, without which Spark would take two batches for
+one. After a crash Spark asks for the last batch again: so many rows are read again from where it began. So a source
+whose rows stay as they are, in their order, gives the same batch; one whose rows change may give some of them again.
+A batch ends where the source can go on behind it, and is larger than its limit until then.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connect.lib.deadline import Deadline
 from connect.runtime.source.ledger import partition_key
@@ -38,24 +40,41 @@ Offset = dict[str, Any]
 
 @dataclass(slots=True)
 class _MicroBatch:
-    """Holds rows that were read ahead, in order, and the positions of their source partitions behind them."""
+    """Holds rows that were read ahead, in order, and the positions of their source partitions behind them.
 
+    `unplaced` counts the rows of each source partition behind which it has no new position yet.
+    """
+
+    start: Offset
     batches: list[Batch] = field(default_factory=list)
     positions: dict[str, str] = field(default_factory=dict)
     rows: Counter[str] = field(default_factory=Counter)
+    unplaced: Counter[str] = field(default_factory=Counter)
 
     def add(self, batch: Batch) -> None:
+        partition = _partition(batch)
+        known = {**self.start.get("positions", {}), **self.positions}
+        new = {key: text for key, text in positions_of(batch).items() if known.get(key) != text}
         self.batches.append(batch)
-        self.positions |= positions_of(batch)
-        self.rows[_partition(batch)] += len(batch)
+        self.positions |= new
+        self.rows[partition] += len(batch)
+        self.unplaced[partition] += len(batch)
+        if new:
+            # Rows without a source partition belong to the next position, whichever it is.
+            self.unplaced[partition] = self.unplaced[""] = 0
+
+    @property
+    def is_placed(self) -> bool:
+        return not self.unplaced.total()
 
     @property
     def size(self) -> int:
         return sum(self.rows.values())
 
-    def offset(self, start: Offset) -> dict[str, Any]:
-        """Return Spark's offset behind this batch."""
-        return {"positions": {**start.get("positions", {}), **self.positions}, "rows": dict(self.rows)}
+    def offset(self) -> dict[str, Any]:
+        """Return Spark's offset behind this batch. Spark leaves out a batch whose offset equals the one before it."""
+        positions = {**self.start.get("positions", {}), **self.positions}
+        return {"positions": positions, "rows": dict(self.rows), "batch": self.start.get("batch", 0) + 1}
 
 
 class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -94,10 +113,10 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # Spark has run what ends there. It commits that behind the next batch alone, and a source may not say that
             # there is none before its rows are kept.
             self.commit(start)
-        made = self._read(most)
+        made = self._read(start, most)
         if not made.size:
             return start
-        end = made.offset(start)
+        end = made.offset()
         self._planned, self._at = (end, made), end
         return end
 
@@ -137,32 +156,52 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._at = at
         return self._task
 
-    def _read(self, most: int | None) -> _MicroBatch:
-        """Read at most `most` rows, unless one page has more; return fewer if there are no more now."""
-        made = _MicroBatch()
+    def _read(self, start: Offset, most: int | None) -> _MicroBatch:
+        """Read at most `most` rows, unless one page or unit, or the rows up to the next position, are more.
+
+        Return fewer if there are no more now. ConnectError: rows have no position, and none comes.
+        """
+        made, deadline = _MicroBatch(start), Deadline.after(self._options.timeout_s)
         while self._ahead or not self._is_over:
+            can_end = made.is_placed and not self._is_within_unit
             batch = self._next()
             if batch is None:
-                if made.size or not self._ends:
+                if made.size and not made.is_placed:
+                    self._require_time(made, deadline)
+                elif made.size or not self._ends:
                     return made
                 continue
-            if most is not None and made.size and made.size + len(batch) > most:
+            deadline = Deadline.after(self._options.timeout_s)
+            if most is not None and made.size and can_end and made.size + len(batch) > most:
                 self._ahead.appendleft(batch)
                 return made
             made.add(batch)
         return made
+
+    @property
+    def _is_within_unit(self) -> bool:
+        return self._task is not None and self._task.is_within_unit
+
+    def _require_time(self, made: _MicroBatch, deadline: Deadline) -> None:
+        if deadline.expired:
+            raise ConnectError(
+                f"The source gave {made.unplaced.total()} rows without a place to go on from behind them, and none "
+                f"came within {self._options.timeout_s:.0f} s: after a crash nothing could give these rows again.",
+                key="connect.timeout.s",
+                fix="Follow the source by a key, an id or a timestamp; or read it once, by spark.read.",
+            )
 
     def _next(self) -> Batch | None:
         if self._ahead:
             return self._ahead.popleft()
         assert self._task is not None
         batch = self._task.poll(_POLL_S)
-        if self._ends and self._task.is_dry(batch):
+        if self._ends and self._task.is_dry(batch) and not self._is_within_unit:
             self._is_over = True
         return batch
 
     def _read_again(self, start: Offset, end: Offset) -> _MicroBatch:
-        made = _MicroBatch()
+        made = _MicroBatch(start)
         left: Counter[str] = Counter(end["rows"])
         task, deadline = self._open(start), Deadline.after(self._options.timeout_s)
         while left.total():
