@@ -33,7 +33,15 @@ def pair(start_worker, presence):
 
 def member_of(worker):
     """The process by which a worker is in its group; None while it has none."""
-    return next((p for p in worker.children() if "connect.cluster.group.member_process" in p.cmdline()), None)
+    return next((p for p in worker.children() if "connect.cluster.group.member_process" in command_of(p)), None)
+
+
+def command_of(process):
+    """The words of a process's command; none of one that has ended, also while nobody has taken note of its end."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
 
 
 @pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
