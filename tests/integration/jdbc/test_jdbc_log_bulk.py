@@ -363,3 +363,22 @@ def test_rows_that_no_record_can_hold_are_told_before_the_batch_that_is_behind_t
     assert [one for one in came if isinstance(one, int)] == [i for i in range(1, 61) if i not in {5, 41}]
     assert came.index("5") < came.index(20)
     assert came.index(40) < came.index("41") < came.index(60)
+
+
+@pytest.mark.parametrize("reader", ["auto", "generic"])
+@pytest.mark.parametrize("key", ["BIGINT", "VARCHAR(10)"])
+@pytest.mark.parametrize("server", ["mariadb"], indirect=True)
+def test_a_chunk_that_is_cut_while_its_rows_come_gives_every_row(server: Server, key: str, reader: str):
+    server.run(f"CREATE TABLE {{t}} (id {key} PRIMARY KEY, version BIGINT NOT NULL)")
+    server.run(f"INSERT INTO {{t}} SELECT 10000 + i, 0 FROM {SERIES[server.name].format(5000)}")
+    with log_run(server, max__batch__size=100, reader=reader) as run:
+        planned = connector(run)
+        (split,) = planned.plan_bulk(SplitSize(10_000, 2**30), Deadline.after(60)).splits
+        with closing(planned.bulk_reader()) as rows:
+            read_rows = 0
+            for number, batch in enumerate(rows.read(split, None)):
+                read_rows += len(batch)
+                if number == 0:
+                    offset = dict(batch.position.offset)  # type: ignore[union-attr, arg-type]
+                    pieces = rows.divide(split, offset, 4)  # type: ignore[attr-defined]
+        assert (bool(pieces), read_rows) == (key == "BIGINT", 5000)

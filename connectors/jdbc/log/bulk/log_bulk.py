@@ -287,13 +287,17 @@ class LogBulkReader:
         left.
         """
         wanted, last = TableSplit.of(split), self._server.last_key(offset)
-        columns, key = self._server.keyed(wanted.table)
-        if key is None or not last:
+        if not last:
             return ()
-        end = wanted.end
-        if end is None:
-            keys = _span(self._server.database, self._config, wanted.table, columns, key)
-            end = 0 if keys is None else keys.stop
+        # The reader's own connection may be streaming the split's rows, and another statement there would end them.
+        with closing(server_of(self._config)) as asked:
+            columns, key = asked.keyed(wanted.table)
+            if key is None:
+                return ()
+            end = wanted.end
+            if end is None:
+                keys = _span(asked.database, self._config, wanted.table, columns, key)
+                end = 0 if keys is None else keys.stop
         # The ranges may be read when the snapshot is gone.
         bounds = {name: value for name, value in split.bounds.items() if name != _SNAPSHOT}
         return divided(replace(split, bounds=bounds), int(last[0]), end, parts)
