@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 import click
 
-from connect.cli.shared.cluster_options import as_json, cluster_command, connector_name, print_json, print_table
+from connect.cli.shared.cluster_options import as_json, cluster_command, connector_name, print_json
 from connect.cli.shared.manifest_files import named_manifests
+from connect.cli.shared.table import print_table
 from connect.cli.shared.terminal import echo, echo_folded
 from connect.lib.printable import counted
 

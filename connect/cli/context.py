@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connect.cli.shared.cluster_options import print_table
 from connect.cli.shared.command_errors import one_line_errors
+from connect.cli.shared.table import print_table
 from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:

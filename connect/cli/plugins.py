@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connect.cli.shared.cluster_options import as_json, cluster_command, print_json, print_table
+from connect.cli.shared.cluster_options import as_json, cluster_command, print_json
+from connect.cli.shared.table import print_table
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient

@@ -172,11 +172,23 @@ class FlowEdge(_Open):
     lag_s: float | None
 
 
+class FlowBundle(_Open):
+    """Describes all ways between a connector or backfill and its several topics together."""
+
+    node: str
+    does: str
+    topics: int
+    rows_per_s: float | None
+    lag_rows: float | None
+    lag_s: float | None
+
+
 class Flow(_Open):
     """Holds a cluster's nodes, and the ways of rows between them."""
 
     nodes: list[FlowNode]
     edges: list[FlowEdge]
+    bundles: NotRequired[list[FlowBundle]]
     not_told: list[str]
     silent: dict[str, str]
 

@@ -91,7 +91,8 @@ TASK_METRICS: Final = (
              "where it is most of the time, the target is the bottleneck: see its load, or raise tasks.max."),
     _seconds("flush", "Time making rows and offsets durable."),
     _task("lag_rows", "lag_rows", "rows", "Rows in Kafka that the sink has not committed, at most: compaction and "
-          "transactions leave gaps between them. 0 where nothing that can be read is left.",
+          "transactions leave gaps between them. Rows that Kafka deleted before they were read do not count: see "
+          "missed_rows_total. 0 where nothing that can be read is left.",
           "where it grows, see which step takes the time (…_seconds_total); tasks.max may grow up to the partitions."),
     _task("lag_s", "lag_seconds", "seconds",
           "Age of the oldest row that is not committed, by its own time; of rows that were not read yet, since they "

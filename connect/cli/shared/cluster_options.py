@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-import io
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from connect.cli.shared.terminal import cell, echo
+from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient
@@ -54,32 +53,6 @@ connector_name = click.argument("name")
 def print_json(value: object) -> None:
     """Print a value as indented JSON."""
     echo(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows in columns; a cell's text is shown as it is, cut nowhere on a pipe.
-
-    A character that the terminal has not is shown as `?`.
-    """
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(cell("" if one is None else one, _style(str(one))) for one in row))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-    console = Console(width=None if sys.stdout.isatty() else 400, highlight=False)
-    console.print(table)
-
-
-_STYLES = {"RUNNING": "green", "FAILED": "bold red", "PAUSED": "yellow", "STOPPED": "dim", "UNASSIGNED": "yellow"}
-
-
-def _style(text: str) -> str:
-    return _STYLES.get(text.split(" ", maxsplit=1)[0], "")
 
 
 def _fix(error: Any, text: str) -> str:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connect.cli.shared.cluster_options import as_json, cluster_command, print_json, print_table
+from connect.cli.shared.cluster_options import as_json, cluster_command, print_json
 from connect.cli.shared.sparkline import LEAST_COLUMNS, History
-from connect.cli.shared.terminal import echo
+from connect.cli.shared.table import least_width, print_table, shortened
+from connect.cli.shared.terminal import echo_folded
+from connect.lib.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +33,9 @@ _commands = click.Group()
 def top(client: ConnectClient, as_json: bool, once: bool, interval_s: float) -> None:
     """Every task: state, rows a second, lag, CPU, memory, and why it does not move; until Ctrl-C.
 
-    On a terminal of 100 columns TREND draws the last rates of a task, as parts of the largest; a narrower one shows
-    reasons below the table, and neither hosts nor workers. A Java cluster tells states and reasons; `–` stands for the
-    rest.
+    On a terminal of 100 columns TREND draws the last rates of a task, as parts of the largest; one that is too narrow
+    shows reasons below the table, and neither hosts nor workers. A Java cluster tells states and reasons; `–` is what
+    it does not tell.
     """
     from connect.cli.top.scrapes import scraped
     from connect.client.task_lines import task_lines
@@ -61,17 +63,22 @@ def show(lines: Sequence[TaskLine], rates: History | None, width: int, *, is_ter
     from connect.client.task_lines import COLUMNS, cells
 
     rows = [(line, cells(line)) for line in lines]
-    if is_terminal and width < LEAST_COLUMNS:
-        end = COLUMNS.index("HOST CPU")
-        print_table(COLUMNS[:end], [row[:end] for _, row in rows])
-        for line in lines:
-            if line.reason:
-                echo(f"{line.connector}{f', task {line.task}' if line.task else ''}: {line.reason}")
-    elif rates is None or width < LEAST_COLUMNS:
-        print_table(COLUMNS, [row for _, row in rows])
-    else:
+    tables: list[tuple[Sequence[str], list[Sequence[str]]]] = [(COLUMNS, [row for _, row in rows])]
+    if rates is not None:
         after, encoding = COLUMNS.index("ROWS/S") + 1, sys.stdout.encoding or "ascii"
-        print_table(
-            (*COLUMNS[:after], "TREND", *COLUMNS[after:]),
-            [(*row[:after], rates.line((of.connector, of.task), encoding), *row[after:]) for of, row in rows],
-        )
+        drawn: list[Sequence[str]] = [
+            (*row[:after], rates.line((of.connector, of.task), encoding), *row[after:]) for of, row in rows
+        ]
+        tables.insert(0, ((*COLUMNS[:after], "TREND", *COLUMNS[after:]), drawn))
+    if width < LEAST_COLUMNS:
+        tables = [] if is_terminal else tables[-1:]
+    for columns, texts in tables:
+        if not is_terminal or least_width(columns, texts) <= width:
+            print_table(columns, texts)
+            return
+    end = COLUMNS.index("HOST CPU")
+    print_table(COLUMNS[:end], [row[:end] for _, row in rows])
+    for line in lines:
+        if line.reason:
+            name = shortened(printable(line.connector), width // 2)
+            echo_folded(f"{name}{f', task {line.task}' if line.task else ''}: {line.reason}", "")

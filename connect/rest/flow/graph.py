@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -58,7 +59,7 @@ class Edge:
     """Describes a way on which rows go from one node to another; the nodes are named by their ids.
 
     `declared` is True if a configuration names it, `seen` if rows went along it since the connector's topics were
-    reset. `pace` is unknown if a connector has several topics, as its tasks count all of them together.
+    reset. `pace` is unknown if a connector has several topics, as its tasks count all of them together: see `Bundle`.
     """
 
     start: str
@@ -67,6 +68,16 @@ class Edge:
     declared: bool
     seen: bool
     pace: Pace = _STILL
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Stands for the edges of a connector or backfill with several topics, whose rows are counted together."""
+
+    node: str
+    does: Does
+    topics: int
+    pace: Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,19 @@ class Flow:
 
     nodes: Sequence[Node]
     edges: Sequence[Edge]
+
+    def bundles(self) -> list[Bundle]:
+        """Return what the edges of each connector or backfill with several topics come to together."""
+        topics = Counter(key for edge in self.edges if (key := bundle_of(edge)) is not None)
+        paces = {node.id: node.pace for node in self.nodes}
+        return [Bundle(node, does, count, paces[node]) for (node, does), count in topics.items() if count > 1]
+
+
+def bundle_of(edge: Edge) -> tuple[str, Does] | None:
+    """Return the connector or backfill whose rows go along an edge to or from a topic, and what it does there."""
+    if edge.does is Does.WRITES:
+        return edge.start, edge.does
+    return (edge.end, edge.does) if edge.does is Does.READS else None
 
 
 def flow(

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from connect.rest.figures.sampler import SAMPLER
 from connect.rest.flow.gathering import gathered
-from connect.rest.flow.graph import Edge, Node
+from connect.rest.flow.graph import Bundle, Edge, Node
 from connect.rest.resources.own_shapes import Flow
 from connect.rest.server.answers import json_answer
 from connect.rest.server.routing import Route
@@ -22,6 +22,7 @@ async def get_flow(request: web.Request) -> web.Response:
     answer: dict[str, Any] = {
         "nodes": [_node(node) for node in found.flow.nodes],
         "edges": [_edge(edge) for edge in found.flow.edges],
+        "bundles": [_bundle(bundle) for bundle in found.flow.bundles()],
         "not_told": found.not_told,
         "silent": look.silent,
     }
@@ -40,6 +41,10 @@ def _edge(edge: Edge) -> dict[str, Any]:
         "start": edge.start, "end": edge.end, "does": edge.does, "declared": edge.declared, "seen": edge.seen,
         **asdict(edge.pace),
     }  # fmt: skip
+
+
+def _bundle(bundle: Bundle) -> dict[str, Any]:
+    return {"node": bundle.node, "does": bundle.does, "topics": bundle.topics, **asdict(bundle.pace)}
 
 
 ROUTES = (Route("GET", "/flow", get_flow, answers={200: Flow}),)

@@ -90,7 +90,18 @@ class FlowEdge(TypedDict):
     does: Literal["writes", "reads", "dead letters", "copies"]
     declared: bool
     seen: bool
-    rows_per_s: Annotated[float | None, Field(description="null also where a connector has several topics")]
+    rows_per_s: Annotated[float | None, Field(description="null where a connector has several topics: see bundles")]
+    lag_rows: float | None
+    lag_s: float | None
+
+
+class FlowBundle(TypedDict):
+    """Describes all edges between a connector or backfill and its topics, whose rows are counted together."""
+
+    node: str
+    does: Literal["writes", "reads"]
+    topics: int
+    rows_per_s: float | None
     lag_rows: float | None
     lag_s: float | None
 
@@ -100,6 +111,7 @@ class Flow(TypedDict):
 
     nodes: list[FlowNode]
     edges: list[FlowEdge]
+    bundles: list[FlowBundle]
     not_told: list[Literal["topics", "backfills"]]
     silent: Annotated[dict[str, str], Field(description="workers whose figures are not known, and why")]
 

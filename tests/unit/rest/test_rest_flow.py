@@ -13,10 +13,10 @@ from test_rest_ui import HOSTILE
 from ui_reader import Reader
 
 from connect.cli import main
-from connect.cli.flow import show
-from connect.client.overview import Line
+from connect.cli.flow import End, Line, show
+from connect.client import overview
 from connect.rest.figures.sample_window import Pace
-from connect.rest.flow.graph import ConnectorFlow, Does, Flow, flow
+from connect.rest.flow.graph import Bundle, ConnectorFlow, Does, Flow, flow
 from connect.rest.ui.views.flow import EDGES, MOVERS, FlowQuery, flow_page
 from connect.rest.ui.views.flow_picture import NODE_HEIGHT, NODE_WIDTH, Box, picture
 
@@ -41,11 +41,11 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
 
 
 def source(name: str, *topics: str, state: str = "RUNNING", seen: Sequence[str] = ()) -> ConnectorFlow:
-    return ConnectorFlow(Line(name, "source", state, "1/1", "Plugin", ""), topics, seen, "", PACE, None)
+    return ConnectorFlow(overview.Line(name, "source", state, "1/1", "Plugin", ""), topics, seen, "", PACE, None)
 
 
 def sink(name: str, *topics: str, letters: str = "", seen: Sequence[str] = ()) -> ConnectorFlow:
-    return ConnectorFlow(Line(name, "sink", "RUNNING", "1/1", "Plugin", ""), topics, seen, letters, PACE, 2.0)
+    return ConnectorFlow(overview.Line(name, "sink", "RUNNING", "1/1", "Plugin", ""), topics, seen, letters, PACE, 2.0)
 
 
 def job(name: str, kind: str, state: str = "RUNNING", **spec: Any) -> dict[str, Any]:
@@ -79,6 +79,41 @@ def test_an_edge_has_rate_and_lag_where_they_are_its_own_alone() -> None:
     assert [edge.pace for edge in one.edges] == [PACE, Pace(), Pace()]
     assert [edge.pace for edge in two.edges] == [PACE]
     assert {node.is_there for node in one.nodes if node.kind == "topic"} == {None}, "Kafka did not tell"
+
+
+def test_edges_that_are_counted_together_have_one_sum() -> None:
+    jobs = [job("in", "source", source={"connector": "s"})]
+    found = flow([source("s", "t", "u", "v"), sink("k", "t", "u"), sink("one", "t")], jobs, None)
+    assert found.bundles() == [
+        Bundle("connector s", Does.WRITES, 3, PACE), Bundle("connector k", Does.READS, 2, PACE),
+        Bundle("backfill in", Does.WRITES, 3, Pace(900.0)),
+    ]  # fmt: skip
+    lines = flow_page(found, FlowQuery()).ways
+    told = [(way.start.name, way.bundle.topics) for way in lines if way.bundle]
+    assert told == [("s", 3), ("k", 2), ("in", 3)]
+    at = next(number for number, way in enumerate(lines) if way.bundle and way.start.name == "k")
+    assert lines[at - 1].end is not None
+    assert lines[at - 1].end.name == "k", "it stands behind the edges that it is the sum of"
+
+
+def test_the_page_and_the_command_say_the_same_of_a_sink_of_several_topics(
+    rest: Rest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connect.rest.figures.sample_window.SampleWindow.pace", lambda *_: PACE)
+    rest.create("several", **{"connector.class": FILE_SINK, "topics": "t, u", "file": "f"})
+    rest.create("other", **{"connector.class": FILE_SINK, "topics": "t", "file": "f"})
+    typed = CliRunner().invoke(main, ["flow", "--once", "--url", rest.url]).output
+    lines = [line.split() for line in typed.splitlines()]
+    together = next(line for line in lines if "together" in line)
+    assert together[:5] == ["all", "2", "topics", "together", "reads"]
+    assert together[6] == "several"
+    assert together[-5:] == ["12.0", "5", "rows,", "1.5", "s"]
+    page = Reader(rest.url).open("/ui/flow").text
+    assert "all 2 topics together are read by several" in " ".join(page.split())
+    assert " ".join(page.split()).count("5 rows, 1.5 s") == typed.count("5 rows, 1.5 s") == 2
+    assert rest.get("/flow")["bundles"] == [
+        {"node": "connector several", "does": "reads", "topics": 2, "rows_per_s": 12.0, "lag_rows": 5, "lag_s": 1.5}
+    ]
 
 
 def test_backfills_stand_where_they_read_and_write_until_they_are_over() -> None:
@@ -139,7 +174,8 @@ def test_a_page_has_what_is_tied_together_and_what_needs_a_person_first() -> Non
     searched = flow_page(flow(many, [], None), FlowQuery("T7"))
     assert {way.end.name for way in searched.ways if way.end} == {"t7", *(f"t7{n}" for n in range(10))}
     wide = flow_page(flow([source("s", *(f"t{n}" for n in range(1000)))], [], None), FlowQuery())
-    assert (len(wide.ways), wide.more) == (EDGES, 1000 - EDGES)
+    assert (len(wide.ways), wide.more) == (EDGES + 1, 1000 - EDGES)
+    assert wide.ways[-1].bundle == Bundle("connector s", Does.WRITES, 1000, PACE), "the sum is that of all edges"
 
 
 def test_rest_tells_the_graph_and_shows_nobody_more_than_they_may_view(
@@ -217,8 +253,11 @@ def test_the_command_prints_what_rest_tells(rest: Rest, kafka: Kafka) -> None:
 
 
 LONG = "inventory-production.public.customer_order_lines"
-LINES = [(f"source {LONG} (RUNNING)", "writes", f"topic {LONG}", "configuration, rows", "1,234.5", "120 rows, 1.5 s"),
-         ("sink alone (PAUSED)", "–", "–", "–", "–", "–")]  # fmt: skip
+LINES = [
+    Line(End("source", LONG, "(RUNNING)"), "writes", End("topic", LONG), "configuration, rows", "1,234.5",
+         "120 rows, 1.5 s"),
+    Line(End("sink", "alone", "(PAUSED)"), "–", End(), "–", "–", "–"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("width", "as_table"), [(None, True), (200, True), (80, False)])
@@ -231,7 +270,20 @@ def test_long_names_are_whole_on_a_narrow_terminal(
     assert printed.startswith("FROM ") == as_table
     if not as_table:
         assert printed == (
-            f"source {LONG} (RUNNING) writes topic {LONG}\n"
+            f"source {LONG} (RUNNING)\n"
+            f"  writes topic {LONG}\n"
             "    1,234.5 rows/s; lag 120 rows, 1.5 s; known by configuration, rows\n"
             "sink alone (PAUSED)\n"
         )
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_a_name_of_249_characters_is_shortened_to_the_terminal(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    name = f"begin{'-' * 239}endof"
+    line = Line(End("source", name, "(RUNNING)"), "writes", End("topic", name), "rows", "1.0", "–")
+    show([line, Line(End("sink", name, "(PAUSED)"), "–", End(), "–", "–", "–")], width)
+    printed = capsys.readouterr().out.splitlines()
+    assert max(map(len, printed)) <= width
+    assert [line.partition("-")[0] for line in printed if "endof" in line] == [
+        "source begin", "  writes topic begin", "sink begin",
+    ]  # fmt: skip

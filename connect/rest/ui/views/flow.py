@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.client.overview import rank
-from connect.rest.flow.graph import Edge, Flow, Kind, Node
+from connect.rest.flow.graph import Bundle, Edge, Flow, Kind, Node, bundle_of
 from connect.rest.ui.views.flow_picture import Picture, picture
 
 MOVERS: Final = 40
@@ -29,11 +29,14 @@ class FlowQuery:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Holds a line of the table: an edge with its two nodes, or a node without edges."""
+    """Holds a line of the table: an edge with its two nodes, a node without edges, or a node with what its edges come
+    to together.
+    """
 
     start: Node
-    edge: Edge | None
-    end: Node | None
+    edge: Edge | None = None
+    end: Node | None = None
+    bundle: Bundle | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ def flow_page(flow: Flow, asked: FlowQuery) -> FlowPage:
     used = shown | {id_ for edge in kept for id_ in (edge.start, edge.end)}
     part = Flow([node for node in flow.nodes if node.id in used], kept)
     return FlowPage(
-        FlowQuery(asked.text, page), picture(part), _ways(part), len(fitting), len(movers), pages,
+        FlowQuery(asked.text, page), picture(part), _ways(part, flow.bundles()), len(fitting), len(movers), pages,
         len(edges) - len(kept),
     )  # fmt: skip
 
@@ -104,8 +107,15 @@ def _sorted(movers: Sequence[Node], nodes: Mapping[str, Node], ends: Mapping[str
     return sorted(movers, key=lambda node: (worst[part[node.id]], part[node.id], rank(node.state), node.name))
 
 
-def _ways(flow: Flow) -> list[Way]:
+def _ways(flow: Flow, bundles: Sequence[Bundle]) -> list[Way]:
     nodes = {node.id: node for node in flow.nodes}
     tied = {id_ for edge in flow.edges for id_ in (edge.start, edge.end)}
-    alone = [Way(node, None, None) for node in flow.nodes if node.id not in tied]
-    return [*(Way(nodes[edge.start], edge, nodes[edge.end]) for edge in flow.edges), *alone]
+    left = {(bundle.node, bundle.does): bundle for bundle in bundles}
+    last = {key: edge for edge in flow.edges if (key := bundle_of(edge)) in left}
+    ways = []
+    for edge in flow.edges:
+        ways.append(Way(nodes[edge.start], edge, nodes[edge.end]))
+        key = bundle_of(edge)
+        if key is not None and last.get(key) is edge:
+            ways.append(Way(nodes[key[0]], bundle=left[key]))
+    return [*ways, *(Way(node) for node in flow.nodes if node.id not in tied)]
