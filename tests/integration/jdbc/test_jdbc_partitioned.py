@@ -7,8 +7,9 @@ from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import log_run
 from jdbc_server import Server
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConnectError
 from connect.lib.deadline import Deadline
+from connectors.jdbc.log.postgres import reader as pg_reader
 
 pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
 
@@ -57,6 +58,32 @@ def test_the_log_of_a_partitioned_table_is_that_of_the_whole(partitioned):
     assert [(value["op"], value["after"]["id"]) for _, _, value in run.events] == [
         ("r", 1), ("r", 11), ("c", 2), ("c", 12), ("u", 11),
     ]  # fmt: skip
+
+
+def test_a_publication_that_names_others_than_the_tables_is_refused(partitioned, monkeypatch):
+    monkeypatch.setattr(pg_reader, "_WATCH_S", 0.1)
+    name = partitioned.table
+    fix = rf'ALTER PUBLICATION "{name}" SET \(publish_via_partition_root = true\)'
+    told = rf"tells changes of public\.{name} by the name of the partitions: none would come.*{fix}"
+    # An administrator's publication, and Debezium's, names the partitions by default.
+    partitioned.run("CREATE PUBLICATION {t} FOR TABLE {t}")
+    for mode in ("filtered", "disabled"):
+        with pytest.raises(ConfigError, match=told), log_run(partitioned, publication__autocreate__mode=mode) as run:
+            run.open()
+        partitioned.run("CREATE PUBLICATION {t} FOR ALL TABLES")
+    partitioned.run("ALTER PUBLICATION {t} SET (publish_via_partition_root = true)")
+    with log_run(partitioned) as run:
+        run.open()
+        run.until_events(2)
+        partitioned.run("INSERT INTO {t} VALUES (2, 'c')")
+        run.until_events(3)
+        partitioned.run("ALTER PUBLICATION {t} SET (publish_via_partition_root = false)")
+        with pytest.raises(ConnectError, match=told):
+            run.until(lambda: False)
+    partitioned.run("CREATE PUBLICATION {t} FOR TABLE {t}, {t}_low WITH (publish_via_partition_root = true)")
+    told = rf"tells changes of public\.{name}_low by the name of the partitioned table"
+    with pytest.raises(ConfigError, match=told), log_run(partitioned, f"{name}_low") as run:
+        run.open()
 
 
 def test_what_is_no_table_is_read_when_its_kind_is_named(server):

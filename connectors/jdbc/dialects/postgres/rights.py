@@ -53,18 +53,19 @@ class PostgresRights(Rights):
 def _log_rights(
     database: Database, config: JdbcSourceConfig, tables: Sequence[TableName], user: str
 ) -> Iterator[MissingRight]:
-    from connectors.jdbc.log.postgres import slot_setup  # which the other modes do without
+    from connectors.jdbc.log.postgres import publication, slot_setup  # which the other modes do without
 
     if not slot_setup.may_replicate(database):
         yield MissingRight("The user may not read the server's log.", f"ALTER ROLE {user} REPLICATION;")
-    if slot_setup.has_publication(database, config.publication_name) or config.publication_autocreate != "filtered":
+    if publication.has_publication(database, config.publication_name) or config.publication_autocreate != "filtered":
         return
     names = [table.full for table in tables]
     if not database.scalar(sa.text(_OWNED).bindparams(sa.bindparam("names", names)), _DOING):
         listed = ", ".join(table.quoted for table in tables)
+        root = publication.with_root(database)
         yield MissingRight(
             "The user may not publish the tables; an administrator can, with publication.autocreate.mode=disabled.",
-            f"CREATE PUBLICATION {_quoted(config.publication_name)} FOR TABLE {listed};",
+            f"CREATE PUBLICATION {_quoted(config.publication_name)} FOR TABLE {listed}{root};",
         )
 
 

@@ -19,7 +19,7 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.open_sessions import those_of, told_wait
 from connectors.jdbc.log.bulk.log_bulk import Keyed, Rows, Shared, behind
-from connectors.jdbc.log.postgres import slot_setup
+from connectors.jdbc.log.postgres import publication, slot_setup
 from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.segments import order_of
 from connectors.jdbc.log.postgres.snapshot import LATER, TableSnapshot, WrittenAnewError
@@ -72,7 +72,7 @@ class PostgresBulk:
         if aside := without_log(self.database, tables):
             reasons = " ".join(f"{table.full}: {reason}" for table, reason in aside.items())
             raise ConnectError(f"Tables have no log to follow. {reasons}", key="table.whitelist")
-        slot_setup.ensure_publication(self.database, self._config, tables)
+        publication.ensure_publication(self.database, self._config, tables)
         name = self._config.slot_name
         slot = slot_setup.look_at_slot(self.database, name)
         if slot is None:

@@ -15,7 +15,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.incremental.progress import Progress, progress_of
 from connectors.jdbc.log.incremental.signals import none_found
-from connectors.jdbc.log.postgres import slot_setup
+from connectors.jdbc.log.postgres import publication, slot_setup
 from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.chunks import PostgresChunks
 from connectors.jdbc.log.postgres.first_read import Page, TableEnd, marked
@@ -98,8 +98,8 @@ class PostgresLog:
             self._session.leave_aside(aside)
         self._session.leave_unreadable_aside()
         signals = () if self._options.signal_table is None else (self._options.signal_table,)
-        slot_setup.ensure_publication(self._database, config, [*dict.fromkeys((*self._session.tables, *signals))])
-        slot_setup.warn_of_what_is_not_published(self._database, config, self._session.tables)
+        publication.ensure_publication(self._database, config, [*dict.fromkeys((*self._session.tables, *signals))])
+        publication.warn_of_what_is_not_published(self._database, config, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()
         tables = self._planning(self._database, config)
@@ -287,7 +287,7 @@ class PostgresLog:
         self._warned = too_much
 
     def _look_at_publication(self) -> None:
-        gone = slot_setup.require_published(self._database, self._config, self._session.tables)
+        gone = publication.require_published(self._database, self._config, self._session.tables)
         for table in gone:
             _log.warning("Table %s is gone or has another name: no further changes of it are read.", table.full)
         self._session.tables = [table for table in self._session.tables if table not in gone]
