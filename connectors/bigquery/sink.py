@@ -298,10 +298,10 @@ class BigQuerySinkTask:
                 self._open.ctx.reject(batch, reasons)
 
     def _note(self) -> None:
-        """Show in the connector's notes the modes that were chosen for tables, and the views that somebody changed."""
+        """Show in the connector's notes the modes chosen for tables, views that somebody changed, rounded Decimals."""
         targets = self._open.targets
         notice = self._open.spending.notice()
-        told = (*targets.views.told(), *targets.modes.told(), *([notice] if notice else ()))
+        told = (*targets.views.told(), *targets.modes.told(), *targets.rounded.told(), *([notice] if notice else ()))
         if told != self._told:
             self._open.ctx.note(told)
             self._told = told

@@ -6,7 +6,7 @@ It changes no state, so an error leaves the sink as it was. Columns stay Arrow: 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from connectors.bigquery.rows.extras import Extras
 from connectors.bigquery.rows.fit import fitted, fitted_rows
 from connectors.bigquery.rows.names import FieldNames
 from connectors.bigquery.rows.paths import COORDINATES, Found, Path, Root, find, schema_of, unreadable_headers
+from connectors.bigquery.rows.rounded import rounded_fields
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.rows.types import arrow_type_of
 
@@ -64,7 +65,7 @@ class Admission:
     """Makes rows for one table of records of one schema. `table` are its columns, those for dedup among them.
 
     `name` is the table's, for messages. The values at the paths `insert_id` make INSERT_ID; without paths there is
-    none.
+    none. `may_round`: the records have Decimals, and the table FLOAT columns.
     """
 
     table: Columns
@@ -75,6 +76,7 @@ class Admission:
     extras: Extras = _NO_EXTRAS
     insert_id: tuple[Path, ...] = ()
     name: str = ""
+    may_round: bool = False
 
     def admit(self, batch: Batch, newest_us: int | None = None) -> Admitted:
         """Return the rows to stage, and the bad ones of the batch.
@@ -111,6 +113,15 @@ class Admission:
             rows = rows.append_column(INSERT_ID, _taken(self._insert_ids(batch), kept))
         admitted = Admitted(rows, _taken(batch.consumed.offsets, kept), dict(sorted(bad.items())))
         return admitted if self.window is None else self._judged(self.window, batch, admitted, kept, newest_us)
+
+    def rounded(self, batch: Batch, told: Container[str]) -> Iterator[str]:
+        """Yield the fields whose Decimals lose digits in FLOAT columns; those that were `told` are left out."""
+        if not self.may_round:
+            return
+        known = by_name(self.table)
+        for name, found in self._fields(batch.values.arrow(), schema_of(batch.values)).items():
+            if name in known:
+                yield from rounded_fields(found.values, found.schema, known[name], known[name].name, told)
 
     def _paths(self) -> Iterator[Path]:
         """Yield all paths that settings name."""

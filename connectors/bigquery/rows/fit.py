@@ -1,6 +1,6 @@
 """Casts values of Connect types to the Arrow type of a column without loss, or refuses them row by row. Pure.
 
-The one exception is a Decimal in a FLOAT column, which `decimalHandlingMode=FLOAT` asks for.
+The one exception is a Decimal in a FLOAT column, which `decimalHandlingMode=FLOAT` asks for; `rounded.py` finds those.
 """
 
 from __future__ import annotations

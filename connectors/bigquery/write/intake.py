@@ -48,6 +48,7 @@ def _take(batch: Batch, first: int, targets: TargetTables, intake: Intake) -> No
         newest = next((a.newest_us for one, a in reversed(intake.parts) if one is ready.buffer), None)
         admitted = ready.admission.admit(batch, ready.buffer.newest_us if newest is None else newest)
         intake.parts.append((ready.buffer, admitted))
+        targets.rounded.look(ready.admission, batch)
         bad = admitted.bad
     except RejectedRowsError as error:
         bad = error.rows

@@ -26,6 +26,7 @@ from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.modes.mode import Mode
 from connectors.bigquery.rows.extras import has_keys
 from connectors.bigquery.rows.paths import Root, has_row_numbers, schema_of
+from connectors.bigquery.rows.rounded import may_round
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, by_name
 from connectors.bigquery.rows.types import TypeRules, column_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
@@ -38,6 +39,7 @@ from connectors.bigquery.tables.new_tables import (
     new_log_table,
     new_table,
 )
+from connectors.bigquery.tables.rounded_decimals import RoundedDecimals
 from connectors.bigquery.tables.table_columns import (
     Allowed,
     Needed,
@@ -102,6 +104,7 @@ class TargetTables:
         self._line = MergeLine(warehouse)
         self.modes = TableModes(config, warehouse, self._line, now_s)
         self.views = ViewsBeside(warehouse, self._replace_view)
+        self.rounded = RoundedDecimals()
 
     def target(self, batch: Batch) -> str:
         """Return the name of the table that a batch's rows go into."""
@@ -198,6 +201,7 @@ class TargetTables:
         admission = Admission(
             buffer.columns, self._rules, needs.dedup.as_in(buffer.columns), config.field_names, buffer.window,
             config.extras, config.mode.insert_id, name=path,
+            may_round=may_round(schema_of(batch.values), buffer.columns),
         )  # fmt: skip
         admissions = self._admissions[buffer.target]
         if len(admissions) >= _KNOWN_MOST:
