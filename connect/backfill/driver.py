@@ -191,6 +191,7 @@ class Driver:
         return self.ownership.say(replace(job, run=""), JobState.CANCELLED)
 
     def _planned(self) -> tuple[Job, Sequence[Split]]:
+        self.store.require_no_markers(self.spec.name, Deadline.after(KAFKA_S))
         plan = self.planner.plan()
         following = self.planner.begin_following(plan)
         now_ms = time.time_ns() // 1_000_000
@@ -210,7 +211,7 @@ class Driver:
             group=self.store.worker.group_id,
         )
         # The job's record comes last. If the driver dies before it, there is no job yet, and it is planned anew.
-        for record in (self.store.owner.record, *plan_records(plan.splits)):
+        for record in (self.store.owner(self.spec.name).record, *plan_records(plan.splits)):
             self.ownership.write([self.store.driver_batch([record])])
         self.ownership.write([self.store.job_batch(job)])
         return job, plan.splits

@@ -112,10 +112,21 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
 
 
 def write_offsets(driver: Driver, deadline: Deadline) -> Job:
-    """Write the offsets and the marker of `hand_over`, unless that was done before. ConnectError: markers are lost."""
+    """Write the offsets and the marker of `hand_over`, unless that was done before.
+
+    ConnectError: markers are lost, or are those of another job.
+    """
     job = driver.ownership.known(driver.ownership.take_over())
     job.require_allowed(JobAction.HAND_OVER)
     if driver.store.driver_state(Deadline.after(_KAFKA_S)).handover is not None:
+        if job.state is not JobState.DONE:
+            # Both are written in one transaction, so the marker is not this job's.
+            raise JobStateError(
+                f"Topic {driver.store.topics.markers} says that a job was handed over, and the record of backfill "
+                f"{job.name} says that it is {job.state}: the topic has markers of another job.",
+                key="state.marker_topic",
+                fix="Begin again under another name, without state.marker_topic or with a new one.",
+            )
         return job
     driver.store.fence_lanes(job.name, Deadline.after(_KAFKA_S))
     driver.ownership.require_written(job)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -151,20 +151,40 @@ class JobStore:
         """
         return _counts(self._admin, topics, deadline, "Write")
 
-    @property
-    def owner(self) -> MarkersOwner:
+    def owner(self, job: str) -> MarkersOwner:
         """Return the owner that the marker topic of the job has to have: this cluster, with its jobs topic."""
-        return MarkersOwner(self.worker.group_id, self.topics.jobs)
+        return MarkersOwner(self.worker.group_id, self.topics.jobs, job)
 
     def require_markers_of(self, job: str, deadline: Deadline) -> None:
-        """Raise JobStateError if the marker topic belongs to a job of another cluster or of another jobs topic."""
+        """Raise JobStateError if the marker topic belongs to another job, also of another cluster or jobs topic."""
         found = self.driver_state(deadline).owner
-        if found is not None and found != self.owner:
+        if found is None:
+            return
+        if replace(found, job=job) != self.owner(job):
             raise JobStateError(
                 f"Topic {self.topics.markers} has the markers of a backfill {job} of the cluster with "
                 f"group.id={found.group}, in jobs topic {found.jobs_topic}.",
                 key="name",
                 fix="Give the job another name.",
+            )
+        if found.job not in {"", job}:
+            raise JobStateError(
+                f"Topic {self.topics.markers} has the markers of backfill {found.job}, and chunks of two jobs over a "
+                "table have the same names.",
+                key="state.marker_topic",
+                fix="Leave state.marker_topic out, so that each job has a topic of its own, or name a new one.",
+            )
+
+    def require_no_markers(self, job: str, deadline: Deadline) -> None:
+        """Raise JobStateError if the marker topic says that rows were written, although there is no such job."""
+        found = len(self.all_markers(deadline))
+        if found or self.driver_state(deadline).handover is not None:
+            raise JobStateError(
+                f"There is no backfill {job} in topic {self.topics.jobs}, but topic {self.topics.markers} has markers "
+                f"of chunks ({found}) or of a handover: the job's record is lost, or these are markers of another job, "
+                "and what they count as written would be left out.",
+                key="name",
+                fix="Begin under another name, without state.marker_topic or with a new one.",
             )
 
     def jobs(self, deadline: Deadline) -> Jobs:

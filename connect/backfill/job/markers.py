@@ -69,15 +69,19 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class MarkersOwner:
-    """Names the owner of a marker topic: the cluster's `group.id`, and the jobs topic that has its job."""
+    """Names the owner of a marker topic: the cluster's `group.id`, the jobs topic that has its job, and the job.
+
+    `job` is empty if a release wrote the record that did not name it.
+    """
 
     group: str
     jobs_topic: str
+    job: str = ""
 
     @property
     def record(self) -> tuple[bytes, bytes]:
         """Return the key and value of the owner's record."""
-        return compact({"owner": True}), compact(asdict(self))
+        return compact({"owner": True}), compact({name: text for name, text in asdict(self).items() if text})
 
 
 @dataclass(frozen=True, slots=True)

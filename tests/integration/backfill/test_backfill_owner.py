@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 from backfill_job import OneAfterTheOther, Table
 from click.testing import CliRunner, Result
+from confluent_kafka.admin import AdminClient
 
 from connect.api.errors import ConnectError
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
+from connect.backfill.handover import write_offsets
 from connect.backfill.job.job import Job
 from connect.backfill.job.job_store import JobStore, StateTopics
+from connect.backfill.job.markers import HandoverMarker
 from connect.backfill.job.states import JobState, JobStateError
 from connect.cli.backfill import backfill
 from connect.kafka.client.settings import producer_settings
@@ -100,3 +103,34 @@ def test_a_job_of_a_release_that_knew_no_owners_belongs_to_the_cluster_that_runs
     with table.driver() as driver:
         assert driver.run(OneAfterTheOther()).group == table.name
     assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
+
+
+def test_a_job_is_not_planned_over_the_markers_of_another_one(table: Table):
+    table.fill(ROWS)
+    state = {"jobs_topic": f"{table.name}-jobs", "marker_topic": f"{table.name}-shared"}
+    with table.driver(state=state) as first:
+        first.run(OneAfterTheOther())
+    table.run(f"INSERT INTO {{t}} (name) SELECT 'later' FROM generate_series(1, {ROWS})")
+    with table.driver(state=state, name=f"{table.name}-b") as second:
+        with pytest.raises(JobStateError, match=rf"markers of backfill {table.name}\W.*state\.marker_topic"):
+            second.begin()
+        assert second.ownership.look() is None
+
+
+def test_a_job_whose_record_is_lost_is_not_planned_anew_over_its_markers(table: Table):
+    table.fill(ROWS)
+    with table.driver() as driver:
+        driver.run(OneAfterTheOther())
+    jobs, admin = f"{table.name}-jobs", AdminClient({"bootstrap.servers": table.kafka.bootstrap_servers})
+    admin.delete_topics([jobs])[jobs].result(30)
+    table.run(f"INSERT INTO {{t}} (name) SELECT 'later' FROM generate_series(1, {ROWS})")
+    with table.driver() as driver, pytest.raises(JobStateError, match=r"has markers of chunks.*another name"):
+        driver.begin()
+
+
+def test_a_handover_that_is_not_the_jobs_own_is_an_error(table: Table, paused: Job):
+    with table.driver() as driver:
+        copied = driver.run(OneAfterTheOther())
+        driver.ownership.write([driver.store.driver_batch([HandoverMarker(copied.positions, 1).record])])
+        with pytest.raises(ConnectError, match=r"says that a job was handed over.*COPIED"):
+            write_offsets(driver, Deadline.after(60))
