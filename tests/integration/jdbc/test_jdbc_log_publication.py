@@ -123,3 +123,23 @@ def test_what_a_publication_keeps_back_is_told(server, caplog):
             run.open()
             run.until(lambda: "a list of columns for table" in caplog.text)
             assert "a row filter for table" in caplog.text
+
+
+def test_a_publication_that_is_dropped_ends_the_task_and_is_told_at_the_next_start(server, monkeypatch, caplog):
+    monkeypatch.setattr(pg_reader, "_WATCH_S", 0.1)
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "INSERT INTO {t} VALUES (1)")
+    with log_run(server) as run:
+        run.open()
+        run.until_events(1)
+        assert "made anew" not in caplog.text
+        # No change follows, at which a server before version 18 would end the stream by itself.
+        server.run("DROP PUBLICATION {t}")
+        with pytest.raises(
+            ConnectError, match=rf"Publication {server.table} is gone: .* Reset the connector's offsets"
+        ):
+            run.until(lambda: False)
+        run.close()
+        run.open()
+        run.until(lambda: f"Publication {server.table} was gone, and is made anew: changes of before" in caplog.text)
+        server.run("INSERT INTO {t} VALUES (2)")
+        run.until_events(2)

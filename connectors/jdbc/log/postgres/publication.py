@@ -77,9 +77,12 @@ def publication_problems(
             )
 
 
-def ensure_publication(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> None:
+def ensure_publication(
+    database: Database, config: JdbcSourceConfig, tables: Sequence[TableName], *, goes_on: bool = False
+) -> None:
     """Make the publication, or add the tables that it lacks, as publication.autocreate.mode says.
 
+    With `goes_on` the log was read before, so that a publication which is not there was dropped.
     ConnectError: the publication tells changes of the tables by other names.
     """
     name = _quoted(config.publication_name)
@@ -103,6 +106,12 @@ def ensure_publication(database: Database, config: JdbcSourceConfig, tables: Seq
         "Grant CREATE on the database and make the user the owner of the tables and the publication, or let an "
         f"administrator run: {command}; and set publication.autocreate.mode=disabled."
     )
+    if found is None and goes_on:
+        _log.warning(
+            "Publication %s was gone, and is made anew: changes of before now are not in the log. A snapshot of the "
+            "connector, after its offsets were reset, has all rows.",
+            config.publication_name,
+        )
     if command.startswith("ALTER"):
         _log.warning(
             "Publication %s lacked %s: changes of before now are not in the log. A snapshot of the connector, after "
@@ -116,9 +125,21 @@ def ensure_publication(database: Database, config: JdbcSourceConfig, tables: Seq
 
 
 def require_published(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> list[TableName]:
-    """Return the tables that do not exist any more. ConnectError: an existing one was taken out of the publication."""
+    """Return the tables that do not exist any more.
+
+    ConnectError: the publication is gone, or an existing table was taken out of it.
+    """
     found = _publication(database, config.publication_name)
-    lacking = _lacking(database, config, tables) if found else []
+    if found is None:
+        # Servers up to 17 end the stream with an error; later ones pass over the changes with a warning of their own.
+        database.end_transaction()
+        raise ConnectError(
+            f"Publication {config.publication_name} is gone: changes since then are missing.",
+            key="publication.name",
+            fix="Reset the connector's offsets, so that publication and rows come anew; or restart the task if no "
+            "table was changed meanwhile.",
+        )
+    lacking = _lacking(database, config, tables)
     renamed = _told_by_other_names(database, config, found, tables)
     gone = [table for table in lacking if database.scalar(_exists(table), f"looking for table {table.full}") is None]
     database.end_transaction()

@@ -98,7 +98,9 @@ class PostgresLog:
             self._session.leave_aside(aside)
         self._session.leave_unreadable_aside()
         signals = () if self._options.signal_table is None else (self._options.signal_table,)
-        publication.ensure_publication(self._database, config, [*dict.fromkeys((*self._session.tables, *signals))])
+        published = [*dict.fromkeys((*self._session.tables, *signals))]
+        goes_on = self.position is not None and not self._begins
+        publication.ensure_publication(self._database, config, published, goes_on=goes_on)
         publication.warn_of_what_is_not_published(self._database, config, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()
