@@ -16,9 +16,8 @@ from typing import Any, Final
 
 import pluggy
 
-from connect.api.config import Config
 from connect.api.errors import ConnectError
-from connect.api.plugin import ENTRY_POINT_GROUP, PROJECT, Plugin, PluginKind, PluginSpec
+from connect.api.plugin import ENTRY_POINT_GROUP, NAMED, PROJECT, DeclaredConfig, Plugin, PluginKind, PluginSpec
 from connect.plugins.extras import pip_line
 from connect.plugins.java_connectors import advice
 
@@ -38,7 +37,6 @@ _SUFFIXES: Final = {
     PluginKind.CONFIG_PROVIDER: ("ConfigProvider",),
     PluginKind.AGENT: ("Agent",),
 }
-_FACTORY = re.compile(r"[\w.]+:[\w.]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +194,6 @@ def _declared(point: EntryPoint) -> list[Plugin]:
 def _check(plugin: object) -> None:
     if not isinstance(plugin, Plugin):
         raise TypeError(f"connect_plugins gave a {type(plugin).__name__}; it must give connect.api.plugin.Plugin")
-    if not _FACTORY.fullmatch(plugin.factory):
+    if not NAMED.fullmatch(plugin.factory):
         raise ValueError(f"factory of {plugin.name} is {plugin.factory!r}; it must be 'module:attribute'")
-    if not (isinstance(plugin.config, type) and issubclass(plugin.config, Config)):
-        raise TypeError(
-            f"config of {plugin.name} is {plugin.config!r}; it must be a subclass of connect.api.config.Config"
-        )
+    DeclaredConfig.check(plugin)

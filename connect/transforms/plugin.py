@@ -2,108 +2,131 @@
 
 from __future__ import annotations
 
-from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
-from connect.transforms.settings import config as c
-from connect.transforms.settings import confluent_config as f
-from connect.transforms.settings import debezium_config as d
-from connect.transforms.settings import extra_config as e
-from connect.transforms.settings import outbox_config as o
-from connect.transforms.settings import transform_common_config as t
 
 VERSION = "0.1.0"
 KAFKA_VERSION = "4.1.0"
 _PACKAGE = "org.apache.kafka.connect.transforms."
-_SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
-    ("Cast", "cast.cast", c.CastConfig, "Changes the type of fields or of the whole."),
-    ("ExtractField", "extract_field", c.ExtractFieldConfig, "Replaces the whole with one of its fields."),
-    ("Flatten", "flatten", c.FlattenConfig, "Lifts nested fields to the top level."),
-    ("HeaderFrom", "header_from", c.HeaderFromConfig, "Moves or copies fields into headers."),
-    ("HoistField", "hoist_field", c.HoistFieldConfig, "Wraps the whole in a field."),
-    ("InsertField", "insert_field", c.InsertFieldConfig, "Adds fields with the record's metadata or a fixed text."),
-    ("MaskField", "mask_field", c.MaskFieldConfig, "Replaces fields with an empty or given value."),
-    ("ReplaceField", "replace_field", c.ReplaceFieldConfig, "Drops and renames fields."),
-    ("SetSchemaMetadata", "set_schema_metadata", c.SetSchemaMetadataConfig, "Names and numbers the schema."),
-    ("TimestampConverter", "time.timestamp_converter", c.TimestampConverterConfig, "Changes the form of a timestamp."),
+_SETTINGS = "connect.transforms.settings."
+_SIDED: tuple[tuple[str, str, str, str], ...] = (
+    ("Cast", "cast.cast", "config:CastConfig", "Changes the type of fields or of the whole."),
+    ("ExtractField", "extract_field", "config:ExtractFieldConfig", "Replaces the whole with one of its fields."),
+    ("Flatten", "flatten", "config:FlattenConfig", "Lifts nested fields to the top level."),
+    ("HeaderFrom", "header_from", "config:HeaderFromConfig", "Moves or copies fields into headers."),
+    ("HoistField", "hoist_field", "config:HoistFieldConfig", "Wraps the whole in a field."),
+    (
+        "InsertField",
+        "insert_field",
+        "config:InsertFieldConfig",
+        "Adds fields with the record's metadata or a fixed text.",
+    ),
+    ("MaskField", "mask_field", "config:MaskFieldConfig", "Replaces fields with an empty or given value."),
+    ("ReplaceField", "replace_field", "config:ReplaceFieldConfig", "Drops and renames fields."),
+    ("SetSchemaMetadata", "set_schema_metadata", "config:SetSchemaMetadataConfig", "Names and numbers the schema."),
+    (
+        "TimestampConverter",
+        "time.timestamp_converter",
+        "config:TimestampConverterConfig",
+        "Changes the form of a timestamp.",
+    ),
 )
-_WHOLE: tuple[tuple[str, str, type[Config], str], ...] = (
-    ("DropHeaders", "headers:DropHeaders", c.DropHeadersConfig, "Removes headers."),
-    ("Filter", "predicates:Filter", c.NoConfig, "Drops every record; meant to be used with a predicate."),
-    ("InsertHeader", "headers:InsertHeader", c.InsertHeaderConfig, "Adds a header."),
-    ("RegexRouter", "routing:RegexRouter", c.RegexRouterConfig, "Changes the topic by a regular expression."),
-    ("TimestampRouter", "routing:TimestampRouter", c.TimestampRouterConfig, "Adds the record's time to the topic."),
-    ("ValueToKey", "value_to_key:ValueToKey", c.ValueToKeyConfig, "Makes the key from fields of the value."),
+_WHOLE: tuple[tuple[str, str, str, str], ...] = (
+    ("DropHeaders", "headers:DropHeaders", "config:DropHeadersConfig", "Removes headers."),
+    ("Filter", "predicates:Filter", "config:NoConfig", "Drops every record; meant to be used with a predicate."),
+    ("InsertHeader", "headers:InsertHeader", "config:InsertHeaderConfig", "Adds a header."),
+    ("RegexRouter", "routing:RegexRouter", "config:RegexRouterConfig", "Changes the topic by a regular expression."),
+    (
+        "TimestampRouter",
+        "routing:TimestampRouter",
+        "config:TimestampRouterConfig",
+        "Adds the record's time to the topic.",
+    ),
+    ("ValueToKey", "value_to_key:ValueToKey", "config:ValueToKeyConfig", "Makes the key from fields of the value."),
 )
-_OURS: tuple[tuple[str, str, type[Config], str], ...] = (
-    ("Explode", "explode", e.ExplodeConfig, "Makes one record of each element of an array."),
-    ("PythonFunction", "code.python_function", e.PythonFunctionConfig, "Calls a Python function per row or per batch."),
-    ("Redact", "redact", e.RedactConfig, "Empties, masks or hashes fields by patterns of their names, at any depth."),
-    ("Sql", "code.sql", e.SqlConfig, "Filters rows and computes columns by DuckDB's SQL."),
+_OURS: tuple[tuple[str, str, str, str], ...] = (
+    ("Explode", "explode", "extra_config:ExplodeConfig", "Makes one record of each element of an array."),
+    (
+        "PythonFunction",
+        "code.python_function",
+        "extra_config:PythonFunctionConfig",
+        "Calls a Python function per row or per batch.",
+    ),
+    (
+        "Redact",
+        "redact",
+        "extra_config:RedactConfig",
+        "Empties, masks or hashes fields by patterns of their names, at any depth.",
+    ),
+    ("Sql", "code.sql", "extra_config:SqlConfig", "Filters rows and computes columns by DuckDB's SQL."),
 )
 _COMMON = "com.github.jcustenborder.kafka.connect.transform.common."
-_COMMON_SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
-    ("ExtractTimestamp", "time.extract_timestamp", t.ExtractTimestampConfig, "Makes a field the record's time."),
+_COMMON_SIDED: tuple[tuple[str, str, str, str], ...] = (
     (
-        "TimestampNowField", "time.timestamp_now_field", t.TimestampNowFieldConfig,
+        "ExtractTimestamp", "time.extract_timestamp", "transform_common_config:ExtractTimestampConfig",
+        "Makes a field the record's time.",
+    ),
+    (
+        "TimestampNowField", "time.timestamp_now_field", "transform_common_config:TimestampNowFieldConfig",
         "Sets fields to the present time of the worker.",
     ),
 )  # fmt: skip
-_DEBEZIUM: tuple[tuple[str, str, type[Config], str], ...] = (
+_DEBEZIUM: tuple[tuple[str, str, str, str], ...] = (
     (
-        "ByLogicalTableRouter", "logical_table_router:ByLogicalTableRouter", d.ByLogicalTableRouterConfig,
+        "ByLogicalTableRouter", "logical_table_router:ByLogicalTableRouter",
+        "debezium_config:ByLogicalTableRouterConfig",
         "Routes the change events of several tables into one topic.",
     ),
     (
         "ExtractChangedRecordState", "changed_record_state:ExtractChangedRecordState",
-        d.ExtractChangedRecordStateConfig, "Names the columns that an update changed in headers.",
+        "debezium_config:ExtractChangedRecordStateConfig", "Names the columns that an update changed in headers.",
     ),
     (
-        "HeaderToValue", "header_to_value:HeaderToValue", d.HeaderToValueConfig,
+        "HeaderToValue", "header_to_value:HeaderToValue", "debezium_config:HeaderToValueConfig",
         "Puts headers into fields of the value.",
     ),
     (
-        "TimezoneConverter", "timezone_converter:TimezoneConverter", d.TimezoneConverterConfig,
+        "TimezoneConverter", "timezone_converter:TimezoneConverter", "debezium_config:TimezoneConverterConfig",
         "Changes the zone of times in change events.",
     ),
     (
-        "partitions.PartitionRouting", "partition_routing:PartitionRouting", d.PartitionRoutingConfig,
+        "partitions.PartitionRouting", "partition_routing:PartitionRouting", "debezium_config:PartitionRoutingConfig",
         "Sends change events to the partition that some of their fields tell.",
     ),
     (
-        "outbox.EventRouter", "event_router:EventRouter", o.EventRouterConfig,
+        "outbox.EventRouter", "event_router:EventRouter", "outbox_config:EventRouterConfig",
         "Routes rows of an outbox table as the events that they hold.",
     ),
 )  # fmt: skip
 _CONFLUENT = "io.confluent.connect.transforms."
-_CONFLUENT_SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
+_CONFLUENT_SIDED: tuple[tuple[str, str, str, str], ...] = (
     (
-        "Filter", "confluent.filter", f.ConfluentFilterConfig,
+        "Filter", "confluent.filter", "confluent_config:ConfluentFilterConfig",
         "Keeps or drops the rows in which a JSONPath finds something.",
     ),
 )  # fmt: skip
-_FURTHER: tuple[tuple[str, str, type[Config], str], ...] = (
+_FURTHER: tuple[tuple[str, str, str, str], ...] = (
     (
-        f"{_COMMON}ChangeTopicCase", "routing:ChangeTopicCase", t.ChangeTopicCaseConfig,
+        f"{_COMMON}ChangeTopicCase", "routing:ChangeTopicCase", "transform_common_config:ChangeTopicCaseConfig",
         "Tells the words of the topic apart in another way, as shop-orders becomes ShopOrders.",
     ),
     (
-        "io.debezium.transforms.openlineage.OpenLineage", "debezium.open_lineage:OpenLineage", c.NoConfig,
+        "io.debezium.transforms.openlineage.OpenLineage", "debezium.open_lineage:OpenLineage", "config:NoConfig",
         "Lets records through as they are, as Debezium's does; no lineage is sent to OpenLineage from here.",
     ),
     (
         f"{_CONFLUENT}MessageTimestampRouter", "confluent.message_timestamp_router:MessageTimestampRouter",
-        f.MessageTimestampRouterConfig, "Adds the time that a field tells to the topic.",
+        "confluent_config:MessageTimestampRouterConfig", "Adds the time that a field tells to the topic.",
     ),
     (
-        "connect.transforms.Throttle", "throttle:Throttle", e.ThrottleConfig,
+        "connect.transforms.Throttle", "throttle:Throttle", "extra_config:ThrottleConfig",
         "Lets no more than so many rows a second through.",
     ),
 )  # fmt: skip
 _UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
-_PREDICATES: tuple[tuple[str, type[Config], str], ...] = (
-    ("HasHeaderKey", c.HasHeaderKeyConfig, "The record has a header of this name."),
-    ("RecordIsTombstone", c.NoConfig, "The record's value is null."),
-    ("TopicNameMatches", c.TopicNameMatchesConfig, "The topic's name matches a regular expression."),
+_PREDICATES: tuple[tuple[str, str, str], ...] = (
+    ("HasHeaderKey", "config:HasHeaderKeyConfig", "The record has a header of this name."),
+    ("RecordIsTombstone", "config:NoConfig", "The record's value is null."),
+    ("TopicNameMatches", "config:TopicNameMatchesConfig", "The topic's name matches a regular expression."),
 )
 
 
@@ -121,7 +144,9 @@ def connect_plugins() -> list[Plugin]:
             for side in ("Key", "Value"):
                 target = f"connect.transforms.{module}:{side.lower()}"
                 plugins.append(
-                    Plugin(PluginKind.TRANSFORMATION, f"{package}{name}${side}", target, config, VERSION, doc)
+                    Plugin(
+                        PluginKind.TRANSFORMATION, f"{package}{name}${side}", target, _SETTINGS + config, VERSION, doc
+                    )
                 )
     doc = "A Debezium change event becomes the row after the change."
     target = "connect.transforms.unwrap:Unwrap"
@@ -129,20 +154,24 @@ def connect_plugins() -> list[Plugin]:
         "connect.transforms.Unwrap",
         "io.debezium.transforms.UnwrapFromEnvelope",
     )  # This was its name before Debezium 0.10.
-    plugins.append(Plugin(PluginKind.TRANSFORMATION, _UNWRAP, target, e.UnwrapConfig, VERSION, doc, aliases))
+    plugins.append(
+        Plugin(
+            PluginKind.TRANSFORMATION, _UNWRAP, target, f"{_SETTINGS}extra_config:UnwrapConfig", VERSION, doc, aliases
+        )
+    )
     for name, factory, config, doc in _DEBEZIUM:
         target, full = f"connect.transforms.debezium.{factory}", f"io.debezium.transforms.{name}"
-        plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, config, VERSION, doc))
+        plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, _SETTINGS + config, VERSION, doc))
     for full, factory, config, doc in _FURTHER:
         target = f"connect.transforms.{factory}"
-        plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, config, VERSION, doc))
+        plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, _SETTINGS + config, VERSION, doc))
     for name, config, doc in _PREDICATES:
         target = f"connect.transforms.predicates:{name}"
         full = f"{_PACKAGE}predicates.{name}"
-        plugins.append(Plugin(PluginKind.PREDICATE, full, target, config, KAFKA_VERSION, doc))
+        plugins.append(Plugin(PluginKind.PREDICATE, full, target, _SETTINGS + config, KAFKA_VERSION, doc))
     return plugins
 
 
-def _transform(name: str, factory: str, config: type[Config], doc: str) -> Plugin:
+def _transform(name: str, factory: str, config: str, doc: str) -> Plugin:
     target = f"connect.transforms.{factory}"
-    return Plugin(PluginKind.TRANSFORMATION, _PACKAGE + name, target, config, KAFKA_VERSION, doc)
+    return Plugin(PluginKind.TRANSFORMATION, _PACKAGE + name, target, _SETTINGS + config, KAFKA_VERSION, doc)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-from connectors.bigquery.settings.config import BigQuerySinkConfig
 
 
 def _product_version() -> str:
@@ -20,7 +19,7 @@ SINK = Plugin(
     name="com.wepay.kafka.connect.bigquery.BigQuerySinkConnector",
     factory="connectors.bigquery.sink:BigQuerySinkConnector",
     address="connectors.bigquery.settings.address:addressed",
-    config=BigQuerySinkConfig,
+    config="connectors.bigquery.settings.config:BigQuerySinkConfig",
     version=_product_version(),
     doc="Writes topics to BigQuery tables, where records with the same values in chosen fields are one row.",
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.DELETES}),

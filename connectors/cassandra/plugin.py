@@ -6,11 +6,6 @@ from typing import Final
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-from connectors.cassandra.dedup.config import CassandraDedupConfig
-from connectors.cassandra.envelope_config import EnvelopeConfig
-from connectors.cassandra.log.agent_config import CassandraAgentConfig
-from connectors.cassandra.sink.config import CassandraSinkConfig
-from connectors.cassandra.source.config import CassandraSourceConfig
 
 SOURCE: Final = Plugin(
     kind=PluginKind.SOURCE,
@@ -20,7 +15,7 @@ SOURCE: Final = Plugin(
         "com.datamountaineer.streamreactor.connect.cassandra.source.CassandraSourceConnector",
     ),
     factory="connectors.cassandra.source.connector:CassandraSourceConnector",
-    config=CassandraSourceConfig,
+    config="connectors.cassandra.source.config:CassandraSourceConfig",
     version=__version__,
     doc="Reads tables of any schema by token ranges, shared among tasks and resumed where each was.",
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
@@ -30,7 +25,7 @@ AGENT: Final = Plugin(
     name="connect.cassandra.CassandraCdcAgent",
     aliases=("cassandra",),
     factory="connectors.cassandra.log.agent:CassandraCdcAgent",
-    config=CassandraAgentConfig,
+    config="connectors.cassandra.log.agent_config:CassandraAgentConfig",
     version=__version__,
     doc="Sends the changes in a node's commit log, and deletes its segments once they are in Kafka.",
     capabilities=frozenset({Capability.DELETES, Capability.UPDATES, Capability.OFFSETS_ALTERABLE}),
@@ -39,7 +34,7 @@ DEDUP: Final = Plugin(
     kind=PluginKind.SOURCE,
     name="connect.cassandra.CassandraDedupConnector",
     factory="connectors.cassandra.dedup.connector:CassandraDedupConnector",
-    config=CassandraDedupConfig,
+    config="connectors.cassandra.dedup.config:CassandraDedupConfig",
     version=__version__,
     doc="Reads the topics of the replicas' agents and writes each change once.",
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE, Capability.READS_TOPICS}),
@@ -48,7 +43,7 @@ SINK: Final = Plugin(
     kind=PluginKind.SINK,
     name="connect.cassandra.CassandraSinkConnector",
     factory="connectors.cassandra.sink.sink:CassandraSinkConnector",
-    config=CassandraSinkConfig,
+    config="connectors.cassandra.sink.config:CassandraSinkConfig",
     version=__version__,
     doc="Writes rows into tables by their primary keys, and takes whole tables in backfills.",
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.DELETES, Capability.UPDATES}),
@@ -57,7 +52,7 @@ ENVELOPE: Final = Plugin(
     kind=PluginKind.TRANSFORMATION,
     name="connect.cassandra.DebeziumEnvelope",
     factory="connectors.cassandra.envelope:DebeziumEnvelope",
-    config=EnvelopeConfig,
+    config="connectors.cassandra.envelope_config:EnvelopeConfig",
     version=__version__,
     doc="Change events of Cassandra in Debezium's form: before, after, source, op.",
 )

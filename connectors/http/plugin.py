@@ -6,8 +6,6 @@ from typing import Final
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-from connectors.http.api.config import AivenHttpSinkConfig, HttpSinkConfig
-from connectors.http.search.config import OpenSearchSinkConfig, SearchSinkConfig
 
 _DOCUMENTS: Final = frozenset({
     Capability.EXACTLY_ONCE, Capability.DELETES, Capability.UPDATES, Capability.OFFSETS_ALTERABLE
@@ -16,7 +14,7 @@ HTTP: Final = Plugin(
     kind=PluginKind.SINK,
     name="io.confluent.connect.http.HttpSinkConnector",
     factory="connectors.http.api.sink:HttpSinkConnector",
-    config=HttpSinkConfig,
+    config="connectors.http.api.config:HttpSinkConfig",
     version=__version__,
     doc="Sends each record, or so many at a time, to an HTTP API.",
     capabilities=frozenset({Capability.OFFSETS_ALTERABLE}),
@@ -25,7 +23,7 @@ AIVEN_HTTP: Final = Plugin(
     kind=PluginKind.SINK,
     name="io.aiven.kafka.connect.http.HttpSinkConnector",
     factory="connectors.http.api.sink:HttpSinkConnector",
-    config=AivenHttpSinkConfig,
+    config="connectors.http.api.config:AivenHttpSinkConfig",
     version=__version__,
     doc="The HTTP sink with the settings of Aiven's.",
     capabilities=frozenset({Capability.OFFSETS_ALTERABLE}),
@@ -34,7 +32,7 @@ ELASTICSEARCH: Final = Plugin(
     kind=PluginKind.SINK,
     name="io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
     factory="connectors.http.search.sink:SearchSinkConnector",
-    config=SearchSinkConfig,
+    config="connectors.http.search.config:SearchSinkConfig",
     version=__version__,
     doc="Writes records as documents into indices or data streams of Elasticsearch 7 or later, or of OpenSearch.",
     capabilities=_DOCUMENTS,
@@ -44,7 +42,7 @@ OPENSEARCH: Final = Plugin(
     name="io.aiven.kafka.connect.opensearch.OpensearchSinkConnector",
     aliases=("io.aiven.connect.elasticsearch.ElasticsearchSinkConnector",),
     factory="connectors.http.search.sink:SearchSinkConnector",
-    config=OpenSearchSinkConfig,
+    config="connectors.http.search.config:OpenSearchSinkConfig",
     version=__version__,
     doc="The same with the settings of Aiven's sinks for OpenSearch and Elasticsearch.",
     capabilities=_DOCUMENTS,

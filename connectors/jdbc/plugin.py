@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-from connectors.jdbc.debezium.binlog.config import DebeziumMariaDbConfig, DebeziumMySqlConfig
-from connectors.jdbc.debezium.config import DebeziumPostgresConfig
-from connectors.jdbc.settings.config import JdbcSourceConfig
-from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 SOURCE = Plugin(
     kind=PluginKind.SOURCE,
@@ -15,7 +11,7 @@ SOURCE = Plugin(
     aliases=("io.aiven.connect.jdbc.JdbcSourceConnector", "connectors.jdbc.JdbcSource"),
     factory="connectors.jdbc.source.connector:JdbcSourceConnector",
     address="connectors.jdbc.settings.address:addressed",
-    config=JdbcSourceConfig,
+    config="connectors.jdbc.settings.config:JdbcSourceConfig",
     version=__version__,
     doc="Reads tables or a query of an SQL database, whole or by an incrementing or timestamp column.",
     capabilities=frozenset(
@@ -27,7 +23,7 @@ DEBEZIUM_POSTGRES = Plugin(
     kind=PluginKind.SOURCE,
     name="io.debezium.connector.postgresql.PostgresConnector",
     factory="connectors.jdbc.debezium.connector:DebeziumPostgresConnector",
-    config=DebeziumPostgresConfig,
+    config="connectors.jdbc.debezium.config:DebeziumPostgresConfig",
     version=__version__,
     doc="Reads every change of PostgreSQL's tables from its log, with Debezium's settings and records.",
     capabilities=frozenset(
@@ -41,7 +37,7 @@ DEBEZIUM_MYSQL = Plugin(
     kind=PluginKind.SOURCE,
     name="io.debezium.connector.mysql.MySqlConnector",
     factory="connectors.jdbc.debezium.binlog.connector:DebeziumBinlogConnector",
-    config=DebeziumMySqlConfig,
+    config="connectors.jdbc.debezium.binlog.config:DebeziumMySqlConfig",
     version=__version__,
     doc="Reads every change of MySQL's tables from its binary log, with Debezium's settings and records.",
     capabilities=_OF_BINLOG,
@@ -51,7 +47,7 @@ DEBEZIUM_MARIADB = Plugin(
     kind=PluginKind.SOURCE,
     name="io.debezium.connector.mariadb.MariaDbConnector",
     factory="connectors.jdbc.debezium.binlog.connector:DebeziumBinlogConnector",
-    config=DebeziumMariaDbConfig,
+    config="connectors.jdbc.debezium.binlog.config:DebeziumMariaDbConfig",
     version=__version__,
     doc="Reads every change of MariaDB's tables from its binary log, with Debezium's settings and records.",
     capabilities=_OF_BINLOG,
@@ -62,7 +58,7 @@ SINK = Plugin(
     name="io.confluent.connect.jdbc.JdbcSinkConnector",
     aliases=("io.aiven.connect.jdbc.JdbcSinkConnector", "connectors.jdbc.JdbcSink"),
     factory="connectors.jdbc.sink.sink:JdbcSinkConnector",
-    config=JdbcSinkConfig,
+    config="connectors.jdbc.sink.settings.config:JdbcSinkConfig",
     version=__version__,
     doc="Writes topics to tables of an SQL database, where records of the same key can be one row.",
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.DELETES}),

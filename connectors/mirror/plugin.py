@@ -6,13 +6,12 @@ from typing import Final
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-from connectors.mirror.config import MirrorSourceConfig
 
 MIRROR: Final = Plugin(
     kind=PluginKind.SOURCE,
     name="org.apache.kafka.connect.mirror.MirrorSourceConnector",
     factory="connectors.mirror.source:MirrorSourceConnector",
-    config=MirrorSourceConfig,
+    config="connectors.mirror.config:MirrorSourceConfig",
     version=__version__,
     doc="Copies topics of another Kafka cluster byte for byte, as MirrorMaker does.",
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),

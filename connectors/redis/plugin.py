@@ -6,13 +6,12 @@ from typing import Final
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-from connectors.redis.config import HostsRedisSinkConfig, RedisSinkConfig
 
 REDIS: Final = Plugin(
     kind=PluginKind.SINK,
     name="com.redis.kafka.connect.RedisSinkConnector",
     factory="connectors.redis.sink:RedisSinkConnector",
-    config=RedisSinkConfig,
+    config="connectors.redis.config:RedisSinkConfig",
     version=__version__,
     doc="Writes records into streams, lists, sets, hashes or keys of Redis, by the settings of Redis's own sink.",
     capabilities=frozenset({Capability.OFFSETS_ALTERABLE}),
@@ -21,7 +20,7 @@ HOSTS: Final = Plugin(
     kind=PluginKind.SINK,
     name="com.github.jcustenborder.kafka.connect.redis.RedisSinkConnector",
     factory="connectors.redis.sink:RedisSinkConnector",
-    config=HostsRedisSinkConfig,
+    config="connectors.redis.config:HostsRedisSinkConfig",
     version=__version__,
     doc="Sets a key of Redis for each record, by the settings of Jeremy Custenborder's sink.",
     capabilities=frozenset({

@@ -5,16 +5,6 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-from connectors.s3.aiven.config import AivenS3SinkConfig
-from connectors.s3.aiven.gcs_config import AivenGcsSinkConfig
-from connectors.s3.settings.config import S3SinkConfig
-from connectors.s3.settings.iceberg_sink_config import IcebergSinkConfig
-from connectors.s3.settings.other_stores import (
-    AzureBlobSinkConfig,
-    GcsSinkConfig,
-    Hdfs3SinkConfig,
-    HdfsSinkConfig,
-)
 
 
 def _product_version() -> str:
@@ -29,21 +19,25 @@ SINK = Plugin(
     name="io.confluent.connect.s3.S3SinkConnector",
     factory="connectors.s3.connector:connector",
     address="connectors.s3.settings.address:addressed",
-    config=S3SinkConfig,
+    config="connectors.s3.settings.config:S3SinkConfig",
     version=_product_version(),
     doc="Writes topics to an S3 bucket as Parquet, Avro, JSON lines or raw bytes; each record is in one object.",
     capabilities=frozenset({Capability.EXACTLY_ONCE}),
 )
 _AIVENS = (
-    ("io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector", AivenS3SinkConfig, "S3 sink"),
-    ("io.aiven.kafka.connect.gcs.GcsSinkConnector", AivenGcsSinkConfig, "S3 sink for Google Cloud Storage"),
+    ("io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector", "aiven.config:AivenS3SinkConfig", "S3 sink"),
+    (
+        "io.aiven.kafka.connect.gcs.GcsSinkConnector",
+        "aiven.gcs_config:AivenGcsSinkConfig",
+        "S3 sink for Google Cloud Storage",
+    ),
 )
 AIVEN_SINKS = tuple(
     Plugin(
         kind=PluginKind.SINK,
         name=name,
         factory="connectors.s3.aiven.sink:AivenSinkConnector",
-        config=config,
+        config=f"connectors.s3.{config}",
         version=_product_version(),
         doc=f"The {sink} with the settings and file names of Aiven's; each record is in one object.",
         capabilities=frozenset({Capability.EXACTLY_ONCE}),
@@ -52,20 +46,24 @@ AIVEN_SINKS = tuple(
 )
 
 _OTHERS = (
-    ("io.confluent.connect.gcs.GcsSinkConnector", GcsSinkConfig, "Google Cloud Storage"),
-    ("io.confluent.connect.azure.blob.AzureBlobStorageSinkConnector", AzureBlobSinkConfig, "Azure's blobs"),
-    ("io.confluent.connect.hdfs3.Hdfs3SinkConnector", Hdfs3SinkConfig, "HDFS 3"),
-    ("io.confluent.connect.hdfs.HdfsSinkConnector", HdfsSinkConfig, "HDFS 2"),
+    ("io.confluent.connect.gcs.GcsSinkConnector", "settings.other_stores:GcsSinkConfig", "Google Cloud Storage"),
+    (
+        "io.confluent.connect.azure.blob.AzureBlobStorageSinkConnector",
+        "settings.other_stores:AzureBlobSinkConfig",
+        "Azure's blobs",
+    ),
+    ("io.confluent.connect.hdfs3.Hdfs3SinkConnector", "settings.other_stores:Hdfs3SinkConfig", "HDFS 3"),
+    ("io.confluent.connect.hdfs.HdfsSinkConnector", "settings.other_stores:HdfsSinkConfig", "HDFS 2"),
 )
 OTHER_STORES = tuple(
     Plugin(
         kind=PluginKind.SINK,
         name=name,
         factory="connectors.s3.connector:connector",
-        config=config,
+        config=f"connectors.s3.{config}",
         version=_product_version(),
         # These short names belong to Confluent's class. Aiven's class of the same name was added later.
-        aliases=("GcsSinkConnector", "GcsSink") if config is GcsSinkConfig else (),
+        aliases=("GcsSinkConnector", "GcsSink") if config.endswith(":GcsSinkConfig") else (),
         doc=f"The S3 sink for {store}, with Confluent's settings; each record is in one object.",
         capabilities=frozenset({Capability.EXACTLY_ONCE}),
     )
@@ -76,7 +74,7 @@ ICEBERG = Plugin(
     name="org.apache.iceberg.connect.IcebergSinkConnector",
     aliases=("io.tabular.iceberg.connect.IcebergSinkConnector",),
     factory="connectors.s3.connector:connector",
-    config=IcebergSinkConfig,
+    config="connectors.s3.settings.iceberg_sink_config:IcebergSinkConfig",
     version=_product_version(),
     doc="Appends topics to Iceberg tables, by the settings of Apache's sink; each row is in its table once.",
     capabilities=frozenset({Capability.EXACTLY_ONCE}),

@@ -6,14 +6,12 @@ from typing import Final
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-from connectors.samples.datagen.config import DatagenConfig
-from connectors.samples.numbered.config import SchemaSourceConfig, VerifiableSourceConfig
 
 DATAGEN: Final = Plugin(
     kind=PluginKind.SOURCE,
     name="io.confluent.kafka.connect.datagen.DatagenConnector",
     factory="connectors.samples.datagen.source:DatagenConnector",
-    config=DatagenConfig,
+    config="connectors.samples.datagen.config:DatagenConfig",
     version=__version__,
     doc="Makes up rows to try things with: orders, users, page views and more, or of a schema of yours.",
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
@@ -22,12 +20,12 @@ DATAGEN: Final = Plugin(
 _NUMBERED: Final = (
     (
         "VerifiableSourceConnector",
-        VerifiableSourceConfig,
+        "connectors.samples.numbered.config:VerifiableSourceConfig",
         "Sends rows that are their numbers, to verify that none is lost.",
     ),
     (
         "SchemaSourceConnector",
-        SchemaSourceConfig,
+        "connectors.samples.numbered.config:SchemaSourceConfig",
         "Sends numbered rows of several types, and of two versions of a schema.",
     ),
 )

@@ -24,9 +24,11 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from connect.api.errors import ConnectError
 from connect.cluster.hosts.host_process import MESSAGE_BYTES
 from connect.cluster.hosts.lease import watch
 from connect.runtime.host.freed_memory import share_arenas
@@ -124,6 +126,10 @@ class ForkServer:
             with loading():
                 load_shared()
                 self._catalog = self._find_catalog()
+                # Each host would import the settings of its connectors.
+                for plugin in self._catalog.plugins():
+                    with suppress(ConnectError):  # Who uses the plug-in hears of it.
+                        _ = plugin.config
 
     def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
         from connect.cluster.hosts.host_validation import validate_in_host

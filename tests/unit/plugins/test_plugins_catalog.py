@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -156,14 +157,36 @@ def test_load_says_what_is_missing(factory: str) -> None:
         Catalog.load(plugin)
 
 
-def test_listing_the_installed_plugins_imports_no_driver() -> None:
+def test_listing_the_installed_plugins_imports_no_driver_and_no_settings() -> None:
     code = (
         "import sys; from connect.plugins.catalog import Catalog; Catalog.installed().plugins();"
         "heavy = {'pyarrow', 'polars', 'sqlalchemy', 'obstore', 'pyspark', 'confluent_kafka', 'aiohttp'};"
-        "print(sorted(heavy & set(sys.modules)))"
+        "own = {name for name in sys.modules if name.startswith('connectors.') and 'onfig' in name};"
+        "print(sorted(heavy & set(sys.modules) | own))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_all_settings_that_are_named_are_found() -> None:
+    installed = Catalog.installed().plugins()
+    named = [plugin for plugin in installed if plugin.config.definitions() is not None]
+    assert len(named) == len(installed) > 100
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ("no_such_module_at_all:x", "'no_such_module_at_all:x' cannot be imported: ModuleNotFoundError"),
+        ("json:no_such_name", "'json:no_such_name' cannot be imported: AttributeError"),
+        ("json:loads", "'json:loads' are <function loads"),
+    ],
+)
+def test_settings_that_are_named_wrongly_are_told_when_they_are_used(named: str, told: str) -> None:
+    plugin = Plugin(kind=PluginKind.SOURCE, name="a.Foo", factory="json:loads", config=named, version="1")
+    assert Catalog([plugin]).find("Foo") is plugin
+    with pytest.raises(ConnectError, match=re.escape(f"The settings {told}")):
+        _ = plugin.config
 
 
 @pytest.mark.parametrize(
