@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -146,6 +147,25 @@ def test_a_changed_key_is_a_delete_and_a_create_in_place():
         (1, ("c", None, 1)), (1, ("u", None, 1)), (2, ("d", 2, None)), (2, None), (5, ("c", None, 5)),
         (9, ("d", 9, None)), (9, None), (6, ("c", None, 6)),
     ]  # fmt: skip
+
+
+def test_null_in_a_chosen_key_is_another_key_where_the_whole_old_row_is_known():
+    form, rows = _rows([envelope.UPDATE] * 3, [0, 1, 2], [1, 1, 1], [0, 1, 2], [1, 1, 1])
+    names = [("a", None), (None, "a"), (None, None)]
+    was, now = (pa.array([{"id": 1, "name": pair[side]} for pair in names], rows.after.type) for side in (0, 1))
+    form = replace(form, chosen_key=("name",))
+
+    def told(*, full_before):
+        changed = replace(rows, before=was, after=now, full_before=full_before)
+        batch = envelope.batch(form, changed, envelope.EventRules())
+        ops = [value and value["op"] for value in batch.values.rows()]
+        return list(zip([key["name"] for key in batch.keys.rows()], ops, strict=True))
+
+    assert told(full_before=True) == [
+        ("a", "d"), ("a", None), (None, "c"), (None, "d"), (None, None), ("a", "c"), (None, "u"),
+    ]  # fmt: skip
+    # Else null may stand for a value that the log does not tell.
+    assert told(full_before=False) == [(None, "u"), ("a", "u"), (None, "u")]
 
 
 def test_tombstones_and_operations_can_be_left_out():

@@ -255,7 +255,8 @@ def _moved(form: EventFormat, rows: ChangedRows, old_at: Indices, new_at: Indice
     for name in form.record_key:
         was = rows.before.field(name).take(pa.array(old_at[both]))
         now = rows.after.field(name).take(pa.array(new_at[both]))
-        moved[both] |= _different(was, now)
+        # Where the old row has its key alone, null stands for a value that is not known.
+        moved[both] |= _changed(was, now) if rows.full_before else _different(was, now)
     return moved
 
 
@@ -267,13 +268,19 @@ def _unchanged(rows: ChangedRows, old_at: Indices, new_at: Indices) -> npt.NDArr
         return np.zeros(len(rows.ops), bool)
     for was, now in zip(rows.before.flatten(), rows.after.flatten(), strict=True):
         old, new = was.take(pa.array(old_at[both])), now.take(pa.array(new_at[both]))
-        differs = _different(old, new) | pc.xor(old.is_null(), new.is_null()).to_numpy(zero_copy_only=False)
-        unchanged[both] &= ~differs
+        unchanged[both] &= ~_changed(old, new)
     found: npt.NDArray[np.bool_] = unchanged
     return found
 
 
+def _changed(was: pa.Array, now: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return where values differ; null and a value differ, too."""
+    changed: npt.NDArray[np.bool_] = pc.xor(was.is_null(), now.is_null()).to_numpy(zero_copy_only=False)
+    return changed | _different(was, now)
+
+
 def _different(was: pa.Array, now: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return where two values differ; null counts as equal to a value."""
     if pa.types.is_nested(was.type):
         pairs = zip(was.to_pylist(), now.to_pylist(), strict=True)
         return np.array([old is not None and new is not None and old != new for old, new in pairs], bool)
