@@ -12,7 +12,7 @@ from typing import Final
 
 from connect.api.errors import ConnectError
 from connect.api.optional.bulk import Split
-from connect.backfill.job.job import Job
+from connect.backfill.job.job import Job, Jobs
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import require_done
 from connect.backfill.job.oversized_chunks import placed_chunks
@@ -26,6 +26,8 @@ from connect.lib.deadline import Deadline
 
 KAFKA_S: Final = 60.0
 """Kafka has so many seconds for one answer."""
+OTHERS_S: Final = 120.0
+"""A run that takes a job over waits so many seconds for open transactions of others that hide the job's records."""
 
 
 class TakenOverError(JobStateError):
@@ -52,7 +54,10 @@ class JobOwnership:
         self._stack.close()
 
     def take_over(self) -> Job | None:
-        """Become the driver of the job, whoever was it before, and return the job; None if it was never planned."""
+        """Become the driver of the job, whoever was it before, and return the job; None if it was never planned.
+
+        RetriableError: an open transaction of another job hides what the newest record of this one is.
+        """
         self._store.make_topics(Deadline.after(KAFKA_S))
         # The check comes first, as taking over would shut out the driver of another cluster's job of the same name.
         self.look()
@@ -60,7 +65,7 @@ class JobOwnership:
         self._producer = self._store.driver_producer(self._spec.name)
         self._stack.callback(self._producer.close)
         self._producer.init_transactions(Deadline.after(KAFKA_S))
-        return self.look()
+        return self._of_this_cluster(self._store.newest_jobs(Deadline.after(OTHERS_S)))
 
     def require_known(self) -> Job:
         """Return the job as it is now. ConnectError: it was never run, or belongs to another cluster."""
@@ -130,9 +135,13 @@ class JobOwnership:
     def look(self) -> Job | None:
         """Return the job as its record says; None if there is none.
 
-        JobStateError: the job belongs to another cluster, or this version cannot read its record.
+        An open transaction of another job may hide a newer record. JobStateError: the job belongs to another cluster,
+        or this version cannot read its record.
         """
-        job = self._store.jobs(Deadline.after(KAFKA_S)).known(self._spec.name)
+        return self._of_this_cluster(self._store.jobs(Deadline.after(KAFKA_S)))
+
+    def _of_this_cluster(self, jobs: Jobs) -> Job | None:
+        job = jobs.known(self._spec.name)
         if job is not None:
             job.require_owner(self._store.worker.group_id)
         return job

@@ -188,8 +188,26 @@ class JobStore:
             )
 
     def jobs(self, deadline: Deadline) -> Jobs:
-        """Return every job, signal and pace of the jobs topic."""
+        """Return every job, signal and pace of the jobs topic, as far as no open transaction hides them."""
         return Jobs(self._read(self.topics.jobs, [_JOBS_PARTITION], deadline))
+
+    def newest_jobs(self, deadline: Deadline) -> Jobs:
+        """Return every job, signal and pace of the jobs topic, when the transactions have ended that are open now.
+
+        All jobs write to one partition, and a driver that froze in its transaction hides what others write behind it.
+        RetriableError: one is still open at the deadline.
+        """
+        place = TopicPartition(self.topics.jobs, _JOBS_PARTITION)
+        end = self._admin.end_offsets([place], deadline)[place]
+        while self._admin.end_offsets([place], deadline, committed_only=True)[place] < end:
+            if not deadline.wait(_LOOK_S):
+                raise RetriableError(
+                    f"Topic {self.topics.jobs} cannot be read to its end: a driver of another backfill has an open "
+                    "transaction there, and what is behind it may be newer than what can be read.",
+                    fix="Try again: the brokers end it after its transaction.timeout.ms. See whose it is by "
+                    f"`kafka-transactions.sh find-hanging --topic {self.topics.jobs}`.",
+                )
+        return self.jobs(deadline)
 
     def lane_markers(self, lane: int, deadline: Deadline) -> list[Marker]:
         """Return the committed markers of a lane, in order. ConnectError: the topic has lost its first records."""

@@ -23,7 +23,7 @@ from e2e_worker import wait_for
 from connect.api.errors import ConfigError, RetriableError
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import Marker
-from connect.backfill.job.states import JobState
+from connect.backfill.job.states import JobState, JobStateError
 from connect.cli.backfill import backfill
 from connect.lib.deadline import Deadline
 
@@ -157,3 +157,26 @@ def test_status_is_told_beside_a_transaction_that_nobody_ends(table: Table, tmp_
         assert (told.exit_code, told.output.startswith("COPIED")) == (0, True), told.output
     finally:
         died.abort_transaction(60)
+
+
+def test_a_run_does_not_take_an_older_record_for_the_newest_one_behind_an_open_transaction(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+):
+    table.fill(10)
+    with table.driver() as driver, table.driver() as later:
+        job = driver.begin()
+        frozen = Producer({"bootstrap.servers": table.kafka.bootstrap_servers, "transactional.id": f"{table.name}-x"})
+        frozen.init_transactions(60)
+        frozen.begin_transaction()
+        frozen.produce(f"{table.name}-jobs", b"{}", b"null", partition=0)
+        assert frozen.flush(60) == 0
+        try:
+            driver.ownership.say(job, JobState.CANCELLED)
+            monkeypatch.setattr("connect.backfill.ownership.OTHERS_S", 1.0)
+            with pytest.raises(RetriableError, match=rf"{table.name}-jobs.*open transaction"):
+                later.begin()
+        finally:
+            frozen.abort_transaction(60)
+        monkeypatch.undo()
+        with pytest.raises(JobStateError, match="is CANCELLED"):
+            later.begin()
