@@ -16,7 +16,7 @@ from connectors.cassandra.cql.statements import quoted
 from connectors.cassandra.sink.check import check, missing_rights
 from connectors.cassandra.sink.config import CassandraSinkConfig
 from connectors.cassandra.sink.trial import TrialKeyspace
-from connectors.cassandra.sink.writer import TableWriter, Writetimes
+from connectors.cassandra.sink.writer import LaneWritetimes, TableWriter, Writetimes
 
 
 class CassandraSinkConnector:
@@ -54,7 +54,9 @@ class CassandraSinkConnector:
 
     @property
     def chunks_in_order(self) -> bool:
-        """Return True: each write gets the time of its sending, so the record of a key that is written last stays."""
+        """Return True: each write gets a later time than the one before, so the record of a key that is written last
+        stays.
+        """
         return True
 
     def bulk_writer(self, ctx: BulkSinkContext) -> CassandraBulkWriter:
@@ -85,7 +87,8 @@ class CassandraSinkTask(WriteThroughTask):
 class CassandraBulkWriter:
     """Writes the chunks of a backfill. A table holds each row once, by its primary key. Owned by one thread.
 
-    A chunk that is written again gets later writetimes, so the rows of its later writer stay.
+    A chunk that is written again gets later writetimes, so the rows of its later writer stay, also where an older one
+    was frozen and writes on behind it.
     """
 
     def __init__(self, config: CassandraSinkConfig, ctx: BulkSinkContext) -> None:
@@ -99,14 +102,16 @@ class CassandraBulkWriter:
         self._config = config
         self._ctx = ctx
         self._writer = TableWriter(config)
+        # A lane makes its writer before it fences the lane's older runs, so each of these has an earlier moment.
+        self._writetimes = LaneWritetimes()
 
     def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
         """Write the rows of a chunk, and return how many were written; see `BulkWriter`."""
-        writetimes, rows = Writetimes(), 0
+        rows = 0
         for batch in batches:
             if not len(batch):
                 continue
-            written = self._writer.write(batch, writetimes, deadline, _mark(chunk))
+            written = self._writer.write(batch, self._writetimes, deadline, _mark(chunk))
             if written.bad:
                 self._ctx.reject(batch, written.bad)
             rows += written.rows
