@@ -79,17 +79,23 @@ def part_batches(options: FrameOptions, part: Any) -> Generator[Batch, None, Non
 
 
 def _split_batches(reader: Any, split: Split, timeout_s: float) -> Iterator[Batch]:
-    """Read a split from its beginning; if the source was away, go on behind the last batch."""
-    after = None
+    """Read a split from its beginning; if the source was away, go on behind the last batch.
+
+    RetriableError: the source is away for longer than `timeout_s`, or reading cannot go on behind the last batch. Spark
+    then reads the partition as a whole again, and forgets what this attempt gave.
+    """
+    after, is_placed = None, True
     deadline = Deadline.after(timeout_s)
     while True:
         try:
             for batch in reader.read(split, after):
                 yield batch
-                after = None if batch.position is None else batch.position.offset
+                offset = None if batch.position is None else batch.position.offset
+                is_placed = offset is not None or (is_placed and not len(batch))
+                after = after if offset is None else offset
                 deadline = Deadline.after(timeout_s)
         except RetriableError:
-            if not deadline.wait(0.5):
+            if not is_placed or not deadline.wait(0.5):
                 raise
         else:
             return
