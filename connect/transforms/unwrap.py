@@ -70,7 +70,10 @@ class Unwrap:
         return [] if not kept else [batch if len(kept) == len(batch) else batch.take(kept)]
 
     def _drops(self, op: str | None) -> bool:
-        return self._drops_tombstones if op is None else op == "d" and self._deletes == "drop"
+        if op is None:
+            return self._drops_tombstones
+        # As in Debezium: an event of a truncation has neither row nor key, and would be a tombstone of no key.
+        return op == "t" or (op == "d" and self._deletes == "drop")
 
     def _unwrapped(self, column: Column, ops: Sequence[str | None]) -> Column:
         if column.schema is None:
@@ -133,7 +136,7 @@ class Unwrap:
         return {**kept, **self._additions(row)}
 
     def _map_row(self, row: Any) -> Any:
-        if not isinstance(row, Mapping) or any(name not in row for name in _ENVELOPE):
+        if not _is_event(row):
             return row
         state = self._state(row)
         return None if state is None else {**state, **self._additions(row)}
@@ -187,9 +190,15 @@ def _ops(column: Column) -> list[str | None]:
         ops: list[str | None] = masked_by(array.field(column.schema.field_index["op"]), array).to_pylist()
         valid = array.is_valid().to_pylist()
         return [(op or "") if there else None for op, there in zip(ops, valid, strict=True)]
+    of_schema = column.schema is not None
     return [
-        None if row is None else str(row.get("op") or "") if isinstance(row, Mapping) else "" for row in column.rows()
+        None if row is None else str(row.get("op") or "") if of_schema or _is_event(row) else ""
+        for row in column.rows()
     ]
+
+
+def _is_event(row: Any) -> bool:
+    return isinstance(row, Mapping) and all(name in row for name in _ENVELOPE)
 
 
 def _added(names: Sequence[str], prefix: str) -> list[_Added]:

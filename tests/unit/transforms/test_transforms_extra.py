@@ -215,7 +215,8 @@ def event(op: str, before: int | None, after: int | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-EVENTS = [event("c", None, 1), event("u", 1, 2), event("d", 2, None), None, event("r", None, 3)]
+TRUNCATED = event("t", None, None)
+EVENTS = [event("c", None, 1), event("u", 1, 2), event("d", 2, None), None, TRUNCATED, event("r", None, 3)]
 A, B, C, D = ({"id": n, "name": f"n{n}"} for n in (1, 2, 2, 3))
 
 
@@ -255,17 +256,21 @@ def test_unwrap_adds_fields_and_headers_and_routes() -> None:
 
 def test_unwrap_leaves_alone_what_is_no_change_event() -> None:
     assert values(same("ExtractNewRecordState", numbers(1), NUMBERS)) == numbers(1)
+    others = [{"op": "t"}, {"op": "d", "id": 1}]
+    plain = build("ExtractNewRecordState", delete_tombstone_handling_mode="drop")
+    (made,) = plain.apply(batch_of(Column.from_rows(others, None)))
+    assert list(made.values.rows()) == others
     found = Catalog.installed().find("io.debezium.transforms.ExtractNewRecordState", PLUGINS["ValueToKey"].kind)
     assert found is not None
 
 
 @settings(max_examples=25, deadline=None)
 @given(
-    ops=st.lists(st.sampled_from("crud") | st.none(), max_size=6),
+    ops=st.lists(st.sampled_from("crudt") | st.none(), max_size=6),
     mode=st.sampled_from(["drop", "tombstone", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone"]),
 )
 def test_unwrapped_rows_and_columns_are_the_same(ops: list[str | None], mode: str) -> None:
-    rows = [op and event(op, i, None if op == "d" else i + 1) for i, op in enumerate(ops)]
+    rows = [op and event(op, i, None if op in "dt" else i + 1) for i, op in enumerate(ops)]
     same("ExtractNewRecordState", rows, ENVELOPE, delete_tombstone_handling_mode=mode, add_fields="ts_ms")
 
 
