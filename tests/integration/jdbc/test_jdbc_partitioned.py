@@ -10,6 +10,7 @@ from jdbc_server import Server
 from connect.api.errors import ConfigError, ConnectError
 from connect.lib.deadline import Deadline
 from connectors.jdbc.log.postgres import reader as pg_reader
+from connectors.jdbc.log.postgres.snapshot import TableSnapshot
 
 pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
 
@@ -58,6 +59,24 @@ def test_the_log_of_a_partitioned_table_is_that_of_the_whole(partitioned):
     assert [(value["op"], value["after"]["id"]) for _, _, value in run.events] == [
         ("r", 1), ("r", 11), ("c", 2), ("c", 12), ("u", 11),
     ]  # fmt: skip
+
+
+def test_a_partitioned_table_that_is_rewritten_after_the_snapshot_began_is_read_in_a_later_one(
+    partitioned, monkeypatch
+):
+    hold, held = TableSnapshot.hold, []
+
+    def rewritten(snapshot, name):
+        if not held:
+            partitioned.run("ALTER TABLE {t} ALTER COLUMN name TYPE text USING name || '!'")
+        held.append(name)
+        hold(snapshot, name)
+
+    monkeypatch.setattr(TableSnapshot, "hold", rewritten)
+    with log_run(partitioned) as run:
+        run.open()
+        run.until_events(2)
+    assert [(value["op"], value["after"]["name"]) for _, _, value in run.events] == [("r", "a!"), ("r", "b!")]
 
 
 def test_a_publication_that_names_others_than_the_tables_is_refused(partitioned, monkeypatch):

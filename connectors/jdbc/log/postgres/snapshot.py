@@ -50,8 +50,14 @@ _UNCOMMITTED = (
     "WHERE backend_xid IS NOT NULL AND state IS NOT NULL AND wait_event IS DISTINCT FROM 'SyncRep' "
     f"UNION ALL SELECT transaction::text FROM pg_catalog.pg_prepared_xacts WHERE NOT EXISTS ({_WAITING})"
 )
-# The catalog's rows are those of the snapshot, but its functions tell the present state.
-_MOVED = "SELECT relfilenode <> pg_catalog.pg_relation_filenode(oid) FROM pg_catalog.pg_class WHERE oid = %s::regclass"
+# The catalog's rows are those of the snapshot, but its functions tell the present state. A partitioned table has no
+# file, but its partitions have.
+_MOVED = (
+    "WITH RECURSIVE tree AS (SELECT %s::regclass::oid AS oid UNION "
+    "SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN tree ON i.inhparent = tree.oid) "
+    "SELECT bool_or(c.relfilenode <> pg_catalog.pg_relation_filenode(c.oid)) "
+    "FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid"
+)
 # From version 17 on this time-out ends transactions, even busy ones.
 _UNLIMITED = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'"
 LATER = "Start again: what was read stays, and the rest is read in a later snapshot, with each row and change once."
