@@ -29,7 +29,7 @@ from connectors.jdbc.log.mysql.flavour import flavour_of
 from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_note, metadata_of
 from connectors.jdbc.log.mysql.schema_history import history_partition
 from connectors.jdbc.log.mysql.segments import SegmentFilter
-from connectors.jdbc.log.mysql.snapshot import begin_snapshot, log_bytes_after, log_end
+from connectors.jdbc.log.mysql.snapshot import begin_snapshot, log_bytes_after, log_end, prepared_transactions
 from connectors.jdbc.log.mysql.stream import BinlogStream, PositionLostError
 from connectors.jdbc.log.mysql.tables import BinlogTable, BinlogTables
 from connectors.jdbc.log.shared.log_end import LogEnd
@@ -44,6 +44,7 @@ TablesOf = Callable[[Database, JdbcSourceConfig, str], BinlogTables]
 TellerOf = Callable[[Database], StatementTeller]
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1
+_PREPARED_S, _NAMED = 60.0, 3
 _NO_SNAPSHOT = {"no_data", "never"}
 _SETTINGS = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_value_options": ""}
 
@@ -144,7 +145,9 @@ class MySqlLog:
         for name, table in tables.items():
             self._cuts.tell(name, table.format.columns)
         if self.position is None or self.position.snapshot_done is not None:
+            yield from self._prepared_ended()
             here = begin_snapshot(database)
+            self._tell_prepared(prepared_transactions(database))
             if begun is not None:
                 history.follow_to(begun, Place(here.file, here.pos))
                 here = replace(here, history=history.number)
@@ -173,6 +176,35 @@ class MySqlLog:
         finally:
             # If the connection breaks, reading goes on behind the batches that were given.
             self._progress = chunked.progress
+
+    def _prepared_ended(self) -> Iterator[None]:
+        """Yield until no XA transaction is prepared, for some time at most.
+
+        The log has their rows where they were prepared, and tables show them once they are committed.
+        """
+        until_s = time.monotonic() + _PREPARED_S
+        told: list[str] = []
+        while (found := prepared_transactions(self._database)) and time.monotonic() < until_s:
+            self._database.end_transaction()
+            if found != told:
+                self._session.begin_table(
+                    f"The first read waits for XA transactions that are prepared: {_some(found)}. Commit them or "
+                    f"roll them back; it begins without their rows after {_PREPARED_S:g} s."
+                )
+                told = found
+            yield None
+            self._session.stopping.wait(_WAIT_S)
+
+    def _tell_prepared(self, found: Sequence[str]) -> None:
+        if not found:
+            return
+        text = (
+            f"XA transactions were prepared when the read of the tables began: {_some(found)}. If they are "
+            "committed, rows that they changed keep their old state in the topics, and new ones are missing: roll them "
+            "back, or commit them and reset the connector's offsets, so that the tables are read anew."
+        )
+        _log.warning("%s", text)
+        self._session.note = " ".join(part for part in (text, self._session.note) if part)
 
     def _chunked(self, plans: BinlogTables, events: BinlogEvents) -> ChunkedReading[tuple[int, int]]:
         chunks = MySqlChunks(
@@ -304,3 +336,8 @@ class MySqlLog:
         """Close the connections to the server."""
         self._stream.close()
         self._database.close()
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

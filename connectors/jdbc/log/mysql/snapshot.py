@@ -71,6 +71,21 @@ def begin_snapshot(database: Database, *, tells_gtids: bool = True) -> BinlogPos
     return BinlogPosition(file, pos, gtids_of(gtid))
 
 
+def prepared_transactions(database: Database) -> list[str]:
+    """Return the names of XA transactions that are prepared and not committed. The session's transaction goes on.
+
+    The list is empty if the user has no right to ask (XA_RECOVER_ADMIN of MySQL).
+    """
+    try:
+        rows = database.rows(sa.text("XA RECOVER"), "asking for prepared transactions")
+    except RetriableError:
+        raise
+    except ConnectError as error:
+        _log.info("XA transactions that are prepared are not seen: %s", error.message)
+        return []
+    return [row[3].decode(errors="replace") if isinstance(row[3], bytes) else str(row[3]) for row in rows]
+
+
 def status_statement(connection: sa.Connection) -> str:
     """Return the statement that asks for the end of the binary log."""
     version = connection.dialect.server_version_info or (0,)
