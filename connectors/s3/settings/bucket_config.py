@@ -41,7 +41,7 @@ from connectors.s3.settings.classes import (
     STORAGES,
     simple_name,
 )
-from connectors.s3.settings.credentials import ROLE, STATIC
+from connectors.s3.settings.credentials import BRINGS_BOTOCORE, ROLE, STATIC, beyond_the_client, has_botocore
 from connectors.s3.settings.limits import any_package, credentials_class, one_class
 
 CANNED_ACLS: Final = (
@@ -264,6 +264,9 @@ class BucketConfig(ConnectorConfig):
             yield ConfigProblem(key_name, f"{ROLE} needs {key_name}.")
         if provider in STATIC and not self.access_key_id:
             yield ConfigProblem("aws.access.key.id", f"{provider} needs aws.access.key.id.")
+        if self.storage_class == S3_STORAGE and not has_botocore():
+            needs = "needs the package botocore, which is not installed"
+            yield from (ConfigProblem(n, f"{n} {needs}. {BRINGS_BOTOCORE}") for n in beyond_the_client(self))
         if self.sse_customer_key.get_secret_value() and self.sse_name not in {"", "AES256"}:
             yield ConfigProblem("s3.ssea.name", "With s3.sse.customer.key, s3.ssea.name is AES256 or empty.")
         yield from self._store_problems()

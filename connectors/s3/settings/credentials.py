@@ -1,12 +1,14 @@
 """Finds access keys in the places that the names of Amazon's and Confluent's Java classes stand for.
 
 It uses botocore, which looks where Amazon's SDKs look: environment variables, the profile file, tokens, the container,
-the instance. Keys that expire are renewed.
+the instance. Keys that expire are renewed. Where botocore is not installed, the store's client looks in the same places
+but the profile file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +19,12 @@ from connectors.s3.settings.classes import simple_name
 if TYPE_CHECKING:
     from connectors.s3.settings.bucket_config import BucketConfig
 
+BRINGS_BOTOCORE: Final = "Run: pip install 'connect-for-kafka[s3-aws]'."
 _GOOD_FOR: Final = timedelta(seconds=60)
 """The store's client asks for the keys again after this time. botocore renews keys before they expire."""
+DEFAULT: Final = "DefaultCredentialsProvider"
 _PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "DefaultCredentialsProvider": (),
+    DEFAULT: (),
     "EnvironmentVariableCredentialsProvider": ("env",),
     "ProfileCredentialsProvider": ("shared-credentials-file", "config-file"),
     "WebIdentityTokenFileCredentialsProvider": ("assume-role-with-web-identity",),
@@ -29,7 +33,7 @@ _PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Maps simple names of classes to botocore's providers; an empty tuple means all providers in botocore's order."""
 _OTHER_NAMES: Final = {
-    "DefaultAWSCredentialsProviderChain": "DefaultCredentialsProvider",
+    "DefaultAWSCredentialsProviderChain": DEFAULT,
     "WebIdentityTokenCredentialsProvider": "WebIdentityTokenFileCredentialsProvider",
     "EC2ContainerCredentialsProviderWrapper": "ContainerCredentialsProvider",
 }
@@ -41,15 +45,41 @@ KNOWN: Final = frozenset({*_PROVIDERS, *_OTHER_NAMES, *STATIC, ROLE, ANONYMOUS})
 """Holds the simple names of all known classes of credentials providers."""
 
 
+def has_botocore() -> bool:
+    """Return True if botocore is installed, without which a few settings are refused."""
+    return importlib.util.find_spec("botocore") is not None
+
+
+def beyond_the_client(config: BucketConfig) -> Iterator[str]:
+    """Yield the settings that the store's client has nothing for, so that they need botocore."""
+    name = _provider_name(config)
+    if name == ROLE or (not config.access_key_id and name not in {*STATIC, ANONYMOUS, DEFAULT}):
+        yield "s3.credentials.provider.class"
+    if config.acl_canned:
+        yield "s3.acl.canned"
+
+
+def is_anonymous(config: BucketConfig) -> bool:
+    """Return True if requests are not signed."""
+    return not config.access_key_id and _provider_name(config) in {*STATIC, ANONYMOUS}
+
+
 def provider_of(config: BucketConfig) -> Keys | None:
-    """Return the source of access keys, or None if the configuration has the keys, or requests are not signed."""
-    name = simple_name(config.credentials_provider)
-    name = _OTHER_NAMES.get(name, name)
+    """Return the source of access keys.
+
+    It is None if the configuration has the keys, requests are not signed, or the store's client looks for keys itself.
+    """
+    name = _provider_name(config)
     if name == ROLE:
         return Keys(lambda: _role(config))
-    if config.access_key_id or name in {*STATIC, ANONYMOUS}:
+    if config.access_key_id or name in {*STATIC, ANONYMOUS} or (name == DEFAULT and not has_botocore()):
         return None
     return Keys(lambda: _found(name, _PROVIDERS[name]))
+
+
+def _provider_name(config: BucketConfig) -> str:
+    name = simple_name(config.credentials_provider)
+    return _OTHER_NAMES.get(name, name)
 
 
 @dataclass(slots=True)
@@ -130,7 +160,7 @@ def _role(config: BucketConfig) -> Any:
     if config.access_key_id:
         source = Credentials(config.access_key_id, config.secret_access_key.get_secret_value())
     else:
-        source = _found("DefaultCredentialsProvider", ())
+        source = _found(DEFAULT, ())
     asked = {
         "RoleSessionName": config.role_session_name,
         "ExternalId": config.role_external_id,
@@ -154,8 +184,8 @@ def _session() -> Any:
         from botocore.session import Session
     except ImportError as error:
         raise ConfigError(
-            "Access keys that are not in the configuration are looked up by botocore, which is not installed.",
+            "Access keys of this class are looked up by botocore, which is not installed.",
             key="s3.credentials.provider.class",
-            fix="Install connect-for-kafka[s3].",
+            fix=BRINGS_BOTOCORE,
         ) from error
     return Session()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import ConfigError
 from connectors.s3.settings.classes import AZURE_STORAGE, GCS_STORAGE, HDFS_STORAGE, LOCAL_STORAGE, S3_STORAGE
-from connectors.s3.settings.credentials import Keys, provider_of
+from connectors.s3.settings.credentials import Keys, is_anonymous, provider_of
 from connectors.s3.stores.folder_store import Found
 from connectors.s3.stores.local_folder import LocalFolder
 
@@ -30,7 +30,7 @@ def open_store(config: BucketConfig, keys: Keys | None = None) -> Any:
     """Return the client of a bucket: one of `obstore.store`, or an object with the same calls.
 
     `keys` is the provider of access keys from `provider_of`, or None if one is made here if the configuration has no
-    keys.
+    keys. Where both are None, the client looks for keys, or requests are not signed.
     """
     opened: dict[str, Callable[[], Any]] = {
         S3_STORAGE: lambda: _s3(config, keys or provider_of(config)),
@@ -60,7 +60,7 @@ def _s3(config: BucketConfig, provider: Keys | None) -> Any:
     }
     if provider is not None:
         settings |= {"access_key_id": None, "secret_access_key": None}
-    elif not config.access_key_id:
+    elif is_anonymous(config):
         settings["skip_signature"] = True
     return S3Store(config.bucket, config=_given(settings), credential_provider=provider, **_client(config))
 

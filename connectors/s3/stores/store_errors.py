@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.s3.settings.credentials import Keys
+from connectors.s3.settings.credentials import BRINGS_BOTOCORE, Keys
 from connectors.s3.stores.access_errors import RefusedAccessError, WrongKeysError
 
 _CODE: Final = re.compile(r"<Code>([^<]{1,60})</Code>")
@@ -19,9 +19,19 @@ _WRONG_KEYS: Final = {
     "InvalidAccessKeyId": "no account has this access key ID",
     "SignatureDoesNotMatch": "the secret key is not that of the access key ID",
 }
+# The last place where the client looks for keys is the machine's own service.
+_NO_KEYS: Final = re.compile(r"/latest/(api/token|meta-data/)")
 _EXPIRED: Final = frozenset({"ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId", "InvalidToken"})
 _RETRIABLE_CODES: Final = frozenset(
-    {"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "OperationAborted"}
+    {
+        "SlowDown",
+        "RequestTimeout",
+        "InternalError",
+        "ServiceUnavailable",
+        "OperationAborted",
+        "ExpiredToken",
+        "ExpiredTokenException",
+    }
 )
 
 
@@ -49,6 +59,13 @@ class StoreErrors:
         if isinstance(error, InvalidPathError):
             return ConnectError(f"{self.where}: the object key is not valid: {error}", key="topics.dir")
         text = str(error)
+        if self.keys is None and _NO_KEYS.search(text):
+            return ConfigError(
+                f"{self.where}: no access keys were found on this worker.",
+                key="s3.credentials.provider.class",
+                fix="Give the worker's environment, container or instance keys, or set aws.access.key.id and "
+                f"aws.secret.access.key. A profile file needs botocore. {BRINGS_BOTOCORE}",
+            )
         code, status, http = (_first(pattern, text) for pattern in (_CODE, _STATUS, _HTTP))
         what = " ".join(part for part in (status, code) if part) or http or type(error).__name__
         return self._answered(status, code, what)

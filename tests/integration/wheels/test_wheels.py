@@ -18,7 +18,7 @@ from connect.tools.services.process.python import find_python
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(3600)]
 PYTHONS = ("3.11", "3.12", "3.13")
-MINIMAL_MB, DEMO_MB = 320, 1200
+MINIMAL_MB, WORKER_MB, DEMO_MB = 320, 420, 1200
 ROOT = Path(__file__).parents[3]
 NATIVE = {
     "connect/native/_connect.abi3.so", "connectors/jdbc/native/_rows.abi3.so",
@@ -95,6 +95,28 @@ def test_a_wheel_serves_each_python(wheels: dict[str, Path], tmp_path: Path, pyt
     assert size_mb(tmp_path / "venv") < MINIMAL_MB
     assert run(tmp_path, str(commands / "python"), "-I", "-c", _HAS_NATIVE) == f"{kind == 'native'}\n"
     assert "FileStreamSource" in run(tmp_path, str(commands / "connect"), "reference")
+    shutil.rmtree(tmp_path / "venv")
+
+
+_LOADS = """
+from connect.plugins.catalog import Catalog
+catalog = Catalog.installed()
+for name in ("S3SinkConnector", "JdbcSourceConnector", "JdbcSinkConnector", "PostgresConnector"):
+    catalog.load(catalog.connector(name))
+from connectors.jdbc.native import libpq_module
+print(libpq_module() is not None)
+"""
+# A virtual environment brings these along, those of one Python more than those of another.
+_INSTALLERS = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_worker_from_postgresql_to_s3_is_small(native: Path, tmp_path: Path, python: str) -> None:
+    commands = installed(tmp_path, python, native, "[s3,jdbc-postgres]")
+    (packages,) = (tmp_path / "venv/lib").glob("python*/site-packages")
+    installers = sum(size_mb(folder) for name in _INSTALLERS for folder in packages.glob(f"{name}*"))
+    assert size_mb(tmp_path / "venv") - installers < WORKER_MB
+    assert run(tmp_path, str(commands / "python"), "-I", "-c", _LOADS) == "True\n"
     shutil.rmtree(tmp_path / "venv")
 
 
