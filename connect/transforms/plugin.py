@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from connect import __version__
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 
-VERSION = "0.1.0"
 KAFKA_VERSION = "4.1.0"
 _PACKAGE = "org.apache.kafka.connect.transforms."
 _SETTINGS = "connect.transforms.settings."
@@ -145,7 +145,12 @@ def connect_plugins() -> list[Plugin]:
                 target = f"connect.transforms.{module}:{side.lower()}"
                 plugins.append(
                     Plugin(
-                        PluginKind.TRANSFORMATION, f"{package}{name}${side}", target, _SETTINGS + config, VERSION, doc
+                        PluginKind.TRANSFORMATION,
+                        f"{package}{name}${side}",
+                        target,
+                        _SETTINGS + config,
+                        __version__,
+                        doc,
                     )
                 )
     doc = "A Debezium change event becomes the row after the change."
@@ -156,15 +161,21 @@ def connect_plugins() -> list[Plugin]:
     )  # This was its name before Debezium 0.10.
     plugins.append(
         Plugin(
-            PluginKind.TRANSFORMATION, _UNWRAP, target, f"{_SETTINGS}extra_config:UnwrapConfig", VERSION, doc, aliases
+            PluginKind.TRANSFORMATION,
+            _UNWRAP,
+            target,
+            f"{_SETTINGS}extra_config:UnwrapConfig",
+            __version__,
+            doc,
+            aliases,
         )
     )
     for name, factory, config, doc in _DEBEZIUM:
         target, full = f"connect.transforms.debezium.{factory}", f"io.debezium.transforms.{name}"
-        plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, _SETTINGS + config, VERSION, doc))
+        plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, _SETTINGS + config, __version__, doc))
     for full, factory, config, doc in _FURTHER:
         target = f"connect.transforms.{factory}"
-        plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, _SETTINGS + config, VERSION, doc))
+        plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, _SETTINGS + config, __version__, doc))
     for name, config, doc in _PREDICATES:
         target = f"connect.transforms.predicates:{name}"
         full = f"{_PACKAGE}predicates.{name}"

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
+from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-
-
-def _product_version() -> str:
-    try:
-        return version("connect-for-kafka")
-    except PackageNotFoundError:  # a source tree that was not installed
-        return "0.1.0"
-
 
 SINK = Plugin(
     kind=PluginKind.SINK,
@@ -20,7 +11,7 @@ SINK = Plugin(
     factory="connectors.bigquery.sink:BigQuerySinkConnector",
     address="connectors.bigquery.settings.address:addressed",
     config="connectors.bigquery.settings.config:BigQuerySinkConfig",
-    version=_product_version(),
+    version=__version__,
     doc="Writes topics to BigQuery tables, where records with the same values in chosen fields are one row.",
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.DELETES}),
 )

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
+from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-
-
-def _product_version() -> str:
-    try:
-        return version("connect-for-kafka")
-    except PackageNotFoundError:  # a source tree that was not installed
-        return "0.1.0"
-
 
 SINK = Plugin(
     kind=PluginKind.SINK,
@@ -20,7 +11,7 @@ SINK = Plugin(
     factory="connectors.s3.connector:connector",
     address="connectors.s3.settings.address:addressed",
     config="connectors.s3.settings.config:S3SinkConfig",
-    version=_product_version(),
+    version=__version__,
     doc="Writes topics to an S3 bucket as Parquet, Avro, JSON lines or raw bytes; each record is in one object.",
     capabilities=frozenset({Capability.EXACTLY_ONCE}),
 )
@@ -38,7 +29,7 @@ AIVEN_SINKS = tuple(
         name=name,
         factory="connectors.s3.aiven.sink:AivenSinkConnector",
         config=f"connectors.s3.{config}",
-        version=_product_version(),
+        version=__version__,
         doc=f"The {sink} with the settings and file names of Aiven's; each record is in one object.",
         capabilities=frozenset({Capability.EXACTLY_ONCE}),
     )
@@ -61,7 +52,7 @@ OTHER_STORES = tuple(
         name=name,
         factory="connectors.s3.connector:connector",
         config=f"connectors.s3.{config}",
-        version=_product_version(),
+        version=__version__,
         # These short names belong to Confluent's class. Aiven's class of the same name was added later.
         aliases=("GcsSinkConnector", "GcsSink") if config.endswith(":GcsSinkConfig") else (),
         doc=f"The S3 sink for {store}, with Confluent's settings; each record is in one object.",
@@ -75,7 +66,7 @@ ICEBERG = Plugin(
     aliases=("io.tabular.iceberg.connect.IcebergSinkConnector",),
     factory="connectors.s3.connector:connector",
     config="connectors.s3.settings.iceberg_sink_config:IcebergSinkConfig",
-    version=_product_version(),
+    version=__version__,
     doc="Appends topics to Iceberg tables, by the settings of Apache's sink; each row is in its table once.",
     capabilities=frozenset({Capability.EXACTLY_ONCE}),
 )
