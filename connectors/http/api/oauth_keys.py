@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final
 
-from pydantic import SecretStr
-
 from connect.api.config import ConnectorConfig, Password, String, key, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
@@ -33,11 +31,7 @@ class ConfluentOAuthKeys(ConnectorConfig):
 
     def credentials(self) -> ClientCredentials:
         """Return who asks for tokens, and where."""
-        in_header = self.client_auth_mode.lower() == "header"
-        return _credentials(
-            self.token_url, self.client_id, self.client_secret, self.client_scope, self.token_property,
-            in_header=in_header,
-        )  # fmt: skip
+        return _credentials(self)
 
     def oauth_problems(self) -> Iterator[ConfigProblem]:
         """Yield a problem for each key that tokens need and that is missing."""
@@ -66,11 +60,7 @@ class AivenOAuthKeys(ConnectorConfig):
 
     def credentials(self) -> ClientCredentials:
         """Return who asks for tokens, and where."""
-        in_header = self.client_auth_mode.lower() == "header"
-        return _credentials(
-            self.token_url, self.client_id, self.client_secret, self.client_scope, self.token_property,
-            in_header=in_header,
-        )  # fmt: skip
+        return _credentials(self)
 
     def oauth_problems(self) -> Iterator[ConfigProblem]:
         """Yield a problem for each key that tokens need and that is missing."""
@@ -81,11 +71,12 @@ class AivenOAuthKeys(ConnectorConfig):
         yield from _missing(given, "http.authorization.type=oauth2")
 
 
-def _credentials(
-    url: UrlText, client_id: str, secret: SecretStr | None, scope: str, member: str, *, in_header: bool
-) -> ClientCredentials:
-    told = secret.get_secret_value() if secret is not None else ""
-    return ClientCredentials(url, url.shown, client_id, told, scope, in_header=in_header, property=member)
+def _credentials(keys: ConfluentOAuthKeys | AivenOAuthKeys) -> ClientCredentials:
+    secret = keys.client_secret.get_secret_value() if keys.client_secret is not None else ""
+    return ClientCredentials(
+        keys.token_url, keys.token_url.shown, keys.client_id, secret, keys.client_scope,
+        in_header=keys.client_auth_mode.lower() == "header", property=keys.token_property,
+    )  # fmt: skip
 
 
 def _missing(given: Mapping[str, object], by: str) -> Iterator[ConfigProblem]:

@@ -131,3 +131,19 @@ class Catalog:
         """Return the database's names for the types of a query's columns; empty if it does not tell them."""
         del database, query, doing
         return {}
+
+
+class SchemalessCatalog(Catalog):
+    """Reads the catalog of a database whose tables are in no schemas."""
+
+    has_schemas = False
+
+    def schemas(self, inspector: sa.Inspector, own: str | None, config: JdbcSourceConfig) -> Sequence[str | None]:
+        """Return None as the only schema."""
+        del inspector, own, config
+        return [None]
+
+    def named(self, inspector: sa.Inspector, schema: str | None, name: str) -> TableName:
+        """Return the name of a table that is listed; it has no schema."""
+        del inspector
+        return TableName(schema, name)

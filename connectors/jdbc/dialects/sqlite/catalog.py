@@ -11,8 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import types as t
 
 from connectors.jdbc.database.table_shape import TableShape
-from connectors.jdbc.dialects.generic.catalog import NEVER_LISTED, Catalog
-from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.dialects.generic.catalog import NEVER_LISTED, SchemalessCatalog
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.types import ResultColumn
 
@@ -23,21 +22,10 @@ _TEMP_VIEW = "connect_query_columns"
 _TYPES = sa.text("SELECT name, type FROM pragma_table_info(:name)")
 
 
-class SqliteCatalog(Catalog):
+class SqliteCatalog(SchemalessCatalog):
     """Reads the catalog of SQLite."""
 
     never_listed = NEVER_LISTED
-    has_schemas = False
-
-    def schemas(self, inspector: sa.Inspector, own: str | None, config: JdbcSourceConfig) -> Sequence[str | None]:
-        """Return None as the only schema, as SQLite has no schemas."""
-        del inspector, own, config
-        return [None]
-
-    def named(self, inspector: sa.Inspector, schema: str | None, name: str) -> TableName:
-        """Return the name of a table that is listed; it has no schema."""
-        del inspector
-        return TableName(schema, name)
 
     def completed(
         self, database: Database, table: TableName, shape: TableShape, columns: Sequence[Mapping[str, Any]]
