@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from connect.api.records import TopicPartition
+from connectors.s3.files.told_notes import ToldNotes
 
 _log = logging.getLogger(__name__)
 _CONNECTOR: Final = "kconnect-connector"
@@ -24,9 +25,13 @@ class OtherConnectors:
     """
 
     def __init__(self, connector: str) -> None:
-        self.notes: list[str] = []
         self._name = connector
-        self._told: set[tuple[TopicPartition, str]] = set()
+        self._notes = ToldNotes(_log)
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what was told so far."""
+        return self._notes.texts
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -40,13 +45,11 @@ class OtherConnectors:
         Objects of earlier versions tell no name.
         """
         name = unquote(metadata.get(_CONNECTOR, quote(self._name)))
-        if name == self._name or (partition, name) in self._told:
+        if name == self._name:
             return
-        self._told.add((partition, name))
         rows = f"Rows of {partition.topic}-{partition.partition}"
-        note = (
+        self._notes.tell(
+            (partition, name),
             f"{rows} are not written, as connector {name[:200]!r} wrote rows of these offsets to {where}. "
-            "That is right if this connector is that one with another name; else give it a topics.dir of its own."
+            "That is right if this connector is that one with another name; else give it a topics.dir of its own.",
         )
-        self.notes.append(note)
-        _log.warning("%s", note)

@@ -53,7 +53,7 @@ class LakeTables:
     def forget_readings(self, partitions: Collection[TopicPartition]) -> None:
         """Forget where reading of these partitions began."""
         for table in self._tables.values():
-            table.beginnings.forget(partitions)
+            table.start_offsets.forget(partitions)
 
     @property
     def notes(self) -> list[str]:

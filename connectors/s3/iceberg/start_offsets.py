@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from connect.api.records import TopicPartition
+from connectors.s3.files.told_notes import ToldNotes
 from connectors.s3.iceberg.offset_runs import UNKNOWN, Runs, end_of, joined, limited
 from connectors.s3.iceberg.pending_rows import Pending
 from connectors.s3.iceberg.progress import TableProgress
@@ -15,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Beginning:
+class _Start:
     """Holds the first offset that was read, and the position behind the poll that had it.
 
     `others` has the rows that other connectors had added to the table by then.
@@ -26,18 +27,22 @@ class _Beginning:
     others: Mapping[str, Runs]
 
 
-class Beginnings:
+class StartOffsets:
     """Holds what one task has read for one table. The task thread owns it.
 
     `notes` tells people which rows are left out although this connector may not have added them.
     """
 
     def __init__(self, table: str, connector: str) -> None:
-        self.notes: list[str] = []
         self._table = table
         self.connector = connector
-        self._begun: dict[TopicPartition, _Beginning] = {}
-        self._told: set[tuple[TopicPartition, str]] = set()
+        self._begun: dict[TopicPartition, _Start] = {}
+        self._notes = ToldNotes(_log)
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what was told so far."""
+        return self._notes.texts
 
     def begin(self, partition: TopicPartition, first: int, next_offset: int, progress: TableProgress) -> None:
         """Note that rows from the offset `first` on are read, of a poll that ends at `next_offset`.
@@ -46,7 +51,7 @@ class Beginnings:
         """
         known = self._begun.get(partition)
         if known is None:
-            self._begun[partition] = _Beginning(first, next_offset, progress.others(self.connector, partition))
+            self._begun[partition] = _Start(first, next_offset, progress.others(self.connector, partition))
         elif known.next_offset == next_offset and first < known.first:
             self._begun[partition] = replace(known, first=first)
 
@@ -103,13 +108,9 @@ class Beginnings:
                            unknown[0], "That is right if it had read all of them")  # fmt: skip
 
     def _tell(self, partition: TopicPartition, why: str, end: int, when_right: str) -> None:
-        if (partition, why) in self._told:
-            return
-        self._told.add((partition, why))
         where = f"{partition.topic}-{partition.partition} before offset {end}"
-        note = (
+        self._notes.tell(
+            (partition, why),
             f"Rows of {where} are not added to table {self._table}: {why}. {when_right}; else give this connector a "
-            "table of its own."
+            "table of its own.",
         )
-        self.notes.append(note)
-        _log.warning("%s", note)

@@ -1,4 +1,4 @@
-"""Writes to one Iceberg table: adds the columns that rows need, and commits rows in snapshots that tell the progress.
+"""Adds the columns that rows need to one Iceberg table, and commits rows in snapshots that tell the progress.
 
 A snapshot is committed only if the table has not changed since its progress was read. A writer that loses this race
 reads the progress again, and leaves out rows that another writer has committed meanwhile. So no row is added twice by a
@@ -22,7 +22,7 @@ from connectors.s3.iceberg.offset_runs import end_of
 from connectors.s3.iceberg.pending_rows import Pending
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
-from connectors.s3.iceberg.start_offsets import Beginnings
+from connectors.s3.iceberg.start_offsets import StartOffsets
 from connectors.s3.iceberg.stored_progress import told_by
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.settings.iceberg_sink_config import IcebergSinkConfig
@@ -50,7 +50,7 @@ class LakeTable:
 
     def __init__(self, catalog: Catalog, name: str, config: S3SinkConfig, connector: str) -> None:
         self.name = name
-        self.beginnings = Beginnings(name, connector)
+        self.start_offsets = StartOffsets(name, connector)
         self._catalog = catalog
         self._config = config
         self._opened: Table | None = None
@@ -107,7 +107,7 @@ class LakeTable:
         names = ", ".join(self._unknown[:_UNKNOWN_MAX])
         lacking = f"Table {self.name} lacks the fields {names}: rows are written without them, as in Java. To add such "
         fix = "fields to the table, set iceberg.tables.evolve-schema-enabled=true."
-        return [*self.beginnings.notes, *([lacking + fix] if names else [])]
+        return [*self.start_offsets.notes, *([lacking + fix] if names else [])]
 
     def is_there(self) -> bool:
         """Return True if the catalogue has the table. RetriableError: it cannot be reached."""
@@ -117,8 +117,8 @@ class LakeTable:
     def begin(self, partition: TopicPartition, first: int, next_offset: int) -> None:
         """Note that admitted rows from the offset `first` on are read, of a poll that ends at `next_offset`."""
         assert self._opened is not None, "rows are admitted before they are read on"
-        if not self.beginnings.knows(partition, next_offset):
-            self.beginnings.begin(partition, first, next_offset, told_by(self._opened).progress)
+        if not self.start_offsets.knows(partition, next_offset):
+            self.start_offsets.begin(partition, first, next_offset, told_by(self._opened).progress)
 
     def append(self, pending: Pending, topic_ids: TopicIds, deadline: Deadline) -> int:
         """Commit the rows that the table does not have, in one snapshot. Return how many rows it had already.
@@ -133,14 +133,14 @@ class LakeTable:
                 table.refresh()
                 require_reachable(self._config, self.name, table)
                 self._progress = self._read_progress(table, pending, topic_ids)
-                rest = left.outside({at: self.beginnings.held(at, self._progress) for at in left.pieces})
+                rest = left.outside({at: self.start_offsets.held(at, self._progress) for at in left.pieces})
                 if rest is not left:
-                    self.beginnings.tell_doubts(self._progress, left)
+                    self.start_offsets.tell_doubts(self._progress, left)
                 if not rest:
                     return pending.rows
                 if rest is not left or table.spec().spec_id != spec_id:
                     files, left, spec_id = self._written(table, rest), rest, table.spec().spec_id
-                reached = self.beginnings.reached(self._progress, left, topic_ids)
+                reached = self.start_offsets.reached(self._progress, left, topic_ids)
                 if is_committed(table, reached, files):
                     self._progress = reached
                     return pending.rows - left.rows
@@ -154,8 +154,8 @@ class LakeTable:
         for topic, topic_id in topic_ids.items():
             found.require_same_log(self.name, topic, topic_id)
         for partition in pending.pieces:
-            before = end_of(self._progress.own(self.beginnings.connector, partition) or ())
-            now = end_of(self.beginnings.held(partition, found))
+            before = end_of(self._progress.own(self.start_offsets.connector, partition) or ())
+            now = end_of(self.start_offsets.held(partition, found))
             where = f"{partition.topic}-{partition.partition}"
             if now < before:
                 raise ConnectError(
@@ -178,7 +178,7 @@ class LakeTable:
 
     def _warn(self, found: TableProgress, before: TableProgress, pending: Pending) -> None:
         """Log a warning about rows that a former task had committed and that are not in the table any more."""
-        held = self.beginnings.held
+        held = self.start_offsets.held
         ends = {at: (end_of(held(at, found)), end_of(held(at, before))) for at in pending.pieces}
         gone = [f"{topic}-{number}: {now} to {end - 1}" for (topic, number), (now, end) in ends.items() if now < end]
         if gone:
