@@ -152,7 +152,7 @@ def _column(column: Cell | ComplexColumn) -> dict[str, Any]:
 
 def _cell(cell: Cell) -> dict[str, Any]:
     found: dict[str, Any] = {"ts": cell.writetime_us, "v": _hex(cell.value)}
-    if cell.is_tombstone:
+    if cell.value is None:
         found["tomb"] = True
     if cell.local_s is not None:
         found["ldt"] = cell.local_s

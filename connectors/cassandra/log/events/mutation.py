@@ -40,11 +40,6 @@ class Cell(NamedTuple):
     local_s: int | None = None
     path: bytes | None = None
 
-    @property
-    def is_tombstone(self) -> bool:
-        """Return True if the cell removes what was there."""
-        return self.value is None
-
 
 @dataclass(frozen=True, slots=True)
 class ComplexColumn:
