@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from running_server import running
 
 
 class ApiServer(ThreadingHTTPServer):
@@ -54,13 +54,6 @@ class Handler(BaseHTTPRequestHandler):
         return
 
 
-@contextmanager
-def api() -> Iterator[ApiServer]:
+def api() -> AbstractContextManager[ApiServer]:
     """Run a server."""
-    server = ApiServer()
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
+    return running(ApiServer())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from running_server import running
 
 Command = tuple[bytes, ...]
 
@@ -51,18 +53,7 @@ class HostileRedis(socketserver.ThreadingTCPServer):
         self.port = self.server_address[1]
 
 
-@contextmanager
-def running(server: HostileRedis) -> Iterator[HostileRedis]:
-    """Run a server, and yield it."""
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.over.set()
-        server.shutdown()
-        server.server_close()
-
-
 def hostile_redis(answers: Answer) -> AbstractContextManager[HostileRedis]:
     """Run a server that gives these answers."""
-    return running(HostileRedis(answers))
+    server = HostileRedis(answers)
+    return running(server, server.over)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from hostile_texts import MIB
+from running_server import running
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -49,17 +50,10 @@ class HostileServer(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
 
 
-@contextmanager
-def hostile(answers: Answer) -> Iterator[HostileServer]:
-    """Run a server, and yield it."""
+def hostile(answers: Answer) -> AbstractContextManager[HostileServer]:
+    """Run a server that gives these answers."""
     server = HostileServer(answers)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.over.set()
-        server.shutdown()
-        server.server_close()
+    return running(server, server.over)
 
 
 def say(body: Any, status: int = 200, **headers: str) -> Answer:

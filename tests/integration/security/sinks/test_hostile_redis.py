@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from hostile_redis import Answer, Command, Handler, HostileRedis, hostile_redis, running
+from hostile_redis import Answer, Command, Handler, HostileRedis, hostile_redis
 from hostile_texts import ANSI, MIB
+from running_server import running
 
 from connect.api.errors import ConnectError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
