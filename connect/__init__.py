@@ -1,3 +1,3 @@
-"""Connect for Kafka: Kafka Connect in Python."""
+"""Runs Kafka Connect in Python: Connect for Kafka."""
 
 __version__ = "0.1.0"

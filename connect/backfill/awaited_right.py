@@ -1,4 +1,4 @@
-"""Waits for a right that the brokers took away from a job while it ran, and tells in the job's record what to grant."""
+"""Lets a job wait for a right that the brokers took away while it ran, and tells in the job's record what to grant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect agent`: run a program beside a database whose files a worker elsewhere cannot read."""
+"""Defines `connect agent`, which runs a program beside a database whose files a worker elsewhere cannot read."""
 
 from __future__ import annotations
 

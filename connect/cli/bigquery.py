@@ -1,4 +1,4 @@
-"""`connect bigquery`: what a sink costs, before it runs."""
+"""Defines `connect bigquery`, which tells what a sink costs, before it runs."""
 
 from __future__ import annotations
 

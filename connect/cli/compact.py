@@ -1,4 +1,6 @@
-"""`connect compact`: few large files of many small ones, where a sink's target can have that done to it."""
+"""Defines `connect compact`, which makes few large files of many small ones, where a sink's target can have that done
+to it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect connectors`: what a person does with the connectors of a cluster, ours or a Java one, over REST."""
+"""Defines `connect connectors`: what a person does with the connectors of a cluster, ours or a Java one, over REST."""
 
 from __future__ import annotations
 

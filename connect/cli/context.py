@@ -1,4 +1,4 @@
-"""`connect context`: names for clusters, so that commands know which one is meant."""
+"""Defines `connect context`, which keeps names for clusters, so that commands know which one is meant."""
 
 from __future__ import annotations
 

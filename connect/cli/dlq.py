@@ -1,4 +1,6 @@
-"""`connect dlq`: look at dead letters, replay them once what made them bad is mended, throw them away."""
+"""Defines `connect dlq`, which shows dead letters, replays them once what made them bad is mended, and throws them
+away.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect flow`: sources, topics, sinks and backfills of a cluster, and what leads where."""
+"""Defines `connect flow`, which shows sources, topics, sinks and backfills of a cluster, and what leads where."""
 
 from __future__ import annotations
 

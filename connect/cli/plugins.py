@@ -1,4 +1,4 @@
-"""`connect plugins`: what a cluster can run."""
+"""Defines `connect plugins`, which lists what a cluster can run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect poc`: does this connector fit these data? One report that can be handed on."""
+"""Defines `connect poc`, which tells if a connector fits the user's data, in one report that can be handed on."""
 
 from __future__ import annotations
 

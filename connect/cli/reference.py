@@ -1,4 +1,4 @@
-"""`connect reference`: every setting, metric and command of what is installed here."""
+"""Defines `connect reference`, which lists every setting, metric and command of what is installed here."""
 
 from __future__ import annotations
 

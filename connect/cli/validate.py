@@ -1,4 +1,4 @@
-"""`connect validate`: what is wrong with configurations, before anything is created."""
+"""Defines `connect validate`, which tells what is wrong with configurations, before anything is created."""
 
 from __future__ import annotations
 

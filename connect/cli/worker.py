@@ -1,4 +1,4 @@
-"""`connect worker`: run a worker until it is told to stop."""
+"""Defines `connect worker`, which runs a worker until it is told to stop."""
 
 from __future__ import annotations
 

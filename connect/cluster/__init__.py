@@ -1,1 +1,1 @@
-"""Many tasks on many workers: what should run where, and the stores in Kafka that everyone agrees on."""
+"""Runs many tasks on many workers: holds what should run where, and the stores in Kafka that everyone agrees on."""

@@ -1,4 +1,5 @@
-"""The Python data source `connect`: any source or sink plug-in that is installed, as frames of Spark, over Arrow.
+"""Provides the Python data source `connect`: any source or sink plug-in that is installed, as frames of Spark, over
+Arrow.
 
 register(spark)
 flights = spark.read.format("connect").options(**{"connector.class": "JdbcSource", ...}).load()

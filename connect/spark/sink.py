@@ -1,4 +1,4 @@
-"""Structured Streaming into Kafka, each batch once: a sink for `foreachBatch`, where Spark's own repeats rows.
+"""Writes Structured Streaming into Kafka, each batch once: a sink for `foreachBatch`, where Spark's own repeats rows.
 
     query = frame.writeStream.foreachBatch(kafka_sink("totals", "localhost:9092", topic="totals")).start()
 

@@ -1,4 +1,5 @@
-"""`spark.readStream.format("connect")`: a source task on the driver, whose batches are Spark's micro-batches.
+"""Implements `spark.readStream.format("connect")`: a source task on the driver, whose batches are Spark's
+micro-batches.
 
 A batch is read ahead by the driver's Python and travels to the tasks as Arrow. Its offset says where the source goes on
 behind it, how many rows it has of each source partition, and its number, without which Spark would take two batches for

@@ -1,4 +1,4 @@
-"""`df.write.format("connect")` and `writeStream`: each task of Spark hands its rows to a sink task.
+"""Implements `df.write.format("connect")` and `writeStream`: each task of Spark hands its rows to a sink task.
 
 A sink knows rows by topic, partition and offset, and many are idempotent by these. So a write is a log of its own: its
 topic id and the partitions that stand for Spark's tasks come from an id of the write (of the query, where it is a

@@ -1,4 +1,5 @@
-"""What a plug-in author writes: a driver puts rows into the external system, or reads them from it, by a raw client.
+"""Defines what a plug-in author writes: a driver puts rows into the external system, or reads them from it, by a raw
+client.
 
 A driver never goes through the plug-in's own code, else a mistake could cancel itself out. The first protocol of each
 side is required; the small ones below it are optional, and the tests that need one are skipped without it.

@@ -1,4 +1,4 @@
-"""SinkSuite: what a sink promises, as tests. Inherit it, set `plugin` and `driver`."""
+"""Provides SinkSuite: what a sink promises, as tests. Inherit it, set `plugin` and `driver`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SourceSuite: what a source promises, as tests. Inherit it, set `plugin` and `driver`."""
+"""Provides SourceSuite: what a source promises, as tests. Inherit it, set `plugin` and `driver`."""
 
 from __future__ import annotations
 

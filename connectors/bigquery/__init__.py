@@ -1,1 +1,1 @@
-"""Write rows of topics into BigQuery tables, deduplicated on chosen fields of the message."""
+"""Writes rows of topics into BigQuery tables, deduplicated on chosen fields of the message."""

@@ -1,4 +1,4 @@
-"""Declare the BigQuery sink. Cheap to import: neither Arrow nor Google's client is loaded."""
+"""Declares the BigQuery sink. Cheap to import: neither Arrow nor Google's client is loaded."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Read the lines of a file into a topic, and write topics as lines of a file."""
+"""Reads the lines of a file into a topic, and writes topics as lines of a file."""

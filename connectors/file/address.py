@@ -1,4 +1,4 @@
-"""Read `file:///path` as the settings of a sink. Pure."""
+"""Reads `file:///path` as the settings of a sink. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declare the settings of the file connectors.
+"""Declares the settings of the file connectors.
 
 Names, defaults and messages are those of Kafka 4.1's file connectors.
 """

@@ -1,4 +1,4 @@
-"""Declare the settings of the source of data files. Values only."""
+"""Declares the settings of the source of data files. Values only."""
 
 from __future__ import annotations
 

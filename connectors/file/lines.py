@@ -1,6 +1,6 @@
-"""Split bytes into lines as Arrow columns.
+"""Splits bytes into lines as Arrow columns.
 
-A line ends with `\\n`, `\\r\\n` or `\\r`. Pure; no Python object per line.
+A line ends with `\n`, `\r\n` or `\r`. Pure; no Python object per line.
 """
 
 from __future__ import annotations

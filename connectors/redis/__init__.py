@@ -1,1 +1,1 @@
-"""Write records into Redis."""
+"""Writes records into Redis."""

@@ -1,4 +1,4 @@
-"""`make bench`: ours beside its peers, on one embedded broker.
+"""Runs the bench, as `make bench` does: ours beside its peers, on one embedded broker.
 
 Each part is shown as a table and written to a file: throughput to bench.json, every other part, such as `sql`, to
 bench-sql.json; the BigQuery sink in a worker to bench-bigquery-worker.json.

@@ -1,4 +1,6 @@
-"""A table of PostgreSQL into Kafka in bulk: ours on Spark and on processes beside plain Spark, one after the other."""
+"""Measures how fast a table of PostgreSQL gets into Kafka in bulk: ours on Spark and on processes beside plain Spark,
+one after the other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The measured backfills of a table: ours by Spark and by processes, and plain Spark from JDBC into its Kafka sink."""
+"""Defines the measured backfills of a table: ours by Spark and by processes, and plain Spark from JDBC into its Kafka
+sink.
+"""
 
 from __future__ import annotations
 

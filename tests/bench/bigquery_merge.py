@@ -1,4 +1,4 @@
-"""The merge path of the BigQuery sink into the emulated service: rows a second, and the worker's CPU for them.
+"""Measures the merge path of the BigQuery sink into the emulated service: rows a second, and the worker's CPU for them.
 
 Rows are Arrow columns, as converters give them; what is timed is the sink: admission, Parquet, load job, MERGE. Figures
 of CPU are the sink's own process; the service has the other cores. Beside it a merge of staged keys into a large table.

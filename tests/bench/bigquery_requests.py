@@ -1,4 +1,4 @@
-"""What rows cost on their way into requests of the Storage Write API: as changes in protobuf, and in Arrow.
+"""Measures what rows cost on their way into requests of the Storage Write API: as changes in protobuf, and in Arrow.
 
 Nothing is sent: the client of this module acknowledges each request, as the emulator takes more CPU than the sink.
 """

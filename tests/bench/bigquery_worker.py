@@ -1,4 +1,6 @@
-"""The BigQuery sink as a worker runs it: from JSON in Kafka to merged rows in the emulated service, and its memory."""
+"""Measures the BigQuery sink as a worker runs it: from JSON in Kafka to merged rows in the emulated service, and its
+memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What checking a configuration costs: what it names on this machine and elsewhere, its driver, and its secrets.
+"""Measures what checking a configuration costs: what it names on this machine and elsewhere, its driver, and its
+secrets.
 
 CPU time of this thread, the least of many runs, so that others on the machine do not count.
 """

@@ -1,4 +1,6 @@
-"""Rows/s and cpu seconds per million rows of the JSON converter: `python tests/bench/convert_bench.py [rows]`."""
+"""Measures rows a second and CPU seconds per million rows of the JSON converter: `python tests/bench/convert_bench.py
+[rows]`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where a job's CPU time goes: the steps of the task thread, and the other threads of the process by their names."""
+"""Tells where a job's CPU time goes: the steps of the task thread, and the other threads of the process by their
+names.
+"""
 
 from __future__ import annotations
 

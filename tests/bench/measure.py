@@ -1,4 +1,6 @@
-"""One figure of the bench: rows per second and CPU seconds per million rows, beside a peer measured in the same run."""
+"""Holds one figure of the bench: rows per second and CPU seconds per million rows, beside a peer measured in the same
+run.
+"""
 
 from __future__ import annotations
 

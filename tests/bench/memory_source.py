@@ -1,4 +1,4 @@
-"""A source whose rows are in memory already: what is left is the framework's own cost."""
+"""Provides a source whose rows are in memory already, so that what is left is the framework's own cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker's pages, and a scrape of it, cost with 200 connectors that run.
+"""Measures what a worker's pages, and a scrape of it, cost with 200 connectors that run.
 
 CPU time of the worker's own process, which others on the machine do not change; the least wall time beside it.
 """

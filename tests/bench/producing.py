@@ -1,4 +1,4 @@
-"""The producer of the jobs that are peers: librdkafka's own, one call per row."""
+"""Provides the producer of the jobs that are peers: librdkafka's own, one call per row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the CPU time of each path goes, and which step dominates, as a table beside the figures."""
+"""Shows where the CPU time of each path goes, and which step dominates, as a table beside the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's transform, row by row: one field computed, one changed."""
+"""Defines a user's transform that works row by row: it computes one field and changes one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench's rows: 12 columns, about 213 bytes as JSON."""
+"""Makes the bench's rows: 12 columns, about 213 bytes as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The S3 sink beside its peers: the same topic to the same store, and the rows of both counted in the objects."""
+"""Measures the S3 sink beside its peers: the same topic to the same store, and the rows of both counted in the
+objects.
+"""
 
 from __future__ import annotations
 

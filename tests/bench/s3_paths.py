@@ -1,4 +1,5 @@
-"""What many paths cost the S3 sink: CPU per row at 1, 100 and 2,000 of them, one job in a process of its own each.
+"""Measures what many paths cost the S3 sink: CPU per row at 1, 100 and 2,000 of them, one job in a process of its own
+each.
 
 The same rows and settings, so only the field of the path differs; to a real store, and without Kafka and conversion,
 which cost the same however many paths there are. The gates are of the CPU of one path.

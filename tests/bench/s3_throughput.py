@@ -1,4 +1,6 @@
-"""The S3 sink's rows of the bench: what its public peers write, jsonl gzip, jsonl zstd and Parquet, beside Aiven's."""
+"""Measures the S3 sink beside Aiven's, in the formats that its public peers write: jsonl gzip, jsonl zstd and
+Parquet.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostgreSQL and MariaDB to Kafka: the connector beside a loop over the driver's cursor, and beside COPY."""
+"""Measures PostgreSQL and MariaDB to Kafka: the connector beside a loop over the driver's cursor, and beside COPY."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The measured jobs of SQL servers: a table of twelve columns and 940 bytes of JSON a row, ours and its peers."""
+"""Defines the measured jobs of SQL servers: a table of twelve columns and 940 bytes of JSON a row, ours and its
+peers.
+"""
 
 from __future__ import annotations
 

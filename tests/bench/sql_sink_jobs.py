@@ -1,4 +1,6 @@
-"""The measured jobs of the JDBC sink: batches of columns into a table, and the same rows by a driver's executemany."""
+"""Defines the measured jobs of the JDBC sink: batches of columns into a table, and the same rows by a driver's
+executemany.
+"""
 
 from __future__ import annotations
 

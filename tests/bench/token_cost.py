@@ -1,4 +1,6 @@
-"""What logging in by a token adds to a request, and what a worker spends until it is ready: CPU of its own process."""
+"""Measures what logging in by a token adds to a request, and what a worker spends until it is ready: CPU of its own
+process.
+"""
 
 from __future__ import annotations
 

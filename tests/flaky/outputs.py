@@ -1,4 +1,4 @@
-"""`pytest -p tests.flaky.outputs --outputs FILE`: write how each test ended and what it printed.
+"""Writes how each test ended and what it printed: `pytest -p tests.flaky.outputs --outputs FILE`.
 
 One JSON object per phase and line. The directing process of a parallel run writes for all.
 """

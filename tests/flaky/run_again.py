@@ -1,4 +1,4 @@
-"""`make flaky TEST=...`: run a test again and again while all cores are busy; fail if one of the runs did.
+"""Runs a test again and again while all cores are busy, and fails if one of the runs did: `make flaky TEST=...`.
 
 Every run is a process of its own. The output of those that failed is printed, with the command to run.
 """

@@ -1,4 +1,4 @@
-"""Run tests, and once more, alone, those that failed: one that passes then is flaky, and shown with both outputs.
+"""Runs tests, and once more, alone, those that failed: one that passes then is flaky, and is shown with both outputs.
 
 Arguments are pytest's. The exit code is that of the
 second run where there was one: a flaky test does not stop a change that has nothing to do with it, but it is never

@@ -1,4 +1,4 @@
-"""The recorded cases of tests/fixtures/connect-golden in the Python form of `connect.api.schema`."""
+"""Gives the recorded cases of tests/fixtures/connect-golden in the Python form of `connect.api.schema`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every recorded case of Java's converters; what differs on purpose is named with its reason in differences.json."""
+"""Checks every recorded case of Java's converters; what differs on purpose is named with its reason in
+differences.json.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make mutants`: break each invariant once, in a copy of the tree; fail where no quick test notices.
+"""Breaks each invariant once, in a copy of the tree, and fails where no quick test notices: `make mutants`.
 
 The list is mutants.toml. Names given as arguments choose those that contain one of them.
 """

@@ -1,4 +1,4 @@
-"""`make planted`: plant each defect of planted.toml in a copy of the tree; fail where no random history finds it.
+"""Plants each defect of planted.toml in a copy of the tree, and fails where no random history finds it: `make planted`.
 
 The tests are those marked `histories` or `attacks`, and those of hypothesis: their silence counts only if they find
 such defects. Histories draw seeds until one finds the defect or LIMIT_S is over, hypothesis what `make test` draws.

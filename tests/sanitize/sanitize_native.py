@@ -1,4 +1,4 @@
-"""`make sanitize`: the native code's tests with AddressSanitizer and UndefinedBehaviorSanitizer watching it.
+"""Runs the native code's tests with AddressSanitizer and UndefinedBehaviorSanitizer watching it: `make sanitize`.
 
 The modules are built apart, with g++, and take the place of the installed ones in a Python that has loaded the
 sanitizers first. What they find ends the run with the place in the source. Leaks are not looked for: the interpreter

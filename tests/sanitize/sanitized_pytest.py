@@ -1,4 +1,4 @@
-"""pytest with native modules of our choice: `python -m tests.sanitize.sanitized_pytest FOLDER TESTS...`."""
+"""Runs pytest with native modules of our choice: `python -m tests.sanitize.sanitized_pytest FOLDER TESTS...`."""
 
 from __future__ import annotations
 

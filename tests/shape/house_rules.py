@@ -1,4 +1,4 @@
-"""Rules of the house: how folders, imports, classes and docstrings of the product are to be.
+"""Defines the rules of the house: how folders, imports, classes and docstrings of the product are to be.
 
 Each rule gives what breaks it today, as names that hold still while lines move. `exceptions.json` lists them, and
 `test_shape_house.py` lets that list only shrink.
@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from plain_prose import is_plain
+from plain_prose import has_main_verb, is_plain
 from shape_tree import modules, named, tree
 
 MOST_FILES = 20
@@ -167,6 +167,14 @@ def riddling_docstrings() -> Iterator[str]:
                 yield f"{named(path)} {name or 'module'}{number}"
 
 
+def headlines() -> Iterator[str]:
+    """Yield each module, tests included, whose docstring names something and does not say what the module does."""
+    for path in [*PRODUCT, *modules("tests")]:
+        text = ast.get_docstring(tree(path))
+        if text is not None and not has_main_verb(text):
+            yield named(path)
+
+
 def _docstrings(node: ast.AST, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield the dotted name and text of each docstring, those of attributes included."""
     body = getattr(node, "body", [])
@@ -186,4 +194,5 @@ RULES: Mapping[str, Callable[[], Iterator[str]]] = {
     "large classes": large_classes,
     "branches on a database's name": database_branches,
     "riddling docstrings": riddling_docstrings,
+    "headlines of modules": headlines,
 }

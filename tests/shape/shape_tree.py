@@ -1,4 +1,4 @@
-"""The source tree as the shape tests see it."""
+"""Shows the source tree as the shape tests see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and functions stay small enough to read, say what they are for, and leave nothing for later."""
+"""Checks that files and functions stay small enough to read, say what they are for, and leave nothing for later."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from house_rules import RULES
-from plain_prose import is_plain
+from plain_prose import has_main_verb, is_plain
 
 LISTED = Path(__file__).with_name("exceptions.json")
 
@@ -45,6 +45,23 @@ def test_no_exception_is_new_or_outlived(rule: str) -> None:
 )
 def test_plain_sentences_are_told_from_riddles(text: str, plain: bool) -> None:
     assert is_plain(text) is plain
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Runs Kafka on loopback.", True),
+        ("Checks what a sink does with bad rows.", True),
+        ("A sink whose topic is missing keeps asking for it: nothing fails.", True),
+        ("Rows that a sink refuses are dead letters.", True),
+        ("Rows into tables: from topics by a worker, killed under way.", False),
+        ("A sink whose topic is missing: nothing fails.", False),
+        ("What rows cost that nobody reads.", False),
+        ("Fixtures of the tests.", False),
+    ],
+)
+def test_sentences_are_told_from_headlines(text: str, says: bool) -> None:
+    assert has_main_verb(text) is says
 
 
 def write_list() -> str:

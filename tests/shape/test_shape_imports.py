@@ -1,4 +1,4 @@
-"""Listing plug-ins and asking for help stay cheap; the import rules cover every package.
+"""Checks that listing plug-ins and asking for help stay cheap, and that the import rules cover every package.
 
 A new package of connect/ is added to the lists of .importlinter that these tests name.
 """

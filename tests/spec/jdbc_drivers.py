@@ -1,4 +1,6 @@
-"""Drivers of the JDBC source over an SQL server: a table that the server's raw client alone fills and reads."""
+"""Provides drivers of the JDBC source over an SQL server, each with a table that the server's raw client alone fills
+and reads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rows of a table keyed by one of its columns, as users key it by two transforms: primitive keys, null ones too."""
+"""Provides rows of a table keyed by one of its columns, as users key it by two transforms: primitive keys, null ones
+too.
+"""
 
 from __future__ import annotations
 

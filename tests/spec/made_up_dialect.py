@@ -1,4 +1,6 @@
-"""A database that the product does not know: SQLite by another name, with an address and a settle time of its own."""
+"""Makes up a database that the product does not know: SQLite by another name, with an address and a settle time of its
+own.
+"""
 
 from __future__ import annotations
 

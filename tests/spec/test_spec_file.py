@@ -1,4 +1,4 @@
-"""The conformance kit applied to the file connectors."""
+"""Checks the file connectors by the conformance kit."""
 
 from __future__ import annotations
 

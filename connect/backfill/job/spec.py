@@ -1,4 +1,4 @@
-"""What a person may say about a backfill. No I/O; `spec_file` reads it, with the line of each mistake."""
+"""Declares what a person may say about a backfill. No I/O; `spec_file` reads it, with the line of each mistake."""
 
 from __future__ import annotations
 

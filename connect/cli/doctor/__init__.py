@@ -1,4 +1,6 @@
-"""`connect doctor`: what is wrong around a cluster, a connector, or a worker that is yet to start."""
+"""Defines `connect doctor`, which tells what is wrong around a cluster, a connector, or a worker that is yet to
+start.
+"""
 
 from __future__ import annotations
 

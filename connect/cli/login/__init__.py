@@ -1,4 +1,4 @@
-"""`connect login`: gets a token of an OpenID Connect issuer for the commands that speak to a cluster."""
+"""Defines `connect login`, which gets a token of an OpenID Connect issuer for the commands that speak to a cluster."""
 
 from __future__ import annotations
 

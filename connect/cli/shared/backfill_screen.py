@@ -1,4 +1,4 @@
-"""How `connect backfill` shows how far a job is: a bar on a terminal, a line when something changed elsewhere."""
+"""Shows how far a job of `connect backfill` is: a bar on a terminal, a line when something changed elsewhere."""
 
 from __future__ import annotations
 

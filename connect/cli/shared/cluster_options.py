@@ -1,4 +1,4 @@
-"""What all commands that speak to a cluster have in common: where it is, and how its answers are shown."""
+"""Holds what all commands that speak to a cluster have in common: where it is, and how its answers are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command shows an error that its user can mend."""
+"""Shows an error of a command that its user can mend."""
 
 from __future__ import annotations
 

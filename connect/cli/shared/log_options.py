@@ -1,4 +1,4 @@
-"""The options of a command that runs until it is told to stop and logs meanwhile."""
+"""Defines the options of a command that runs until it is told to stop and logs meanwhile."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The worker's file that a command is given by `--worker`."""
+"""Reads the worker's file that a command is given by `--worker`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect top`: what each task of a cluster does now."""
+"""Defines `connect top`, which shows what each task of a cluster does now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that describe the states of connectors and tasks, and what the herder does. No I/O."""
+"""Describes the states of connectors and tasks, and what the herder does, as values. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JsonConverter's envelope `{"schema":…,"payload":…}`: its schema half is read and written once per schema."""
+"""Reads and writes JsonConverter's envelope `{"schema":…,"payload":…}`, its schema half once per schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts that the doctor's checks judge, gathered once. Values only; none holds a secret."""
+"""Holds the facts that the doctor's checks judge, gathered once. Values only; none holds a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors that say why credentials are refused, in words for the client that sent them."""
+"""Defines errors that say why credentials are refused, in words for the client that sent them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of a sink task: it reads, hands over what it read, flushes in time, rests while it is paused, and ends."""
+"""Runs a sink task: it reads, hands over what it read, flushes in time, rests while it is paused, and ends."""
 
 from __future__ import annotations
 

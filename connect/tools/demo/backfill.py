@@ -1,4 +1,4 @@
-"""Plays the demo's second act: Spark moves the flights in bulk, its driver is killed, and the connector goes on after
+"""Shows the demo's second act: Spark moves the flights in bulk, its driver is killed, and the connector goes on after
 it.
 """
 

@@ -1,4 +1,4 @@
-"""dedup.mode=none: each record is a row, added by insertAll, the Storage Write API or load jobs."""
+"""Implements dedup.mode=none: each record is a row, added by insertAll, the Storage Write API or load jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""dedup.mode=auto: merge or compact, chosen once for each table by its costs and by the mode that has written it."""
+"""Implements dedup.mode=auto: merge or compact, chosen once for each table by its costs and by the mode that has
+written it.
+"""
 
 from __future__ import annotations
 

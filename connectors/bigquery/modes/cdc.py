@@ -1,4 +1,6 @@
-"""dedup.mode=cdc: BigQuery applies records itself, by the table's primary key, which has to be the dedup fields."""
+"""Implements dedup.mode=cdc: BigQuery applies records itself, by the table's primary key, which has to be the dedup
+fields.
+"""
 
 from __future__ import annotations
 

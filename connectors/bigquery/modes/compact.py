@@ -1,4 +1,6 @@
-"""dedup.mode=compact: batches are appended to a log, a view shows the rows at once, and the log is merged seldom."""
+"""Implements dedup.mode=compact: batches are appended to a log, a view shows the rows at once, and the log is merged
+seldom.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""deleteEnabled without upsertEnabled, as in Java: each record is a row, and a tombstone deletes its key's rows."""
+"""Implements deleteEnabled without upsertEnabled, as in Java: each record is a row, and a tombstone deletes its key's
+rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""dedup.mode=insert_id: insertAll with the dedup fields as insertId, which BigQuery compares for about a minute."""
+"""Implements dedup.mode=insert_id: insertAll with the dedup fields as insertId, which BigQuery compares for about a
+minute.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""dedup.mode=merge: batches are staged, and a guarded MERGE makes rows of them."""
+"""Implements dedup.mode=merge: batches are staged, and a guarded MERGE makes rows of them."""
 
 from __future__ import annotations
 

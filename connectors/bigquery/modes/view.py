@@ -1,4 +1,4 @@
-"""dedup.mode=view: each record is added, and a view beside the table shows one record of each key."""
+"""Implements dedup.mode=view: each record is added, and a view beside the table shows one record of each key."""
 
 from __future__ import annotations
 

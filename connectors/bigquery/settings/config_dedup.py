@@ -1,4 +1,4 @@
-"""Declare the settings of dedup. Values only."""
+"""Declares the settings of dedup. Values only."""
 
 from __future__ import annotations
 

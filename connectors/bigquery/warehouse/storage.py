@@ -1,4 +1,6 @@
-"""Speak the Storage Write API over gRPC: rows as Arrow batches or protobuf messages. The only module that speaks it."""
+"""Speaks the Storage Write API over gRPC: rows as Arrow batches or protobuf messages. The only module that speaks
+it.
+"""
 
 from __future__ import annotations
 

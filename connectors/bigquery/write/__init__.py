@@ -1,1 +1,1 @@
-"""Write batches into tables, in each of the ways that settings choose."""
+"""Writes batches into tables, in each of the ways that settings choose."""

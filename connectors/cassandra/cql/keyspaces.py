@@ -1,4 +1,4 @@
-"""Words the error for a keyspace that has no tables. Pure."""
+"""Makes the error for a keyspace that has no tables. Pure."""
 
 from __future__ import annotations
 

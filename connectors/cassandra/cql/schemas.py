@@ -1,4 +1,4 @@
-"""CQL's types -> Connect schemas: each holds every value of its type. Pure.
+"""Maps CQL's types to Connect schemas: each holds every value of its type. Pure.
 
 | CQL | Connect |
 | --- | --- |

@@ -1,4 +1,6 @@
-"""The agent beside a node: the changes in its commit log as records, its segments deleted once those are in Kafka."""
+"""Runs the agent beside a node: it makes records of the changes in the commit log, and deletes segments once those are
+in Kafka.
+"""
 
 from __future__ import annotations
 

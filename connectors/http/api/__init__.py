@@ -1,1 +1,1 @@
-"""Send records to an HTTP API, as the HTTP sinks of Confluent and Aiven do."""
+"""Sends records to an HTTP API, as the HTTP sinks of Confluent and Aiven do."""

@@ -1,4 +1,4 @@
-"""Declare the settings of the HTTP sink by the keys of Confluent's connector."""
+"""Declares the settings of the HTTP sink by the keys of Confluent's connector."""
 
 from __future__ import annotations
 

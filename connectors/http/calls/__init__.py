@@ -1,1 +1,1 @@
-"""Ask servers by HTTP."""
+"""Asks servers by HTTP."""

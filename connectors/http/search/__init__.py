@@ -1,1 +1,1 @@
-"""Write records as documents into Elasticsearch and OpenSearch."""
+"""Writes records as documents into Elasticsearch and OpenSearch."""

@@ -1,4 +1,6 @@
-"""Declare the settings of the sinks for Elasticsearch and OpenSearch: names and defaults of Confluent's and Aiven's."""
+"""Declares the settings of the sinks for Elasticsearch and OpenSearch: names and defaults of Confluent's and
+Aiven's.
+"""
 
 from __future__ import annotations
 

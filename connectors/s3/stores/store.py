@@ -1,4 +1,5 @@
-"""Accesses a bucket: creates objects if they do not exist, reads their metadata, lists and deletes them, checks rights.
+"""Gives access to a bucket: creates objects if they do not exist, reads their metadata, lists and deletes them, checks
+rights.
 
 If the answer to an upload is lost, the object may have been created. The next try then finds the object, so nothing is
 written twice.

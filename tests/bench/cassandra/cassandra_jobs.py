@@ -1,4 +1,4 @@
-"""The peer of the Cassandra source: the driver's own scan of the same table, its rows thrown away."""
+"""Defines the peer of the Cassandra source: the driver's own scan of the same table, which throws its rows away."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The Cassandra source and the agent to Kafka on a real node: rows and events per second, and the time from a write to
-a reader. Beside them the driver's own scan in the same run.
+"""Measures the Cassandra source and the agent to Kafka on a real node: rows and events per second, and the time from a
+write to a reader. Beside them the driver's own scan in the same run.
 """
 
 from __future__ import annotations

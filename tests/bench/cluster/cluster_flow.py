@@ -1,4 +1,4 @@
-"""A file that grows by a line every few milliseconds, and when its lines arrive in a topic."""
+"""Lets a file grow by a line every few milliseconds, and notes when its lines arrive in a topic."""
 
 from __future__ import annotations
 

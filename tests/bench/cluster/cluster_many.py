@@ -1,4 +1,6 @@
-"""Many connectors on three workers: how soon they run, how REST answers meanwhile, and what a worker's death costs."""
+"""Measures many connectors on three workers: how soon they run, how REST answers meanwhile, and what a worker's death
+costs.
+"""
 
 from __future__ import annotations
 

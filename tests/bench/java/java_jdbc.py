@@ -1,4 +1,4 @@
-"""Java Kafka Connect with a JDBC source of one's own choice on the table that ours reads, in the same run.
+"""Measures Java Kafka Connect with a JDBC source of one's own choice on the table that ours reads, in the same run.
 
 No JDBC connector is on Maven Central: `--java-jdbc-plugin` names a folder that holds one with its drivers.
 """

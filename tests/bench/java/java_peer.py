@@ -1,4 +1,4 @@
-"""Apache Kafka Connect in Java on the same rows: a real worker over REST, with the plug-ins in `src`."""
+"""Measures Apache Kafka Connect in Java on the same rows: a real worker over REST, with the plug-ins in `src`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The binary log of MariaDB to Kafka: changes per second of a table like PostgreSQL's."""
+"""Measures the binary log of MariaDB to Kafka: changes per second of a table like PostgreSQL's."""
 
 from __future__ import annotations
 

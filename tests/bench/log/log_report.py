@@ -1,4 +1,4 @@
-"""mode=log from one slot of PostgreSQL to Kafka: changes per second, and the time from commit to a reader."""
+"""Measures mode=log from one slot of PostgreSQL to Kafka: changes per second, and the time from commit to a reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A topic replayed into tables of PostgreSQL and MariaDB: killed at each step, each record once, and what follows."""
+"""Replays a topic into tables of PostgreSQL and MariaDB: killed at each step, each record is there once, and what
+follows comes.
+"""
 
 from __future__ import annotations
 

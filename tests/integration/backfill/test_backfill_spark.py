@@ -1,4 +1,4 @@
-"""Engine spark: Python workers are killed in the middle of chunks, and their tasks run again; every row comes once."""
+"""Kills Python workers of the engine spark in the middle of chunks, whose tasks run again: every row comes once."""
 
 from __future__ import annotations
 

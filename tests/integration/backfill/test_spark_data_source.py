@@ -1,4 +1,6 @@
-"""`format("connect")` on a real Spark: a table read by splits, a file followed, frames written to S3, each row once."""
+"""Checks `format("connect")` on a real Spark: a table read by splits, a file followed, frames written to S3, each row
+once.
+"""
 
 from __future__ import annotations
 

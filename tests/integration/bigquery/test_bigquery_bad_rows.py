@@ -1,4 +1,6 @@
-"""Rows that BigQuery itself refuses, by each way of writing: they become dead letters, and all others land."""
+"""Checks that rows which BigQuery itself refuses become dead letters, by each way of writing, and that all others
+land.
+"""
 
 from __future__ import annotations
 

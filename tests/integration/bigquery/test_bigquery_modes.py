@@ -1,4 +1,6 @@
-"""dedup.mode=view and dedup.mode=cdc, replayed and out of order: what is shown equals the model in plain Python."""
+"""Replays records out of order under dedup.mode=view and dedup.mode=cdc: what is shown equals the model in plain
+Python.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect bigquery plan` on a table of the emulator: what it asks, what it assumes, and what it refuses."""
+"""Runs `connect bigquery plan` on a table of the emulator: what it asks, what it assumes, and what it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ten lines of the connector's README, as they stand there: from nothing to a table without doubles."""
+"""Runs the ten lines of the connector's README as they stand there: from nothing to a table without doubles."""
 
 from __future__ import annotations
 

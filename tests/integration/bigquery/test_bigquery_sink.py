@@ -1,4 +1,4 @@
-"""The whole sink into an emulated BigQuery: what is in its tables equals a model in plain Python."""
+"""Runs the whole sink into an emulated BigQuery: what is in its tables equals a model in plain Python."""
 
 from __future__ import annotations
 

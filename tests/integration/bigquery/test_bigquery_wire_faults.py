@@ -1,4 +1,4 @@
-"""Faults between the sink and BigQuery: each is tried again and told by name, and every row is there once."""
+"""Causes faults between the sink and BigQuery: each is tried again and told by name, and every row is there once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random histories of the BigQuery sink in a worker: tables and dead letters equal a model, and work goes on."""
+"""Draws random histories of the BigQuery sink in a worker: tables and dead letters equal a model, and work goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A keyspace into its topics in bulk, each row once, though processes are killed; its connector then has no work."""
+"""Reads a keyspace into its topics in bulk, each row once, though processes are killed; its connector then has no
+work.
+"""
 
 from __future__ import annotations
 

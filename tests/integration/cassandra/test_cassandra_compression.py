@@ -1,4 +1,4 @@
-"""Commit logs of each compression, as nodes write them: what the agent sends of them is the table."""
+"""Checks commit logs of each compression, as nodes write them: what the agent sends of them is the table."""
 
 from __future__ import annotations
 

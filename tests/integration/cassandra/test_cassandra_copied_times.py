@@ -1,4 +1,4 @@
-"""A copy that has the writetimes and times to live of its original, cell by cell."""
+"""Checks that a copy has the writetimes and times to live of its original, cell by cell."""
 
 from __future__ import annotations
 

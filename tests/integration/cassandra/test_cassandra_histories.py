@@ -1,4 +1,6 @@
-"""Random histories of Cassandra's agent against a plain model: no change is lost or, in transactions, there twice."""
+"""Draws random histories of Cassandra's agent against a plain model: no change is lost or, in transactions, there
+twice.
+"""
 
 from __future__ import annotations
 

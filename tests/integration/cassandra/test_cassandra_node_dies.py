@@ -1,4 +1,4 @@
-"""Three nodes with every row on each: one of them dies while a table is read, and no row is lost or comes twice."""
+"""Lets one of three nodes, which all have every row, die while a table is read: no row is lost or comes twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Three nodes with one copy of each row: every range is asked of the node that has it, which asks no other one."""
+"""Checks on three nodes with one copy of each row that every range is asked of the node that has it, which asks no
+other one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three replicas and an agent beside each: the copies of a change have one id, a node that was down included."""
+"""Runs three replicas and an agent beside each: the copies of a change have one id, a node that was down included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect cassandra restore`: topics rebuilt from tables, a part of them or whole, while changes go on."""
+"""Rebuilds topics from tables by `connect cassandra restore`, a part of them or whole, while changes go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows into tables: from topics by a worker, and a whole table into one of another schema, killed under way."""
+"""Writes rows into tables: from topics by a worker, and a whole table into one of another schema, killed under way."""
 
 from __future__ import annotations
 

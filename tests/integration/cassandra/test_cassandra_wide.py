@@ -1,4 +1,4 @@
-"""A partition of a million rows: each row once and in order, in bounded memory."""
+"""Reads a partition of a million rows: each row comes once and in order, in bounded memory."""
 
 from __future__ import annotations
 

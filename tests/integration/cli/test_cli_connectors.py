@@ -1,4 +1,4 @@
-"""Types the commands as a person does, against our worker and against Java's."""
+"""Uses the commands as a person does, against our worker and against Java's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guide for people who come from Java Kafka Connect, line by line, from a real Java 4.1 worker to ours."""
+"""Follows the guide for people who come from Java Kafka Connect, line by line, from a real Java 4.1 worker to ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect login` at a real issuer, by a real browser; what it got lets commands in, and is renewed."""
+"""Uses `connect login` at a real issuer, by a real browser; what it got lets commands in, and is renewed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect connectors apply --watch`: a folder is the truth, on our worker and on Java's."""
+"""Checks that a folder is the truth for `connect connectors apply --watch`, on our worker and on Java's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Internal topics that are wrong, shared by mistake, or hold garbage, on real Kafka."""
+"""Checks what comes of internal topics that are wrong, shared by mistake, or hold garbage, on real Kafka."""
 
 import re
 

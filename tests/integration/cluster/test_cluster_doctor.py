@@ -1,4 +1,4 @@
-"""`connect doctor` on real Kafka: it finds each fault that is seeded, and nothing on a sound system."""
+"""Runs `connect doctor` on real Kafka: it finds each fault that is seeded, and nothing on a sound system."""
 
 import json
 import resource

@@ -1,4 +1,4 @@
-"""Exactly-once sources on real workers: zombies are shut out, transactions end where they should."""
+"""Runs exactly-once sources on real workers: zombies are shut out, transactions end where they should."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Random histories of a cluster against a plain model: changes survive, no task runs twice, no row is lost."""
+"""Draws random histories of a cluster against a plain model: changes survive, no task runs twice, no row is lost."""
 
 import shutil
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""History, rollback, dry run and deleting with offsets, on real Kafka."""
+"""Checks history, rollback, dry run and deletion with offsets, on real Kafka."""
 
 from cluster_worker import eventually
 

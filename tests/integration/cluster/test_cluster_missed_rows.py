@@ -1,4 +1,4 @@
-"""Rows that Kafka deletes while a sink is paused: the worker says so wherever somebody looks, and to a receiver."""
+"""Lets Kafka delete rows while a sink is paused: the worker says so wherever somebody looks, and to a receiver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database whose tables come and go while a worker runs the connector over them."""
+"""Checks that a worker follows a database whose tables come and go while it runs the connector over them."""
 
 import sqlite3
 from contextlib import closing

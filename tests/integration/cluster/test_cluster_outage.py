@@ -1,4 +1,4 @@
-"""A worker whose brokers go away and come back."""
+"""Checks that a worker goes on when its brokers go away and come back."""
 
 import itertools
 import json

@@ -1,4 +1,6 @@
-"""What a config provider gave for a topic, a file or a password is in no answer, trace, log line, letter or metric."""
+"""Checks that what a config provider gave for a topic, a file or a password is in no answer, trace, log line, letter or
+metric.
+"""
 
 import json
 import re

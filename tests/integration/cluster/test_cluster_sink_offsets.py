@@ -1,4 +1,6 @@
-"""The offsets of a sink on a real consumer group: shown, set, forgotten one by one and all at once, and refused."""
+"""Checks the offsets of a sink on a real consumer group: shown, set, forgotten one by one and all at once, and
+refused.
+"""
 
 from contextlib import contextmanager
 

@@ -1,4 +1,4 @@
-"""Two workers on real Kafka: the work is shared, moves when one is lost, and never runs twice."""
+"""Runs two workers on real Kafka: the work is shared, moves when one is lost, and never runs twice."""
 
 import signal
 import time

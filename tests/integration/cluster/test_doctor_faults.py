@@ -1,4 +1,4 @@
-"""`connect doctor` on real services: each fault of a table is seeded and found, and a sound system has none."""
+"""Runs `connect doctor` on real services: each fault of a table is seeded and found, and a sound system has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The black-box REST suite that Apache Kafka Connect 4.1 passes, run unchanged against two workers of ours.
+"""Runs the black-box REST suite that Apache Kafka Connect 4.1 passes, unchanged, against two workers of ours.
 
 The suite is `tests/conformance`. It runs once, in a pytest of its own, while two real workers share one fresh broker;
 each of its files is a test here.

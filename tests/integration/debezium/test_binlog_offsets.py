@@ -1,4 +1,6 @@
-"""Offsets as Debezium writes them: in the midst of a transaction the rows that it delivered do not come again."""
+"""Goes on from offsets as Debezium writes them: in the midst of a transaction the rows that it delivered do not come
+again.
+"""
 
 from __future__ import annotations
 

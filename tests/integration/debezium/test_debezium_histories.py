@@ -1,4 +1,6 @@
-"""Random histories of Debezium's connectors against a plain model: each committed change comes, in order, as it was."""
+"""Draws random histories of Debezium's connectors against a plain model: each committed change comes, in order, as it
+was.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guides, typed as they stand: each block of commands is run, and what the page shows behind it comes out.
+"""Runs the guides as they stand: each block of commands is typed, and what the page shows behind it comes out.
 
 A block of `text` behind one of commands tells lines that its output holds. The commands above it are run again until
 they do: a reader looks again, too. What cannot be run here says so in a comment above the block, with the reason.

@@ -1,4 +1,4 @@
-"""The documents as a site: built by one command, read in a browser without a network, and searched."""
+"""Builds the documents as a site by one command, reads it in a browser without a network, and searches it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Malformed records in a sink: the task fails at that offset, or the record becomes a dead letter. Nothing is lost."""
+"""Checks that a malformed record in a sink fails the task at its offset, or becomes a dead letter. Nothing is lost."""
 
 from __future__ import annotations
 

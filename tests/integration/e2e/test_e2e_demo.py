@@ -1,4 +1,4 @@
-"""The demo as a newcomer runs it, and with the worker killed at other moments."""
+"""Runs the demo as a newcomer does, and with the worker killed at other moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Offsets that a person gives by REST: what is wrong is a 400 that names it, and nothing of the request is written."""
+"""Checks offsets that a person gives by REST: what is wrong is a 400 that names it, and nothing of the request is
+written.
+"""
 
 from __future__ import annotations
 

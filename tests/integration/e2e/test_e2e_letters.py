@@ -1,4 +1,6 @@
-"""Dead letters of sources and sinks on real Kafka: killed at any moment, a bad row is a letter or comes again."""
+"""Checks dead letters of sources and sinks on real Kafka: killed at any moment, a bad row is a letter or comes
+again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datagen in a worker: rows come into Kafka as a public configuration asks for them, also after a crash."""
+"""Runs Datagen in a worker: rows come into Kafka as a public configuration asks for them, also after a crash."""
 
 from __future__ import annotations
 

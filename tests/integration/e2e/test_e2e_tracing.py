@@ -1,4 +1,4 @@
-"""Spans and trace headers of a real worker, as a collector receives them; and what a topic does not take."""
+"""Checks spans and trace headers of a real worker as a collector receives them, and what a topic does not take."""
 
 from __future__ import annotations
 

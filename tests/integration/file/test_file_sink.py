@@ -1,4 +1,4 @@
-"""The file sink on real files: what flush claims is there, a full disk loses nothing, a kill spoils no line."""
+"""Checks the file sink on real files: what flush claims is there, a full disk loses nothing, a kill spoils no line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file source on real files: growth, truncation, rotation, long and broken lines, through the contract."""
+"""Checks the file source on real files: growth, truncation, rotation, long and broken lines, through the contract."""
 
 from __future__ import annotations
 

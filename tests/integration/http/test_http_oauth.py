@@ -1,4 +1,6 @@
-"""HTTP sinks send tokens of a real OAuth issuer, by Confluent's keys and Aiven's, and ask anew when refused."""
+"""Checks that HTTP sinks send tokens of a real OAuth issuer, by Confluent's keys and Aiven's, and ask anew when
+refused.
+"""
 
 from __future__ import annotations
 

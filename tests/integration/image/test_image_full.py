@@ -1,4 +1,4 @@
-"""The image with all connectors: each library in it loads, and rows go from a database through Kafka into S3."""
+"""Checks the image with all connectors: each library in it loads, and rows go from a database through Kafka into S3."""
 
 from __future__ import annotations
 

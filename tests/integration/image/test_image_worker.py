@@ -1,4 +1,4 @@
-"""Workers in containers of the slim image: as nobody, on a read-only root, they move rows, stop and fail over."""
+"""Runs workers in containers of the slim image: as nobody, on a read-only root, they move rows, stop and fail over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bulk read while six writers commit: with following behind it, every row comes once. A naive mark loses rows."""
+"""Reads in bulk while six writers commit: with following behind it, every row comes once. A naive mark loses rows."""
 
 from __future__ import annotations
 

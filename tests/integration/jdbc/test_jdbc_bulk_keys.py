@@ -1,4 +1,4 @@
-"""A bulk read of tables with every kind of key, and with none: each row once, wherever reading is broken off."""
+"""Reads tables in bulk with every kind of key, and with none: each row comes once, wherever reading is broken off."""
 
 from __future__ import annotations
 

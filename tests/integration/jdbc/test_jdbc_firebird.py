@@ -1,4 +1,4 @@
-"""Tables of a real Firebird into records, and records into its tables."""
+"""Reads tables of a real Firebird into records, and writes records into its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Random histories of the JDBC sink against a plain model: each record is a row or is refused, whatever happens."""
+"""Draws random histories of the JDBC sink against a plain model: each record is a row or is refused, whatever
+happens.
+"""
 
 from __future__ import annotations
 

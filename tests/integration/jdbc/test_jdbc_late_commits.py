@@ -1,4 +1,6 @@
-"""Rows that appear behind rows that were delivered already: late commits, changes meanwhile, coarse timestamps."""
+"""Checks that rows come which appear behind rows that were delivered already: late commits, changes meanwhile, coarse
+timestamps.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tables that change, vanish or refuse while others are read; record keys; names and offsets that try to be SQL."""
+"""Checks tables that change, vanish or refuse while others are read; record keys; names and offsets that try to be
+SQL.
+"""
 
 from __future__ import annotations
 

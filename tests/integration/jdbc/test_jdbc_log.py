@@ -1,4 +1,6 @@
-"""mode=log on a real PostgreSQL: no gap, no repeat, types as in the other modes, and errors that say what to do."""
+"""Runs mode=log on a real PostgreSQL: no gap, no repeat, types as in the other modes, and errors that say what to
+do.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""mode=log of a MariaDB that logs no names and types of columns: rows are as they were written, or the task stops."""
+"""Runs mode=log on a MariaDB that logs no names and types of columns: rows are as they were written, or the task
+stops.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A first read of mode=log that is broken off: what changed in between comes once, and nothing goes back in time."""
+"""Breaks off a first read of mode=log: what changed in between comes once, and nothing goes back in time."""
 
 from __future__ import annotations
 

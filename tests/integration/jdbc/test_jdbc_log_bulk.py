@@ -1,4 +1,4 @@
-"""A bulk read under mode=log while six writers commit: with the log behind it, each row and change comes once."""
+"""Reads in bulk under mode=log while six writers commit: with the log behind it, each row and change comes once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every column type of the golden tables, by the first read and by the log: what a query gives, or refused as by it."""
+"""Reads every column type of the golden tables, by the first read and by the log: each is what a query gives, or
+refused as by it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record keys of mode=log on real servers: the columns and their order are Debezium's."""
+"""Checks the record keys of mode=log on real servers: the columns and their order are Debezium's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""mode=log on a real MariaDB: types as in the other modes, Debezium's members, and a place that the server has lost."""
+"""Runs mode=log on a real MariaDB: types as in the other modes, Debezium's members, and a place that the server has
+lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""MariaDB's tables WITH SYSTEM VERSIONING: mode=log tells them as they show themselves, and polls read present rows."""
+"""Reads MariaDB's tables WITH SYSTEM VERSIONING: mode=log tells them as they show themselves, and polls read present
+rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readers on real PostgreSQL and MariaDB: modes, restarts, types, broken connections."""
+"""Checks the readers on real PostgreSQL and MariaDB: modes, restarts, types, broken connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rows that PostgreSQL finds bad when a transaction commits: they alone are rejected, all others are written."""
+"""Checks that rows which PostgreSQL finds bad when a transaction commits are rejected alone, and all others are
+written.
+"""
 
 from __future__ import annotations
 

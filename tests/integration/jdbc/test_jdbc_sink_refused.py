@@ -1,4 +1,6 @@
-"""Rows that come again after a crash, beside rows that only look like them: none is lost, none that is there is bad."""
+"""Checks rows that come again after a crash, beside rows that only look like them: none is lost, none that is there is
+bad.
+"""
 
 from __future__ import annotations
 

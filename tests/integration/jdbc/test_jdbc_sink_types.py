@@ -1,4 +1,6 @@
-"""Every type of records into tables of PostgreSQL and MariaDB, value by value, as the databases' clients read them."""
+"""Writes every type of records into tables of PostgreSQL and MariaDB, and reads them by the databases' clients, value
+by value.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL database in SQL_ASCII, whose text the server does not check: what is not UTF-8 is a bad row."""
+"""Reads a PostgreSQL database in SQL_ASCII, whose text the server does not check: what is not UTF-8 is a bad row."""
 
 from __future__ import annotations
 

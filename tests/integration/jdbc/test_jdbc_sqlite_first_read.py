@@ -1,4 +1,4 @@
-"""The first read of a SQLite table in ranges: begun, broken off, taken up by other tasks, handed over."""
+"""Checks the first read of a SQLite table in ranges: begun, broken off, taken up by other tasks, handed over."""
 
 from __future__ import annotations
 

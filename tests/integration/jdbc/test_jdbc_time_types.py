@@ -1,4 +1,4 @@
-"""time.precision.mode on real servers: Debezium's types by query and by log, every digit of a second kept."""
+"""Checks time.precision.mode on real servers: Debezium's types by query and by log, every digit of a second kept."""
 
 from __future__ import annotations
 

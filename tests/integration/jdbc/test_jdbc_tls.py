@@ -1,4 +1,4 @@
-"""Databases that speak TLS only: every connection of the connector is encrypted and knows whom it talks to."""
+"""Reaches databases that speak TLS only: every connection of the connector is encrypted and knows whom it talks to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On real Kafka: where a consumer is behind the marks of transactions, and the rows that nobody can read."""
+"""Checks on real Kafka where a consumer is behind the marks of transactions, and the rows that nobody can read."""
 
 import pytest
 from kafka_drive import Member, in_s, transactions

@@ -1,4 +1,4 @@
-"""Reading between offsets: neither transactions, nor gaps, nor what is gone make it wait."""
+"""Reads between offsets: neither transactions, nor gaps, nor what is gone make it wait."""
 
 from __future__ import annotations
 

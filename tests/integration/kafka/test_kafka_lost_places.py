@@ -1,4 +1,6 @@
-"""On real Kafka: a partition whose next offset has gone from the log is read on, beside others and behind pauses."""
+"""Checks on real Kafka that a partition whose next offset has gone from the log is read on, beside others and behind
+pauses.
+"""
 
 import pytest
 from kafka_drive import Member, in_s, send

@@ -1,4 +1,4 @@
-"""A question to a group's coordinator that was given up before the coordinator was found.
+"""Checks a question to a group's coordinator that was given up before the coordinator was found.
 
 librdkafka ends the process on it, so each question is asked in one of its own, on a broker that is new: it makes the
 topic of the groups, and with it the coordinator, when the first question comes.

@@ -1,4 +1,6 @@
-"""On real Kafka: rows, shared clients and commits where librdkafka's client cannot be reached in confluent_kafka's."""
+"""Checks rows, shared clients and commits on real Kafka where librdkafka's client cannot be reached in
+confluent_kafka's.
+"""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Producers of tasks that send little: one client for many, and no owner pays for another."""
+"""Checks the producers of tasks that send little: one client serves many, and no owner pays for another."""
 
 import ctypes
 import threading

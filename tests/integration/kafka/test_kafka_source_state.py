@@ -1,4 +1,4 @@
-"""On real Kafka: what a source remembered behind another task's open transaction is waited for."""
+"""Checks on real Kafka that what a source remembered behind another task's open transaction is waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On real Kafka: a sink task and its group are not behind once every row that can be read is written."""
+"""Checks on real Kafka that a sink task and its group are not behind once every row that can be read is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""On real Kafka: rows that were deleted before a sink had read them are counted, told and passed over as Java does."""
+"""Checks on real Kafka that rows which were deleted before a sink had read them are counted, told and passed over as
+Java does.
+"""
 
 from __future__ import annotations
 

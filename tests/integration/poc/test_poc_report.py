@@ -1,4 +1,6 @@
-"""The report as a person sees it, in a real Chromium: readable at each width, light and dark, and without a network."""
+"""Looks at the report as a person sees it, in a real Chromium: readable at each width, light and dark, and without a
+network.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /poc` on a real worker: the evaluation runs beside it, under the leave that the worker gives."""
+"""Asks `POST /poc` of a real worker: the evaluation runs beside it, under the leave that the worker gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Seeded defects that only running shows, each found and named, beside a clean source that gives no warning."""
+"""Looks for seeded defects that only running shows: each is found and named, beside a clean source that gives no
+warning.
+"""
 
 from __future__ import annotations
 

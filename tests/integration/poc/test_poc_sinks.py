@@ -1,4 +1,6 @@
-"""Sinks: clean ones pass, seeded defects are found, nothing is written to the real target and nothing is left."""
+"""Evaluates sinks: clean ones pass, seeded defects are found, nothing is written to the real target and nothing is
+left.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect poc` as a person types it: on a source that fits, on one that repeats rows, on ones that cannot work."""
+"""Uses `connect poc` as a person does: on a source that fits, on one that repeats rows, on ones that cannot work."""
 
 from __future__ import annotations
 

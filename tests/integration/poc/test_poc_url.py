@@ -1,4 +1,4 @@
-"""`connect poc postgresql://… --table … --to …` on a real PostgreSQL, with rights and without."""
+"""Runs `connect poc postgresql://… --table … --to …` on a real PostgreSQL, with rights and without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Sinks as public configurations have them, on the servers that run here: rows in, and the same rows out."""
+"""Runs sinks as public configurations have them, on the servers that run here: rows go in, and the same rows come
+out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources as public configurations have them, on the servers that run here: rows in, and the same rows in topics."""
+"""Runs sources as public configurations have them, on the servers that run here: the rows of tables are in topics."""
 
 from __future__ import annotations
 

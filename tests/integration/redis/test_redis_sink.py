@@ -1,4 +1,6 @@
-"""The Redis sinks on a real server: what each command leaves there, what is refused, and a server that is killed."""
+"""Checks the Redis sinks on a real server: what each command leaves there, what is refused, and a server that is
+killed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Redis sinks speak TLS with a real server of their own authorities, and with no other one."""
+"""Checks that the Redis sinks speak TLS with a real server of their own authorities, and with no other one."""
 
 from __future__ import annotations
 

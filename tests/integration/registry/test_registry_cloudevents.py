@@ -1,4 +1,6 @@
-"""CloudEvents in Avro on a real registry: Confluent's deserializer reads them, and their schemas are Debezium's."""
+"""Checks CloudEvents in Avro on a real registry: Confluent's deserializer reads them, and their schemas are
+Debezium's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JsonSchemaConverter on a real registry, beside confluent-kafka's own serializer and deserializer."""
+"""Checks JsonSchemaConverter on a real registry, beside confluent-kafka's own serializer and deserializer."""
 
 from __future__ import annotations
 

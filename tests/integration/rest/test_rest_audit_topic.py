@@ -1,4 +1,6 @@
-"""The audit log's topic on real Kafka: a line for each change, whichever worker was asked, and for what was refused."""
+"""Checks the audit log's topic on real Kafka: a line for each change, whichever worker was asked, and for what was
+refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two real workers whose users are client certificates: roles by common name, also where a request is sent on."""
+"""Runs two real workers whose users are client certificates: roles go by common name, also where a request is sent
+on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users of a file and of a real issuer at two workers: what each role may do over REST, commands and pages.
+"""Asks two workers as users of a file and of a real issuer: what each role may do over REST, commands and pages.
 
 Each request goes to both workers, so that one of them sends it on to the leader.
 """

@@ -1,4 +1,6 @@
-"""Two real workers behind https with client certificates and passwords: they reach each other, nobody else gets in."""
+"""Runs two real workers behind https with client certificates and passwords: they reach each other, nobody else gets
+in.
+"""
 
 import pytest
 import requests

@@ -1,4 +1,4 @@
-"""The S3 sink's objects in Azure's blobs, as Azurite has them: the same guarantee, by Azure's own condition."""
+"""Checks the S3 sink's objects in Azure's blobs, as Azurite has them: the same guarantee, by Azure's own condition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys, headers, tombstones, canned ACLs and Aiven's sink against a real SeaweedFS."""
+"""Checks keys, headers, tombstones, canned ACLs and Aiven's sink against a real SeaweedFS."""
 
 from __future__ import annotations
 

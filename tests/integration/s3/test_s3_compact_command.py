@@ -1,4 +1,4 @@
-"""Small objects of a real S3 store joined by `connect compact`: by the command itself, and by tasks of Spark."""
+"""Joins small objects of a real S3 store by `connect compact`: by the command itself, and by tasks of Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The S3 sink's objects in HDFS, a name node and a data node of Hadoop's: the same guarantee, by renaming."""
+"""Checks the S3 sink's objects in HDFS, a name node and a data node of Hadoop's: the same guarantee, by renaming."""
 
 from __future__ import annotations
 

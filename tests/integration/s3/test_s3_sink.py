@@ -1,4 +1,4 @@
-"""The S3 sink against a real SeaweedFS."""
+"""Checks the S3 sink against a real SeaweedFS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of other sites, in a real Chromium, against a worker on this machine: they read and change nothing."""
+"""Attacks a worker on this machine by pages of other sites, in a real Chromium: they read and change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that are large, deep, slow, many or broken: each is the client's fault, and others are served."""
+"""Sends requests that are large, deep, slow, many or broken: each is the client's fault, and others are served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job that somebody planted: whatever its record says, REST says what is missing, and runs nothing by it."""
+"""Checks a job that somebody planted: whatever its record says, REST says what is missing, and runs nothing by it."""
 
 from __future__ import annotations
 

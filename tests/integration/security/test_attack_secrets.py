@@ -1,4 +1,4 @@
-"""Secrets of a configuration, and what a config provider gave: no answer to a client shows them."""
+"""Checks that no answer to a client shows secrets of a configuration, or what a config provider gave."""
 
 from __future__ import annotations
 

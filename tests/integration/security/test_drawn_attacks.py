@@ -1,4 +1,4 @@
-"""Configurations drawn at random over the keys of all connectors, with bait, on a worker in the strict profile.
+"""Draws configurations over the keys of all connectors, with bait, for a worker in the strict profile.
 
 What must hold of each, checked and, where nothing is wrong with it, run: no host is reached but the listed one, no file
 outside of the list is opened or made, no code runs, and no answer and no line of the log tells a secret or the content

@@ -1,4 +1,6 @@
-"""Records with schemas that lie, through a running sink: each is a row or a dead letter, and nobody else suffers."""
+"""Sends records with schemas that lie through a running sink: each is a row or a dead letter, and nobody else
+suffers.
+"""
 
 from __future__ import annotations
 

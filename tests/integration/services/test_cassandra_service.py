@@ -1,4 +1,4 @@
-"""The embedded node: it answers, keeps what was acknowledged when it is killed, and lets go of its folder."""
+"""Checks the embedded node: it answers, keeps what was acknowledged when it is killed, and lets go of its folder."""
 
 from __future__ import annotations
 

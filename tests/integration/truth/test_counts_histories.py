@@ -1,4 +1,4 @@
-"""Random histories: counts of rows, letters, lag and latencies are those of SQL and of the topics' offsets."""
+"""Draws random histories: counts of rows, letters, lag and latencies are those of SQL and of the topics' offsets."""
 
 import pytest
 from counts_history import CountsHistory

@@ -1,4 +1,4 @@
-"""Random histories: screens, REST, commands, metrics and live pages all say what is true, and the same."""
+"""Draws random histories: screens, REST, commands, metrics and live pages all say what is true, and the same."""
 
 import pytest
 from histories import run_histories

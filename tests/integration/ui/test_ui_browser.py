@@ -1,4 +1,4 @@
-"""The pages of a worker in a real Chromium: by mouse, keyboard and without JavaScript, live, and accessible."""
+"""Uses the pages of a worker in a real Chromium: by mouse, keyboard and without JavaScript, live, and accessible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Dead letters on the pages of a real worker: seen, tried, mended and replayed once, without JavaScript."""
+"""Uses dead letters on the pages of a real worker: they are seen, tried, mended and replayed once, without
+JavaScript.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each screen of a real worker shows, REST and the commands say, too: names, states, counts, places."""
+"""Checks that REST and the commands say what each screen of a real worker shows: names, states, counts, places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The pictures of the documents: each shows what it is there for. `make screenshots` takes them anew, into docs/."""
+"""Makes the pictures of the documents: each shows what it is there for. `make screenshots` takes them anew, into
+docs/.
+"""
 
 from __future__ import annotations
 

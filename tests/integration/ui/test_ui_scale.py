@@ -1,5 +1,5 @@
-"""The pages at their limits, in a real Chromium: thousands of connectors, hostile names, long traces, wide schemas,
-workers that hang, tabs that are stale and sessions that are gone.
+"""Takes the pages to their limits, in a real Chromium: thousands of connectors, hostile names, long traces, wide
+schemas, workers that hang, tabs that are stale and sessions that are gone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Wheels that `make wheels` makes, installed outside the repository: the commands work, and the demo moves its rows."""
+"""Installs the wheels that `make wheels` makes outside the repository: the commands work, and the demo moves its
+rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One random history of alerts: connectors fail and heal, leaders change and freeze, a real receiver answers oddly.
+"""Runs one random history of alerts: connectors fail and heal, leaders change and freeze, a real receiver answers
+oddly.
 
 The plain model knows what docs/design/alerts.md promises: every change that a leader has seen is told once, in order.
 """

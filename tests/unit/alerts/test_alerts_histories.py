@@ -1,4 +1,6 @@
-"""Random histories of alerts: each change is told once and in order, whoever leads and however the receiver answers."""
+"""Draws random histories of alerts: each change is told once and in order, whoever leads and however the receiver
+answers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Receivers that answer oddly: an alert that was taken is sent once, one that was not is sent again, all in time."""
+"""Checks receivers that answer oddly: an alert that was taken is sent once, one that was not is sent again, all in
+time.
+"""
 
 from __future__ import annotations
 

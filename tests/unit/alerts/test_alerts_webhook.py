@@ -1,4 +1,4 @@
-"""Alerts as a receiver gets them, and the keys of a worker's file that say who that is."""
+"""Checks alerts as a receiver gets them, and the keys of a worker's file that say who that is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns and batches: both forms hold the same values, and parts keep their place in the log."""
+"""Checks columns and batches: both forms hold the same values, and parts keep their place in the log."""
 
 from __future__ import annotations
 

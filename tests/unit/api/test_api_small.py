@@ -1,4 +1,4 @@
-"""Deadlines, errors and the type table."""
+"""Checks deadlines, errors and the type table."""
 
 from __future__ import annotations
 

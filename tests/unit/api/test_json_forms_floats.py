@@ -1,4 +1,4 @@
-"""Sinks write floats in JSON with the digits that Java writes, and what is no number as its text."""
+"""Checks that sinks write floats in JSON with the digits that Java writes, and what is no number as its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that could not run its job counts as none that does, however long it takes to end."""
+"""Checks that a process that could not run its job is counted as none that does, however long it takes to end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many lanes run side by side is how many connections the source is to bear; what changes counts from then on."""
+"""Checks that as many lanes run side by side as the source is to bear connections; what changes counts from then on."""
 
 from __future__ import annotations
 

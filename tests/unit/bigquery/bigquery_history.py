@@ -1,4 +1,4 @@
-"""Random histories of the BigQuery sink: tasks that poll, land, die, freeze and lose partitions, by the README.
+"""Runs random histories of the BigQuery sink: tasks that poll, land, die, freeze and lose partitions, by the README.
 
 The model is the log, the offsets that were committed and the letters; all else is read from the service's tables.
 """

@@ -1,4 +1,4 @@
-"""A process of the group that a history of BigQuery drives."""
+"""Runs a process of the group that a history of BigQuery drives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the BigQuery sink that histories draw from, each with what the README promises of them."""
+"""Holds the settings of the BigQuery sink that histories draw from, each with what the README promises of them."""
 
 from __future__ import annotations
 

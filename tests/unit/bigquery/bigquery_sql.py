@@ -1,4 +1,4 @@
-"""A warehouse in DuckDB: the sink's own admission and SQL text, without BigQuery's API."""
+"""Keeps a warehouse in DuckDB: it runs the sink's own admission and SQL text, without BigQuery's API."""
 
 from __future__ import annotations
 

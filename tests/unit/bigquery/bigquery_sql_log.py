@@ -1,4 +1,4 @@
-"""A table with a log and their view in DuckDB: the sink's own admission and SQL text, without BigQuery's API."""
+"""Keeps a table with a log and their view in DuckDB: the sink's own admission and SQL text, without BigQuery's API."""
 
 from __future__ import annotations
 

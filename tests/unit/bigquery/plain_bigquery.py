@@ -1,4 +1,5 @@
-"""BigQuery's rules for tables and jobs in plain Python, which no emulator keeps; `plain_bigquery_client.py` asks it.
+"""Models BigQuery's rules for tables and jobs in plain Python, which no emulator keeps; `plain_bigquery_client.py` asks
+it.
 
 A job's id is taken once. A statement reads the tables as they were when it began, and writes when it ends: where
 another one has changed its table meanwhile it fails, unless both only added rows; then the rows of both are there. No

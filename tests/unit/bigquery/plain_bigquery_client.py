@@ -1,4 +1,6 @@
-"""Google's client beside `PlainBigQuery`: a request may be refused for now, or be done and its answer lost."""
+"""Stands in for Google's client beside `PlainBigQuery`: a request may be refused for now, or be done and its answer
+lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""dedup.mode=auto: what is chosen for a table and why, that it stays, and that a change of mode keeps rows exact."""
+"""Checks dedup.mode=auto: what is chosen for a table and why, that it stays, and that a change of mode keeps rows
+exact.
+"""
 
 from __future__ import annotations
 

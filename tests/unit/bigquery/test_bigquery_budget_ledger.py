@@ -1,4 +1,4 @@
-"""Ledgers and prices of a budget, without a service: what they allow in a day, and what their files may hold."""
+"""Checks ledgers and prices of a budget, without a service: what they allow in a day, and what their files may hold."""
 
 from __future__ import annotations
 

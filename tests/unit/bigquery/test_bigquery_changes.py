@@ -1,4 +1,6 @@
-"""The ways of dedup beside MERGE: a view over all records, and changes for BigQuery's own change data capture."""
+"""Checks the ways of dedup beside MERGE: a view over all records, and changes for BigQuery's own change data
+capture.
+"""
 
 from __future__ import annotations
 

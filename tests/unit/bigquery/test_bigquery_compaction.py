@@ -1,4 +1,4 @@
-"""Compactions before the model of the service: killed at each request, two at once, and after a change of mode.
+"""Runs compactions before the model of the service: killed at each request, two at once, and after a change of mode.
 
 Readers look at the view after each request that may have changed it, and find the rows of the model.
 """

@@ -1,4 +1,4 @@
-"""The settings of the BigQuery sink: what is accepted, what is refused and with which words."""
+"""Checks the settings of the BigQuery sink: what is accepted, what is refused and with which words."""
 
 from __future__ import annotations
 

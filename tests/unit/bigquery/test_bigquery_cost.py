@@ -1,4 +1,4 @@
-"""The model of Google's billing, against examples counted by hand from its rules.
+"""Checks the model of Google's billing against examples counted by hand from its rules.
 
 https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/dml-syntax#on-demand_query_size_calculation
 """

@@ -1,4 +1,4 @@
-"""Records that wait until the table which they are for is ready."""
+"""Checks records that wait until the table which they are for is ready."""
 
 from __future__ import annotations
 

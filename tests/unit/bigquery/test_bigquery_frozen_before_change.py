@@ -1,5 +1,5 @@
-"""A process of a mode that merged, which stood still at any of its requests while the mode became view, changes nothing
-that readers see when it goes on.
+"""Checks that a process of a mode that merged, which stood still at any of its requests while the mode became view,
+changes nothing that readers see when it goes on.
 """
 
 from __future__ import annotations

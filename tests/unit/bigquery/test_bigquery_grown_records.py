@@ -1,4 +1,6 @@
-"""Records that get members in a table while rows of it are on their way, or in a task that has never seen them."""
+"""Checks records that get members in a table while rows of it are on their way, or in a task that has never seen
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task remembers of a partition's rows that its table holds: enough, and never too much."""
+"""Checks what a task remembers of a partition's rows that its table holds: enough, and never too much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Random histories of the BigQuery sink before a model of the service: rows as promised, whatever dies or freezes."""
+"""Draws random histories of the BigQuery sink before a model of the service: rows are as promised, whatever dies or
+freezes.
+"""
 
 import pytest
 from bigquery_history_run import one_history

@@ -1,4 +1,4 @@
-"""Jobs under ids of ours: which are waited for, which count, and which are run again. And what errors mean."""
+"""Checks jobs under ids of ours: which are waited for, which count, and which are run again. And what errors mean."""
 
 from __future__ import annotations
 

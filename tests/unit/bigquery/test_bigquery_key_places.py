@@ -1,4 +1,4 @@
-"""dedup.fields in every place of a record: members of the value, the key, headers, coordinates. In DuckDB."""
+"""Checks dedup.fields in every place of a record: members of the value, the key, headers, coordinates. In DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Random logs through dedup.mode=compact in DuckDB: the view equals the model before, within and after compactions.
+"""Draws random logs through dedup.mode=compact in DuckDB: the view equals the model before, within and after
+compactions.
 
 Compactions take what is there, are cut off after any of their statements, run twice at once by a list that is old, and
 meet loads.

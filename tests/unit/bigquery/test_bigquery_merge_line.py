@@ -1,4 +1,4 @@
-"""Statements that merge into one table run one after the other, whatever process they come from."""
+"""Checks that statements which merge into one table run one after the other, whatever process they come from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Fields and columns of one name in other letters: keys, orders and deletes mean the table's columns, in each mode."""
+"""Checks fields and columns of one name in other letters: keys, orders and deletes mean the table's columns, in each
+mode.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One bad row among good ones: it alone is refused, whatever makes it bad; and what passes by itself is waited for."""
+"""Checks one bad row among good ones: it alone is refused, whatever makes it bad; and what passes by itself is waited
+for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random logs through the sink's own admission and SQL, in DuckDB, against a model in plain Python.
+"""Draws random logs through the sink's own admission and SQL, in DuckDB, against a model in plain Python.
 
 Logs have duplicates over partitions, versions out of order, deletes, null keys; batches are cut anywhere, shared out
 among tasks, replayed after crashes and merged again by zombies.

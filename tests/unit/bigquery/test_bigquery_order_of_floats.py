@@ -1,4 +1,4 @@
-"""An order that is a FLOAT: a record with NaN is smaller than one with a number, whichever was merged first.
+"""Checks an order that is a FLOAT: a record with NaN is smaller than one with a number, whichever was merged first.
 
 DuckDB takes NaN for the largest number. BigQuery compares as Python does, so Python reads the text of the guard here.
 """

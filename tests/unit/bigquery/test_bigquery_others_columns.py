@@ -1,4 +1,4 @@
-"""Columns that others add: a row has the values of one record. Columns of dedup alone hold the values as they came."""
+"""Checks columns that others add: a row has one record's values; columns of dedup alone hold values as they came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""BigQuery's quotas of load jobs: predicted from the settings, and never gone beyond, however fast records come."""
+"""Checks BigQuery's quotas of load jobs: they are predicted from the settings, and never gone beyond, however fast
+records come.
+"""
 
 from __future__ import annotations
 

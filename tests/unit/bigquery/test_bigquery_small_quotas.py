@@ -1,4 +1,6 @@
-"""A service with small quotas: each that validation warns of is reached, waited for and told, and no row is lost."""
+"""Runs a service with small quotas: each that validation warns of is reached, waited for and told, and no row is
+lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream for each partition: who may append, what is asked before the first row, what is left out."""
+"""Checks a stream for each partition: who may append, what is asked before the first row, what is left out."""
 
 from __future__ import annotations
 

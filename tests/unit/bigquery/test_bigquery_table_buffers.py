@@ -1,4 +1,4 @@
-"""A table's rows on their way: when a batch is sealed, what is claimed meanwhile, what a failure does."""
+"""Checks a table's rows on their way: when a batch is sealed, what is claimed meanwhile, what a failure does."""
 
 from __future__ import annotations
 

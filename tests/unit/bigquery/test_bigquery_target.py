@@ -1,4 +1,4 @@
-"""Tables made ready for records: which columns a table gets, of which somebody made it and of which the sink did."""
+"""Checks tables made ready for records: which columns a table gets, if somebody made it and if the sink did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The task between the framework and what lands its batches."""
+"""Checks the task between the framework and what lands its batches."""
 
 from __future__ import annotations
 

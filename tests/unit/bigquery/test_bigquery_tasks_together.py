@@ -1,4 +1,4 @@
-"""Several tasks of one connector: none waits for ever for another one, whatever that one does or does not do."""
+"""Runs several tasks of one connector: none waits for ever for another one, whatever that one does or does not do."""
 
 from __future__ import annotations
 

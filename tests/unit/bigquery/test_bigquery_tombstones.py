@@ -1,5 +1,6 @@
-"""Tombstones that lack the field of dedup.order.by, against a model in plain Python: each removes what its partition
-brought before it under its key, however the log is cut and replayed."""
+"""Checks tombstones that lack the field of dedup.order.by, against a model in plain Python: each removes what its
+partition brought before it under its key, however the log is cut and replayed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topic made anew, and a key that moves to another partition: the newest value stays, and none is left out."""
+"""Checks a topic made anew, and a key that moves to another partition: the newest value stays, and none is left out."""
 
 from __future__ import annotations
 

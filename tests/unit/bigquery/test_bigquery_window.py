@@ -1,4 +1,4 @@
-"""dedup.window: what is searched, what is late, and what becomes of it."""
+"""Checks dedup.window: what is searched, what is late, and what becomes of it."""
 
 from __future__ import annotations
 

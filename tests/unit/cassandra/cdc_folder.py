@@ -1,4 +1,4 @@
-"""A folder of commit-log segments in which a node writes, and how the agent reads it in tests."""
+"""Provides a folder of commit-log segments in which a node writes, and reads it as the agent does in tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of Cassandra's connectors."""
+"""Provides fixtures for the tests of Cassandra's connectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of tables by chance: any kind of statement, any type, now and then a value that is none of its type."""
+"""Draws changes of tables: any kind of statement, any type, now and then a value that is none of its type."""
 
 from __future__ import annotations
 

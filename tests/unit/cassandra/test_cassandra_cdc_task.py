@@ -1,4 +1,4 @@
-"""The agent's task over recorded segments: no position is told before all tables' batches of its mutations."""
+"""Runs the agent's task over recorded segments: no position is told before all tables' batches of its mutations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is remembered of cells is bounded by what the tables hold: the rest is forgotten while the task runs."""
+"""Checks that what is remembered of cells is bounded by what the tables hold: the rest is forgotten while the task
+runs.
+"""
 
 from __future__ import annotations
 

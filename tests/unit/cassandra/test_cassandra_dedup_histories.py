@@ -1,4 +1,5 @@
-"""Random histories of the dedup connector: its topic holds the same table as the agents' topics, whatever comes twice.
+"""Draws random histories of the dedup connector: its topic holds the same table as the agents' topics, whatever comes
+twice.
 
 Copies are packed anew, split, late and out of order; the table is dropped and made anew; the task dies and goes on with
 another number of ids, and forgets what it may.

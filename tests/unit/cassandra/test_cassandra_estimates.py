@@ -1,4 +1,4 @@
-"""The size of a whole table from what one node says of its own ranges."""
+"""Checks the size of a whole table, estimated from what one node says of its own ranges."""
 
 from __future__ import annotations
 

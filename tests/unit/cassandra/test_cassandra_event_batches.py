@@ -1,4 +1,4 @@
-"""Mutations into batches: by table, in order, and one that cannot be read is one that cannot be read."""
+"""Makes batches of mutations: by table, in order, and one that cannot be read spoils no other one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mutation of several tables some of which are gone, not known or not watched: the others lose nothing."""
+"""Checks a mutation of several tables some of which are gone, not known or not watched: the others lose nothing."""
 
 from __future__ import annotations
 

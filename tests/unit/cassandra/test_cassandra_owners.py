@@ -1,4 +1,4 @@
-"""Ranges of tokens by the nodes that have them, and which node is asked."""
+"""Checks ranges of tokens by the nodes that have them, and which node is asked."""
 
 from __future__ import annotations
 

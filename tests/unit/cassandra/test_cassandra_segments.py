@@ -1,4 +1,4 @@
-"""The commit log's bytes: all that recorded segments hold, and nothing that a node did not write."""
+"""Checks the commit log's bytes: all that recorded segments hold comes out, and nothing that a node did not write."""
 
 from __future__ import annotations
 

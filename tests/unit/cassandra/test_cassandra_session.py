@@ -1,4 +1,4 @@
-"""Connections to a cluster: what a caller hears of one that cannot be reached."""
+"""Checks connections to a cluster: what a caller hears of one that cannot be reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows into statements: every type, what is refused, and what is bound."""
+"""Makes statements of rows: every type, what is refused, and what is bound."""
 
 from __future__ import annotations
 

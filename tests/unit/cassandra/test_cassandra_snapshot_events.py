@@ -1,4 +1,6 @@
-"""Rows of a table as events: each value with the time that the server tells, static ones once in a partition."""
+"""Makes events of a table's rows: each value has the time that the server tells, and static ones come once in a
+partition.
+"""
 
 from __future__ import annotations
 

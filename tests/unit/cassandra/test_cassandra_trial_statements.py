@@ -1,4 +1,4 @@
-"""The statements that make a trial's keyspace like the real one."""
+"""Checks the statements that make a trial's keyspace like the real one."""
 
 from __future__ import annotations
 

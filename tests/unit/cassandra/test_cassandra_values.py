@@ -1,4 +1,4 @@
-"""Bytes of every type into values: one by one and a page's column at a time, which agree."""
+"""Reads bytes of every type as values: one by one and a page's column at a time, which agree."""
 
 from __future__ import annotations
 

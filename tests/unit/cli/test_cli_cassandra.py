@@ -1,4 +1,4 @@
-"""`connect cassandra restore`: which restore a command goes on with."""
+"""Checks which restore a command `connect cassandra restore` goes on with."""
 
 from __future__ import annotations
 

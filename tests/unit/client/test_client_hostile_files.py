@@ -1,4 +1,4 @@
-"""Files of connectors that somebody hostile may write into a checkout: each is named, and the others count."""
+"""Reads files of connectors that somebody hostile may write into a checkout: each is named, and the others count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An issuer that answers what no issuer should: a login ends with a sentence, and nothing of it steers the person."""
+"""Begins logins at an issuer that answers what no issuer should: each ends with a sentence, and nothing of it steers
+the person.
+"""
 
 from __future__ import annotations
 

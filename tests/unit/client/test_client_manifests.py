@@ -1,4 +1,4 @@
-"""Files of connectors in every form that people have them in."""
+"""Reads files of connectors in every form that people have them in."""
 
 from __future__ import annotations
 

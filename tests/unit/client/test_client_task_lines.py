@@ -1,4 +1,4 @@
-"""A cluster's tasks on one line each: rates out of two scrapes, and what a Java cluster does not tell."""
+"""Shows a cluster's tasks on one line each: rates out of two scrapes, and what a Java cluster does not tell."""
 
 from __future__ import annotations
 

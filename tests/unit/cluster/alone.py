@@ -1,4 +1,4 @@
-"""The membership of a worker that has no other one beside it."""
+"""Provides the membership of a worker that has no other one beside it."""
 
 from __future__ import annotations
 

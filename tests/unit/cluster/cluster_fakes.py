@@ -1,4 +1,4 @@
-"""Stand-ins for the outside world of a herder: a topic in memory, task hosts that do as told."""
+"""Stands in for the outside world of a herder: a topic in memory, task hosts that do as told."""
 
 import itertools
 import threading

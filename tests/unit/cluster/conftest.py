@@ -1,4 +1,4 @@
-"""A herder among fakes."""
+"""Provides a herder among fakes."""
 
 import pytest
 from cluster_fakes import World

@@ -1,4 +1,4 @@
-"""Several workers without a thread, a clock or Kafka: a test says which of them takes which step next.
+"""Runs several workers without a thread, a clock or Kafka: a test says which of them takes which step next.
 
 The herders' parts are the real ones. Each worker reads the topics when it is told to, or when it reads to the end by
 itself; a task host answers when it is told to. So every order of events can be had, and the same one again.

@@ -1,4 +1,4 @@
-"""Questions that take long, or that cost a process: others wait behind those of one asker once, and no more."""
+"""Asks questions that take long, or that cost a process: others wait behind those of one asker once, and no more."""
 
 import itertools
 from concurrent.futures import Future

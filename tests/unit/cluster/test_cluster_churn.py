@@ -1,4 +1,4 @@
-"""Restart, pause, stop, delete and change of configuration while tasks move: in the end each runs in one place."""
+"""Restarts, pauses, stops, deletes and changes connectors while tasks move: in the end each runs in one place."""
 
 from collections import Counter
 

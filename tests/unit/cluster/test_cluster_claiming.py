@@ -1,4 +1,4 @@
-"""Clusters that start in the same moment: every order of their looks and claims lets one of them go on, never both."""
+"""Starts clusters in the same moment: every order of their looks and claims lets one of them go on, never both."""
 
 import itertools
 import threading

@@ -1,4 +1,4 @@
-"""The versions of configurations in the config topic."""
+"""Checks the versions of configurations in the config topic."""
 
 import pytest
 from cluster_fakes import World

@@ -1,6 +1,4 @@
-"""The process that a worker forks off itself, as its fork server: real processes, forked from an interpreter like a
-worker's.
-"""
+"""Forks processes off a worker, as its fork server does: real ones, from an interpreter like a worker's."""
 
 from __future__ import annotations
 

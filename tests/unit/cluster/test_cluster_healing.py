@@ -1,4 +1,4 @@
-"""Tasks and hosts that fail, and what brings them back."""
+"""Lets tasks and hosts fail, and checks what brings them back."""
 
 from functools import partial
 

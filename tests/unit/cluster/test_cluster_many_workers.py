@@ -1,4 +1,6 @@
-"""5,000 connectors on 100 workers: each task has one place, and the leader's CPU grows with their number, no faster."""
+"""Runs 5,000 connectors on 100 workers: each task has one place, and the leader's CPU grows with their number, no
+faster.
+"""
 
 from collections import Counter
 

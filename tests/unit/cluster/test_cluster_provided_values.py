@@ -1,4 +1,4 @@
-"""Configurations with placeholders of config providers: what only a task host may look up is asked of one."""
+"""Checks configurations with placeholders of config providers: what only a task host may look up is asked of one."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`DELETE ?reset_offsets=true`: stopped, forgotten, gone; and what a dry run asks."""
+"""Checks `DELETE ?reset_offsets=true`: stopped, forgotten, gone; and what a dry run asks."""
 
 import pytest
 from cluster_fakes import eventually

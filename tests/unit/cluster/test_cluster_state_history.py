@@ -1,4 +1,4 @@
-"""Changes of state and rebalances, kept in rings in the status topic."""
+"""Checks changes of state and rebalances, kept in rings in the status topic."""
 
 import pytest
 from cluster_fakes import MemoryTopic, World, eventually

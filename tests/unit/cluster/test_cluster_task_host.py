@@ -1,4 +1,4 @@
-"""A real child process that speaks the messages of a task host."""
+"""Runs a real child process that speaks the messages of a task host."""
 
 import os
 import queue

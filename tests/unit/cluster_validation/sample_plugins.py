@@ -1,4 +1,4 @@
-"""Small plug-ins under Kafka Connect's class names, as REST clients know them."""
+"""Provides small plug-ins under Kafka Connect's class names, as REST clients know them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validation of connector configurations: what is wrong, in Kafka Connect's words, each seen on Kafka Connect 4.1."""
+"""Validates connector configurations: what is wrong, in Kafka Connect's words, each seen on Kafka Connect 4.1."""
 
 from __future__ import annotations
 

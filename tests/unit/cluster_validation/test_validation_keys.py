@@ -1,4 +1,4 @@
-"""Validation of connector configurations: keys, order, definitions, values."""
+"""Validates connector configurations: keys, order, definitions, values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations of public repositories: what each becomes here is as it was written, or better."""
+"""Checks configurations of public repositories: what each becomes here is as it was written, or better."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The converters' two ways: through the native code, where it was built, and without it."""
+"""Runs the converters both ways: through the native code, where it was built, and without it."""
 
 from __future__ import annotations
 

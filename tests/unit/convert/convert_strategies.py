@@ -1,4 +1,6 @@
-"""Hypothesis strategies: Connect schemas and values in Python form, with the values that break converters."""
+"""Provides strategies for hypothesis: Connect schemas and values in Python form, with the values that break
+converters.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of base64: the bytes that the standard library decodes, and an error for what is none."""
+"""Checks columns of base64: the bytes that the standard library decodes, and an error for what is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columnar path and the row path of the JSON converter agree, whatever the schema and the values."""
+"""Checks that the columnar path and the row path of the JSON converter agree, whatever the schema and the values."""
 
 from __future__ import annotations
 

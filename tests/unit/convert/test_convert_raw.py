@@ -1,4 +1,4 @@
-"""The string, byte array and number converters, the header converter, and what the package declares."""
+"""Checks the string, byte array and number converters, the header converter, and what the package declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Types that hold themselves, in every format: the value inside is JSON, and JSON that is written has it in place."""
+"""Converts types that hold themselves, in every format: the value inside is JSON, and JSON that is written has it in
+place.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References among a registry's schemas: what the registry says is followed only so far."""
+"""Checks references among a registry's schemas: what the registry says is followed only so far."""
 
 from __future__ import annotations
 

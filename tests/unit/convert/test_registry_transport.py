@@ -1,4 +1,4 @@
-"""The registry client against a small server: retries, credentials, certificates, and what a person reads."""
+"""Checks the registry client against a small server: retries, credentials, certificates, and what a person reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sound system as plain facts, and each fault that the doctor finds in facts that differ from it."""
+"""Holds a sound system as plain facts, and each fault that the doctor finds in facts that differ from it."""
 
 from collections.abc import Callable
 from dataclasses import replace

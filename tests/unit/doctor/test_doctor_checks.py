@@ -1,4 +1,4 @@
-"""Each check of the doctor, on plain facts."""
+"""Checks each check of the doctor, on plain facts."""
 
 from dataclasses import replace
 

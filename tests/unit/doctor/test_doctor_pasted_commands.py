@@ -1,4 +1,4 @@
-"""Commands that the doctor gives to paste hold no command of whoever chose a name."""
+"""Checks that commands which the doctor gives to paste hold no command of whoever chose a name."""
 
 import shlex
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""Data files: wherever one is cut, each row is in one piece; types are kept; what is no row is told with its place."""
+"""Reads data files: wherever one is cut, each row is in one piece; types are kept; what is no row is told with its
+place.
+"""
 
 from __future__ import annotations
 

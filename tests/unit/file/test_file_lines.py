@@ -1,4 +1,4 @@
-"""Bytes -> lines: the splitting agrees with a plain one on every input, wherever the bytes are cut."""
+"""Splits bytes into lines: the splitting agrees with a plain one on every input, wherever the bytes are cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values -> lines as Java's String.valueOf writes them; columns and rows give the same."""
+"""Makes lines of values as Java's String.valueOf writes them; columns and rows give the same."""
 
 from __future__ import annotations
 

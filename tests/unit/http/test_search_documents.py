@@ -1,4 +1,4 @@
-"""Documents of records: what a bulk request says of each."""
+"""Makes documents of records: what a bulk request says of each."""
 
 from __future__ import annotations
 

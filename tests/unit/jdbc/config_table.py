@@ -1,4 +1,4 @@
-"""Make the table of settings in the README from their declaration. Pure."""
+"""Makes the table of settings in the README from their declaration. Pure."""
 
 from __future__ import annotations
 

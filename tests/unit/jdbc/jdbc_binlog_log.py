@@ -1,4 +1,4 @@
-"""Events of a binary log of made up transactions, and the tables whose rows they change."""
+"""Makes up events of a binary log's transactions, and the tables whose rows they change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rules of Debezium for columns mask, hash and cut off values, and choose record keys; those that are none are told."""
+"""Checks Debezium's rules for columns: they mask, hash and cut off values, and choose record keys; those that are none
+are told.
+"""
 
 from __future__ import annotations
 

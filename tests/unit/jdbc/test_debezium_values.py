@@ -1,4 +1,4 @@
-"""Texts of PostgreSQL as Debezium's values, where a table of the tests beside Debezium does not come to them."""
+"""Reads texts of PostgreSQL as Debezium's values, where a table of the tests beside Debezium does not come to them."""
 
 from __future__ import annotations
 

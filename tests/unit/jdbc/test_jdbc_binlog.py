@@ -1,4 +1,4 @@
-"""The binary log: values as text, rows of all kinds, and positions that count within transactions."""
+"""Checks the binary log: values as text, rows of all kinds, and positions that count within transactions."""
 
 from __future__ import annotations
 

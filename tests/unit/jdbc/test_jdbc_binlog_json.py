@@ -1,4 +1,4 @@
-"""MySQL's binary JSON: every kind of value as the text that a query gives, whatever it is nested in."""
+"""Reads MySQL's binary JSON: every kind of value is the text that a query gives, whatever it is nested in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rows of MariaDB's tables WITH SYSTEM VERSIONING: the log has their history, and events tell the table as it shows."""
+"""Checks rows of MariaDB's tables WITH SYSTEM VERSIONING: the log has their history, and events tell the table as it
+shows.
+"""
 
 from __future__ import annotations
 

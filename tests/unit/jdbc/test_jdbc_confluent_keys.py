@@ -1,4 +1,6 @@
-"""Every key of Confluent's JDBC source 10.9 as clients and forms see it: PUT /connector-plugins/.../config/validate."""
+"""Checks every key of Confluent's JDBC source 10.9 as clients and forms see it: PUT
+/connector-plugins/.../config/validate.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection that one thread closes while another breaks off its statement."""
+"""Closes a connection on one thread while another breaks off its statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offsets that a person gives: of no table that is read, and beyond all rows of a table. SQLite."""
+"""Checks offsets that a person gives: of no table that is read, and beyond all rows of a table. SQLite."""
 
 from __future__ import annotations
 

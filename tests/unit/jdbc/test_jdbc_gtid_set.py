@@ -1,4 +1,6 @@
-"""Sets of MySQL's transaction identifiers: as a set of numbers would be, in text and in the server's bytes."""
+"""Checks sets of MySQL's transaction identifiers: they are as a set of numbers would be, in text and in the server's
+bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InnoDB's transactions, from its own copy of them and from its status text."""
+"""Reads InnoDB's transactions from its own copy of them and from its status text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mode=log without a server: text to Arrow, positions, events."""
+"""Checks mode=log without a server: text to Arrow, positions, events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A first read of PostgreSQL's tables that is broken off again and again while a table's order changes."""
+"""Breaks off a first read of PostgreSQL's tables again and again while a table's order changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of tables' columns: what was known at each number that a stored position may have."""
+"""Checks the history of tables' columns: what was known at each number that a stored position may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rows of MariaDB's binary protocol give what the same values give as text, or are left to the text's way."""
+"""Checks that rows of MariaDB's binary protocol give what the same values give as text, or are left to the text's
+way.
+"""
 
 import struct
 from types import SimpleNamespace

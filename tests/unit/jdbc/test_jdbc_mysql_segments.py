@@ -1,4 +1,4 @@
-"""A first read of MariaDB that was broken off: where it goes on, and which changes of the log it has seen."""
+"""Breaks off a first read of MariaDB: where it goes on, and which changes of the log it has seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of a result's columns, from column definitions as MariaDB 10.11 sends them."""
+"""Checks types of a result's columns, from column definitions as MariaDB 10.11 sends them."""
 
 from __future__ import annotations
 

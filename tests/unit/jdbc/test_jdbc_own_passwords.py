@@ -1,4 +1,6 @@
-"""A server that a configuration names, and that asks for a password, gets none that libpq finds on this machine."""
+"""Checks that a server which a configuration names, and that asks for a password, gets none that libpq finds on this
+machine.
+"""
 
 from __future__ import annotations
 

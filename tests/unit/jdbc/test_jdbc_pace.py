@@ -1,4 +1,4 @@
-"""max.rows.per.second and statement.timeout.ms: what a source may cost its database."""
+"""Checks max.rows.per.second and statement.timeout.ms: what a source may cost its database."""
 
 from __future__ import annotations
 

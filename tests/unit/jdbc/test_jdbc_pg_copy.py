@@ -1,4 +1,6 @@
-"""A replication stream off the socket: whole messages however it is cut, and what a server may send between them."""
+"""Takes a replication stream off the socket: whole messages however it is cut, and what a server may send between
+them.
+"""
 
 from __future__ import annotations
 

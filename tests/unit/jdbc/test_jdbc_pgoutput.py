@@ -1,4 +1,4 @@
-"""The decoder of pgoutput: what was written comes back, however the messages are cut into chunks."""
+"""Checks the decoder of pgoutput: what was written comes back, however the messages are cut into chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Up to which time everything that a database held is in Kafka."""
+"""Checks up to which time everything that a database held is in Kafka."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settled time, and the marks behind which nothing can appear."""
+"""Checks the settled time, and the marks behind which nothing can appear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that come again after a crash or a freeze: those that are there are not bad, and no old one wins."""
+"""Writes rows again after a crash or a freeze: those that are there are not bad, and no old one wins."""
 
 from __future__ import annotations
 

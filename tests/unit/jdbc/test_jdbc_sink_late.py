@@ -1,4 +1,6 @@
-"""Bad rows that a database finds at the end of a transaction, against a model of rows that lean on each other."""
+"""Checks bad rows that a database finds at the end of a transaction, against a model of rows that lean on each
+other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""insert.mode, pk.mode and the tables they make, on SQLite; a table is as if its records had come one by one."""
+"""Checks insert.mode, pk.mode and the tables they make, on SQLite; a table is as if its records had come one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""exactly.once and chunks of a backfill: what is noted beside the rows keeps each record from being written twice."""
+"""Checks exactly.once and chunks of a backfill: what is noted beside the rows keeps each record from being written
+twice.
+"""
 
 from __future__ import annotations
 

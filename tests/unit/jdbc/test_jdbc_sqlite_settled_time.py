@@ -1,4 +1,4 @@
-"""SQLite's settled time: behind the beginning of whoever is writing, and no further back than that."""
+"""Checks SQLite's settled time: it lies behind the beginning of whoever is writing, and no further back than that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""time.precision.mode: Debezium's types of a column, and its values without loss."""
+"""Checks time.precision.mode: Debezium's types of a column, and its values without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A chunk waits for transactions that its reader has seen in the log and that the tables do not show yet."""
+"""Checks that a chunk waits for transactions which its reader has seen in the log and which the tables do not show
+yet.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JDBC URLs of Oracle, SQL Server and Db2 connect where Java's drivers connect, and nowhere else.
+"""Checks that JDBC URLs of Oracle, SQL Server and Db2 connect where Java's drivers connect, and nowhere else.
 
 No server of theirs is here: what is seen are the parts that their Python drivers get.
 """

@@ -1,4 +1,4 @@
-"""JDBC URLs of Redshift, Snowflake, SAP HANA, ClickHouse and CockroachDB lead where Java's drivers go.
+"""Checks that JDBC URLs of Redshift, Snowflake, SAP HANA, ClickHouse and CockroachDB lead where Java's drivers go.
 
 No server of theirs is here: what is seen are the parts that their Python drivers get.
 """

@@ -1,4 +1,4 @@
-"""The reader of a compacted log when the client fails between two records: what was read is taken in."""
+"""Lets the client of a compacted log's reader fail between two records: what was read is taken in."""
 
 from __future__ import annotations
 

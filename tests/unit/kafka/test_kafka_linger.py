@@ -1,4 +1,4 @@
-"""Rows on their way through librdkafka, here with its own mock brokers, which take a given time to answer."""
+"""Sends rows through librdkafka, here with its own mock brokers, which take a given time to answer."""
 
 import gc
 import time

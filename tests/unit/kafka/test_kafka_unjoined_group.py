@@ -1,4 +1,6 @@
-"""Readers by assignment need no right to the group that librdkafka makes them name; others are told what to grant."""
+"""Checks that readers by assignment need no right to the group that librdkafka makes them name; others are told what to
+grant.
+"""
 
 from __future__ import annotations
 

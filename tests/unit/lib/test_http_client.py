@@ -1,4 +1,4 @@
-"""The HTTP client against servers that send too much, too slowly, or elsewhere."""
+"""Checks the HTTP client against servers that send too much, too slowly, or elsewhere."""
 
 from __future__ import annotations
 

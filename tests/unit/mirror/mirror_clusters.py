@@ -1,4 +1,4 @@
-"""Two clusters in memory, and the mirror source between them."""
+"""Provides two clusters in memory, and the mirror source between them."""
 
 from __future__ import annotations
 

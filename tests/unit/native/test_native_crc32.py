@@ -1,4 +1,6 @@
-"""The native sum of CRC-32s equals zlib's, whatever the lengths of rows, and so whichever way computes them."""
+"""Checks that the native sum of CRC-32s equals zlib's, whatever the lengths of rows, and so whichever way computes
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connector waits for is named by the keys and addresses of its configuration, without secrets."""
+"""Checks that what a connector waits for is named by the keys and addresses of its configuration, without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog: names, versions, broken entry points, lazy loading."""
+"""Checks the catalog: names, versions, broken entry points, lazy loading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An install without extras: plug-ins load or name their extra, and rows go through what is there without NumPy."""
+"""Checks an install without extras: plug-ins load or name their extra, and rows go through what is there without
+NumPy.
+"""
 
 from __future__ import annotations
 

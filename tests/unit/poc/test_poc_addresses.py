@@ -1,4 +1,4 @@
-"""Connectors of URLs: each plug-in's kind, files that are the owner's alone, and words for what is missing."""
+"""Makes connectors of URLs: each plug-in's kind, files that are the owner's alone, and words for what is missing."""
 
 from __future__ import annotations
 

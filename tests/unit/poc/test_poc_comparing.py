@@ -1,4 +1,4 @@
-"""Two results beside each other, the files to take away, and charts as places on a canvas."""
+"""Shows two results beside each other, the files to take away, and charts as places on a canvas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs compared: what is lost, doubled, changed and out of order is counted, and nothing else."""
+"""Compares two runs: what is lost, doubled, changed and out of order is counted, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The judgements of an evaluation that need nothing but values: pages, lags, rates, moments of kills, hidden values."""
+"""Checks the judgements of an evaluation that need nothing but values: pages, lags, rates, moments of kills, hidden
+values.
+"""
 
 from __future__ import annotations
 

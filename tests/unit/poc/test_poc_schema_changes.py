@@ -1,4 +1,4 @@
-"""Changes of a source's tables: which there are, what they make of rows, and how what became of them is judged."""
+"""Changes a source's tables: which changes there are, what they make of rows, and how what became of them is judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judgements of a sink's evaluation: which records, what must be in the target, what a comparison says."""
+"""Checks the judgements of a sink's evaluation: which records, what must be in the target, what a comparison says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of records: what each command of Redis gets."""
+"""Makes commands of records: what each command of Redis gets."""
 
 from __future__ import annotations
 

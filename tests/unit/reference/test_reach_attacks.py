@@ -1,4 +1,4 @@
-"""An attack of each kind on every key of every plug-in that says that it names such a thing: each is refused."""
+"""Attacks every key of every plug-in by each kind of thing that it says it names: each attack is refused."""
 
 from __future__ import annotations
 

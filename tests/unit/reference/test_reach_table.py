@@ -1,4 +1,6 @@
-"""Each key that sounds as if it named a file, code, an address, SQL or a command says what it names, or why nothing."""
+"""Checks that each key that sounds as if it named a file, code, an address, SQL or a command says what it names, or why
+nothing.
+"""
 
 from __future__ import annotations
 

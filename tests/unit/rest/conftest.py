@@ -1,4 +1,4 @@
-"""A real HTTP server over a cluster in memory."""
+"""Provides a real HTTP server over a cluster in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that cost as much as a client without rights can make them cost, drawn over all keys of all plug-ins."""
+"""Draws requests that cost as much as a client without rights can make them cost, over all keys of all plug-ins."""
 
 from __future__ import annotations
 

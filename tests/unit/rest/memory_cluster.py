@@ -1,4 +1,6 @@
-"""A cluster in memory: keeps configurations and states and does to them what a herder does, without running a task."""
+"""Keeps a cluster in memory: its configurations and states, to which it does what a herder does, without running a
+task.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that speaks as an evaluation does, and waits for its owner's end before it ends."""
+"""Speaks as the process of an evaluation does, and waits for its owner's end before it ends."""
 
 import sys
 from pathlib import Path

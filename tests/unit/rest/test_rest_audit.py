@@ -1,4 +1,4 @@
-"""The audit log of changes and refusals, and logins that fail too often."""
+"""Checks the audit log of changes and refusals, and logins that fail too often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backfills as a scrape has them."""
+"""Checks the figures of backfills as a scrape has them."""
 
 from __future__ import annotations
 

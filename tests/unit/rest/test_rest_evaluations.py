@@ -1,4 +1,4 @@
-"""`/poc`: evaluations one at a time, their progress and reports, and words for what is wrong with a request."""
+"""Checks `/poc`: evaluations one at a time, their progress and reports, and words for what is wrong with a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Requests that compute for a moment each, as many as one client likes, hold up another client for a moment alone."""
+"""Checks that requests which compute for a moment each, as many as one client likes, hold up another client for a
+moment alone.
+"""
 
 from __future__ import annotations
 

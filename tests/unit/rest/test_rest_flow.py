@@ -1,4 +1,4 @@
-"""The flow of a cluster: as a graph, over REST, on a page, and in a terminal."""
+"""Shows the flow of a cluster: as a graph, over REST, on a page, and in a terminal."""
 
 from __future__ import annotations
 

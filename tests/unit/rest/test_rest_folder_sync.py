@@ -1,4 +1,6 @@
-"""A folder that is the truth for a cluster: what is deleted, and what is not while its files are being replaced."""
+"""Checks a folder that is the truth for a cluster: what is deleted, and what is not while its files are being
+replaced.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of a connector, and rolling back."""
+"""Checks the history of a connector, and rolling back."""
 
 from __future__ import annotations
 

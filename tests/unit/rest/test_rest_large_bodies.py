@@ -1,4 +1,4 @@
-"""What takes a worker long to read or to show, as much as clients like: another client is answered meanwhile.
+"""Asks as often as clients like for what takes a worker long to read or to show: another client is answered meanwhile.
 
 What this process computes in between counts, whoever else has the machine.
 """

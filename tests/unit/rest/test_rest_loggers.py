@@ -1,4 +1,4 @@
-"""Log levels by REST."""
+"""Sets log levels by REST."""
 
 from __future__ import annotations
 

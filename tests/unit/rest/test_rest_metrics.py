@@ -1,4 +1,4 @@
-"""Figures of tasks as Prometheus families."""
+"""Checks figures of tasks as families of Prometheus."""
 
 from __future__ import annotations
 

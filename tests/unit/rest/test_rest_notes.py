@@ -1,4 +1,4 @@
-"""Notes on a configuration in validation, preview, log and status; answers without notes are Java's."""
+"""Checks notes on a configuration in validation, preview, log and status; answers without notes are Java's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offsets: reading, altering, resetting, and what is refused."""
+"""Checks offsets: reading, altering, resetting, and what is refused."""
 
 from __future__ import annotations
 

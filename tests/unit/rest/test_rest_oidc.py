@@ -1,4 +1,6 @@
-"""Bearer tokens of an issuer that runs: what is taken, what is refused and with which words, and keys that change."""
+"""Checks bearer tokens of an issuer that runs: what is taken, what is refused and with which words, and keys that
+change.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plug-ins, their keys, and validation."""
+"""Checks plug-ins, their keys, and validation."""
 
 from __future__ import annotations
 

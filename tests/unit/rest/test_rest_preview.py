@@ -1,4 +1,4 @@
-"""`?dry_run=true`."""
+"""Checks requests with `?dry_run=true`: they show what a change would do, and store nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Root, health, unknown paths, methods, media types, bodies: what every resource has in common."""
+"""Checks what every resource has in common: root, health, unknown paths, methods, media types, bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A request that a worker signed, recorded on its way: changed, late, elsewhere or once more it does not count."""
+"""Sends a request again that a worker signed and somebody recorded: changed, late, elsewhere or once more it does not
+count.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connectors, their configurations, states, tasks and topics; secrets; metrics."""
+"""Checks connectors, their configurations, states, tasks and topics; secrets; metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random users, roles, patterns, names and requests against a plain model of what SECURITY.md says of roles.
+"""Draws users, roles, patterns, names and requests against a plain model of what SECURITY.md says of roles.
 
 Whatever a request looks like: what it changes its sender may change, what it shows its sender may view, and what is
 sent as the table of routes has it is refused for want of a role alone if the sender has none.

@@ -1,4 +1,4 @@
-"""Live rows before and after each transform: over REST, on a page, and in a terminal."""
+"""Shows live rows before and after each transform: over REST, on a page, and in a terminal."""
 
 from __future__ import annotations
 

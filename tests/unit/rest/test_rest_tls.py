@@ -1,4 +1,6 @@
-"""https listeners with PEM in files and in values, client certificates, and workers that call each other by https."""
+"""Checks https listeners with PEM in files and in values, client certificates, and workers that call each other by
+https.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Requests that take long, as many as one client likes: those of other clients, and reads, are answered at once."""
+"""Sends requests that take long, as many as one client likes: those of other clients, and reads, are answered at
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web UI over a cluster in memory: pages, forms and their rules, read without JavaScript."""
+"""Uses the web UI over a cluster in memory: pages, forms and their rules, read without JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the doctor, over a cluster in memory whose facts are given."""
+"""Checks the page of the doctor, over a cluster in memory whose facts are given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages follow what happens: events of the server, one look for all pages, figures of other workers."""
+"""Checks that pages follow what happens: events of the server, one look for all pages, figures of other workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offsets, history and plug-ins on pages, over a cluster in memory, read without JavaScript."""
+"""Checks offsets, history and plug-ins on pages, over a cluster in memory, read without JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluations and backfills on pages, over a cluster in memory."""
+"""Checks evaluations and backfills on pages, over a cluster in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents: found by name, hidden from workers, and never started with settings that are wrong."""
+"""Checks agents: they are found by name, hidden from workers, and never started with settings that are wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Placeholders of config providers: what is replaced, what is left, what is refused, and that no value is shown."""
+"""Checks placeholders of config providers: what is replaced, what is left, what is refused, and that no value is
+shown.
+"""
 
 from __future__ import annotations
 

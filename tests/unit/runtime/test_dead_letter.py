@@ -1,4 +1,4 @@
-"""A sink's dead letters: each record once, also when the sink gives it up long after it was read."""
+"""Checks a sink's dead letters: each record is one once, also when the sink gives it up long after it was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger's law: no offset is given out before every batch of its source partition up to it is delivered."""
+"""Checks the ledger's law: no offset is given out before every batch of its source partition up to it is delivered."""
 
 from hypothesis import given
 from hypothesis import strategies as st

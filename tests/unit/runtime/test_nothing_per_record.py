@@ -1,4 +1,6 @@
-"""No line of the product runs once per record: what a task counts, tells and times grows with batches alone."""
+"""Checks that no line of the product runs once per record: what a task counts, tells and times grows with batches
+alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions without secrets, and what they mean when a client gives them back."""
+"""Checks positions without secrets, and what they mean when a client gives them back."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A sink that dies between a dead letter and the commit: the letter is there first, and the record is read again."""
+"""Lets a sink die between a dead letter and the commit: the letter is there first, and the record is read again."""
 
 from __future__ import annotations
 

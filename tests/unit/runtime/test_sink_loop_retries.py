@@ -1,4 +1,4 @@
-"""A sink that refuses one partition's rows for long: what it took of the others is committed meanwhile."""
+"""Checks a sink that refuses one partition's rows for long: what it took of the others is committed meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source task dies at every step of its life, and runs again: nothing is lost, no offset is ahead of its rows."""
+"""Lets a source task die at every step of its life, and run again: nothing is lost, no offset is ahead of its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source's bad rows become letters that hold them as they were polled; the others go on, in order."""
+"""Checks that a source's bad rows become letters that hold them as they were polled; the others go on, in order."""
 
 import json
 

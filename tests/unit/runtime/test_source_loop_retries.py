@@ -1,4 +1,4 @@
-"""A source loop whose converter cannot go on: what was polled must not be passed over."""
+"""Checks a source loop whose converter cannot go on: what was polled must not be passed over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A source that reads Kafka: what it remembers goes with its rows; a record that cannot be read is one bad row."""
+"""Checks a source that reads Kafka: what it remembers goes with its rows; a record that cannot be read is one bad
+row.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources of one host look at their topics before the first row: the Kafka clients that this takes."""
+"""Checks how many Kafka clients it takes that sources of one host look at their topics before the first row."""
 
 from __future__ import annotations
 

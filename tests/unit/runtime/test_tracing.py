@@ -1,4 +1,4 @@
-"""Spans of a task: one trace per batch, joined to the rows' own; nothing at all where tracing is off."""
+"""Checks spans of a task: one trace per batch, joined to the rows' own; nothing at all where tracing is off."""
 
 from __future__ import annotations
 

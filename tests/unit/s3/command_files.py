@@ -1,4 +1,4 @@
-"""What the command line is given: a sink's configuration, and the file of the worker that would run it."""
+"""Writes what the command line is given: a sink's configuration, and the file of the worker that would run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A name node and its data node over plain HTTP, with files in a dict, that do wrong when they are asked to."""
+"""Serves as a name node and its data node over plain HTTP, with files in a dict, that do wrong when they are asked
+to.
+"""
 
 from __future__ import annotations
 

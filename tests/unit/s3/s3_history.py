@@ -1,4 +1,5 @@
-"""Random histories of the S3 sink: members of a group that poll, flush, die, freeze and lose partitions, by the README.
+"""Runs random histories of the S3 sink: members of a group that poll, flush, die, freeze and lose partitions, by the
+README.
 
 The model is the log, the offsets that were committed and the letters; all else is read from the bucket.
 """

@@ -1,4 +1,4 @@
-"""A random log for histories of the S3 sink: versions mixed, unlike schemaless values, gaps, several partitions."""
+"""Draws a log for histories of the S3 sink: versions mixed, unlike schemaless values, gaps, several partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A store over plain HTTP that does wrong when it is asked to, and the settings of a sink that writes to it."""
+"""Serves as a store over plain HTTP that does wrong when it is asked to, and has the settings of a sink that writes to
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Avro files, read back by fastavro: every Connect type, every codec, any cut; and what they refuse."""
+"""Writes Avro files, read back by fastavro: every Connect type, every codec, any cut; and what they refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings: what is refused, with which words; and that the documentation is theirs."""
+"""Checks the settings: what is refused, with which words; and that the documentation is theirs."""
 
 from __future__ import annotations
 

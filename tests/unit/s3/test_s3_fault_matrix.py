@@ -1,4 +1,6 @@
-"""Each row once, whatever the store, the clock and the cluster do: formats, rotations, paths and faults by seeds."""
+"""Checks that each row is there once, whatever the store, the clock and the cluster do: formats, rotations, paths and
+faults by seeds.
+"""
 
 from __future__ import annotations
 

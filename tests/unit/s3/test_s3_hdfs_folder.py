@@ -1,4 +1,4 @@
-"""HDFS as the store: what becomes of lost answers, which errors pass, and that no text has a token."""
+"""Checks HDFS as the store: what becomes of lost answers, which errors pass, and that no text has a token."""
 
 from __future__ import annotations
 

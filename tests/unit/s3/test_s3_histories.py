@@ -1,4 +1,6 @@
-"""Random histories of the S3 sink: each row once and as it was sent, whatever dies, freezes, fails or is read again."""
+"""Draws random histories of the S3 sink: each row is there once and as it was sent, whatever dies, freezes, fails or is
+read again.
+"""
 
 import sys
 

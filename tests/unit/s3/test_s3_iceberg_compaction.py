@@ -1,4 +1,6 @@
-"""Small files of an Iceberg table become large ones, while readers and tasks go on as if nothing was done."""
+"""Checks that small files of an Iceberg table become large ones, while readers and tasks go on as if nothing was
+done.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each row once in an Iceberg table, whatever happens to tasks and to the commits of their snapshots."""
+"""Checks that each row is in an Iceberg table once, whatever happens to tasks and to the commits of their snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of `table.format=iceberg` that reach for nothing: settings, columns, offsets, rows that wait."""
+"""Checks the parts of `table.format=iceberg` that reach for nothing: settings, columns, offsets, rows that wait."""
 
 from __future__ import annotations
 

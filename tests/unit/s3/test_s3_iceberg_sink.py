@@ -1,4 +1,4 @@
-"""Apache's and Tabular's Iceberg sink by their keys: which catalogue, which tables, each row once."""
+"""Checks Apache's and Tabular's Iceberg sink by their keys: which catalogue, which tables, each row once."""
 
 from __future__ import annotations
 

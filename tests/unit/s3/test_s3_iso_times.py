@@ -1,4 +1,4 @@
-"""Texts of times in CSV and in Aiven's lines: digits below milliseconds, and years that Arrow does not print."""
+"""Checks texts of times in CSV and in Aiven's lines: digits below milliseconds, and years that Arrow does not print."""
 
 from __future__ import annotations
 

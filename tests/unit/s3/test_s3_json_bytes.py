@@ -1,4 +1,4 @@
-"""The bytes that rows have in objects of JSON lines, where they are written column by column."""
+"""Checks the bytes that rows have in objects of JSON lines, where they are written column by column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of this machine as the store: the same guarantee, the kernel being who refuses a second create."""
+"""Checks a folder of this machine as the store: the same guarantee, the kernel being who refuses a second create."""
 
 from __future__ import annotations
 

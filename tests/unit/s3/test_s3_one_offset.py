@@ -1,4 +1,6 @@
-"""Rows that a transform made of one record share its offset: one object gets them, or the task ends; none is lost."""
+"""Checks rows that a transform made of one record, which share its offset: one object gets them, or the task ends; none
+is lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Confluent's sinks for Google's, Azure's and HDFS's stores: each of their keys has an answer, and rows get there."""
+"""Checks Confluent's sinks for Google's, Azure's and HDFS's stores: each of their keys has an answer, and rows get
+there.
+"""
 
 from __future__ import annotations
 

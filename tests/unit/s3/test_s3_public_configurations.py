@@ -1,4 +1,4 @@
-"""The keys that public configurations of the two Java sinks use: what needs no jar of others runs unchanged."""
+"""Checks the keys that public configurations of the two Java sinks use: what needs no jar of others runs unchanged."""
 
 from __future__ import annotations
 

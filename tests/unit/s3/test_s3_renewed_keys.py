@@ -1,4 +1,6 @@
-"""Keys of containers and instances, asked of a stand-in of their endpoints, and keys that expire while a task runs."""
+"""Checks keys of containers and instances, asked of a stand-in of their endpoints, and keys that expire while a task
+runs.
+"""
 
 from __future__ import annotations
 

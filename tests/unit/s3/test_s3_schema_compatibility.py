@@ -1,4 +1,6 @@
-"""schema.compatibility: which rows share a file, and what becomes of the fields of others, as Confluent's sink does."""
+"""Checks schema.compatibility: which rows share a file, and what becomes of the fields of others, as Confluent's sink
+does.
+"""
 
 from __future__ import annotations
 

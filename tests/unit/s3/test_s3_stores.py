@@ -1,4 +1,4 @@
-"""Stores of other clouds: the condition that each is asked for, whose keys go where, and what goes with none."""
+"""Checks stores of other clouds: the condition that each is asked for, whose keys go where, and what goes with none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datagen's rows: what its settings ask for, at any place the same, and on from where it stood."""
+"""Checks Datagen's rows: what its settings ask for, at any place the same, and on from where it stood."""
 
 from __future__ import annotations
 

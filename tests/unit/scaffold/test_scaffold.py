@@ -1,4 +1,4 @@
-"""`connect init connector`: what it writes is whole, and it overwrites nothing."""
+"""Checks that what `connect init connector` writes is whole, and that it overwrites nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the demo says of two sides: each row that is lost, doubled or changed, and each column of another kind."""
+"""Checks what the demo says of two sides: each row that is lost, doubled or changed, and each column of another
+kind.
+"""
 
 from __future__ import annotations
 

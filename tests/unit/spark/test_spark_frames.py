@@ -1,4 +1,6 @@
-"""Rows between connectors and frames without a JVM: types, options, places of a write, and replays of a stream."""
+"""Moves rows between connectors and frames without a JVM: types, options, places of a write, and replays of a
+stream.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics as a collector of OpenTelemetry receives them."""
+"""Checks metrics as a collector of OpenTelemetry receives them."""
 
 from __future__ import annotations
 

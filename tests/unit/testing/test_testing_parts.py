@@ -1,4 +1,6 @@
-"""The parts of the kit: the offset store, the thread that owns a task, leaks, waivers, and the row generators."""
+"""Checks the parts of the kit: the offset store, the thread that owns a task, leaks, waivers, and the row
+generators.
+"""
 
 from __future__ import annotations
 

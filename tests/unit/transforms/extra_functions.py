@@ -1,4 +1,4 @@
-"""Functions as users write them."""
+"""Defines functions as users write them."""
 
 import pyarrow as pa
 import pyarrow.compute as pc

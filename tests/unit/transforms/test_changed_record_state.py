@@ -1,4 +1,4 @@
-"""ExtractChangedRecordState names what an update changed in headers, by Debezium's documentation."""
+"""Checks that ExtractChangedRecordState names what an update changed in headers, by Debezium's documentation."""
 
 from __future__ import annotations
 

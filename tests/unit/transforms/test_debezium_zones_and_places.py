@@ -1,4 +1,4 @@
-"""TimezoneConverter, PartitionRouting and HeaderToValue, beside what the real classes were seen to make."""
+"""Compares TimezoneConverter, PartitionRouting and HeaderToValue with what the real classes were seen to make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PythonFunction: what a user's function makes of rows and of batches, and what it may not."""
+"""Checks PythonFunction: what a user's function makes of rows and of batches, and what it may not."""
 
 from __future__ import annotations
 

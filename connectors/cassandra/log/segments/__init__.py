@@ -1,1 +1,1 @@
-"""Segments of the commit log: found, read, and deleted once they are sent."""
+"""Finds segments of the commit log, reads them, and deletes them once they are sent."""

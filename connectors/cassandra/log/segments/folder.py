@@ -1,4 +1,4 @@
-"""Read the node's folder of commit log segments for change data capture (`cdc_raw`)."""
+"""Reads the node's folder of commit log segments for change data capture (`cdc_raw`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`CommitLog-…_cdc.idx`: how far a segment may be read. Pure.
+"""Tells how far a segment may be read, by its `CommitLog-…_cdc.idx`. Pure.
 
 Source: CommitLogSegment.writeCDCIndexFile of Cassandra 4.0 to 5.0. The file is truncated and written anew, so that it
 may be empty for a moment.

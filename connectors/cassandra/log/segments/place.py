@@ -1,4 +1,4 @@
-"""Say where the agent is in its node's commit log, as a source offset. Values only."""
+"""Says where the agent is in its node's commit log, as a source offset. Values only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a commit log segment as bytes: its name, header, sections and mutation frames. Pure.
+"""Reads a commit log segment as bytes: its name, header, sections and mutation frames. Pure.
 
 Source: CommitLogDescriptor, CommitLogSegmentReader and CommitLogReader of Cassandra 4.0 to 5.0. All numbers are
 big-endian, checksums are CRC-32. A position is logical: of compressed segments it counts uncompressed bytes, as the

@@ -1,4 +1,4 @@
-"""Write rows to Firebird by the driver's own statements, with values of Python's types."""
+"""Writes rows to Firebird by the driver's own statements, with values of Python's types."""
 
 from __future__ import annotations
 

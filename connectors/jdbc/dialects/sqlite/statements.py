@@ -1,4 +1,4 @@
-"""Write rows to SQLite one by one by Python's own driver, with dates and times in the form of Java's driver."""
+"""Writes rows to SQLite one by one by Python's own driver, with dates and times in the form of Java's driver."""
 
 from __future__ import annotations
 

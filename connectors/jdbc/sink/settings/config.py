@@ -1,4 +1,4 @@
-"""Declare the settings of the JDBC sink: Confluent's keys, Aiven's where they differ. No driver, no I/O.
+"""Declares the settings of the JDBC sink: Confluent's keys, Aiven's where they differ. No driver, no I/O.
 
 Source: JdbcSinkConfig of confluentinc/kafka-connect-jdbc 10.9 and of Aiven's jdbc-connector-for-apache-kafka 6.
 """

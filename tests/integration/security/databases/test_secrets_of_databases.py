@@ -1,4 +1,4 @@
-"""A database without TLS, or with a poor way to sign in, hears no password where the URL demands more."""
+"""Checks that a database without TLS, or with a poor way to sign in, hears no password where the URL demands more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A database that says nothing while a connector plans its tasks: the status says whom it waits for, and it goes on."""
+"""Checks a database that says nothing while a connector plans its tasks: the status says whom it waits for, and it goes
+on.
+"""
 
 from __future__ import annotations
 

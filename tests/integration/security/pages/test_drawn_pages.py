@@ -1,4 +1,6 @@
-"""Drawn requests of foreign pages to every route of REST and of the web UI change nothing, and give nothing away."""
+"""Draws requests of foreign pages to every route of REST and of the web UI: they change nothing, and give nothing
+away.
+"""
 
 from __future__ import annotations
 

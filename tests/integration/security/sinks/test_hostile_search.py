@@ -1,4 +1,6 @@
-"""What an Elasticsearch says of a bulk request counts for the documents that it names; lies are no success."""
+"""Checks that what an Elasticsearch says of a bulk request counts for the documents that it names; lies are no
+success.
+"""
 
 from __future__ import annotations
 

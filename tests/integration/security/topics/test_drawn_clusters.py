@@ -1,4 +1,4 @@
-"""Two clusters of workers on one Kafka, drawn: neither shows, changes, starts or takes over a backfill of the other's.
+"""Draws two clusters of workers on one Kafka: neither shows, changes, starts or takes over a backfill of the other's.
 
 The model knows whose each job is, and nothing else.
 """

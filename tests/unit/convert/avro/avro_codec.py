@@ -1,4 +1,4 @@
-"""The Avro codec without a registry: what the converter does between its frame and the columns."""
+"""Checks the Avro codec without a registry: what the converter does between its frame and the columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas of the Avro converter: what is registered, and what is read from schemas written by others."""
+"""Checks schemas of the Avro converter: what is registered, and what is read from schemas written by others."""
 
 from __future__ import annotations
 

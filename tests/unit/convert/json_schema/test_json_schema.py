@@ -1,4 +1,4 @@
-"""JSON Schemas of Connect schemas and back, and values through them, without a registry."""
+"""Makes JSON Schemas of Connect schemas and reads them back, and values through them, without a registry."""
 
 from __future__ import annotations
 

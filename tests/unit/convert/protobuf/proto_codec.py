@@ -1,4 +1,4 @@
-"""The Protobuf codec without a registry, and the messages of protobuf's own runtime beside it."""
+"""Provides the Protobuf codec without a registry, and the messages of protobuf's own runtime beside it."""
 
 from __future__ import annotations
 

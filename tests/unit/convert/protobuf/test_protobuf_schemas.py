@@ -1,4 +1,6 @@
-"""Schemas of the Protobuf converter: what is registered, and what is read from .proto files written by others."""
+"""Checks schemas of the Protobuf converter: what is registered, and what is read from .proto files written by
+others.
+"""
 
 from __future__ import annotations
 
