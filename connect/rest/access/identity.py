@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
@@ -29,10 +29,12 @@ class Identity:
     rights: tuple[Right, ...]
     until_s: float = math.inf
     """The login ends at this time, in seconds since 1970."""
+    is_known: Callable[[], bool] = field(default=lambda: True, compare=False, repr=False)
+    """It tells if the credentials are still those of the user."""
 
     def has_ended(self) -> bool:
         """Return True if the user has to log in again."""
-        return time.time() >= self.until_s
+        return time.time() >= self.until_s or not self.is_known()
 
     def may(self, role: Role, connector: str) -> bool:
         """Return True if the user has the role, or a higher one, at a connector."""

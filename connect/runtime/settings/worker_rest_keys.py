@@ -64,7 +64,8 @@ class RestKeys(AccessKeys):
     rest_basic_auth_file: String = key(
         BASIC_AUTH_FILE,
         None,
-        doc="Properties file of users and passwords; with it every request needs one of them (HTTP basic).",
+        doc="Properties file of users and passwords; with it every request needs one of them (HTTP basic). A "
+        "changed file counts within a second.",
         importance="low",
     )
     rest_mask_secrets: Boolean = key(

@@ -74,6 +74,42 @@ def test_known_users_are_let_in(serve: ServerMaker, users: str) -> None:
     assert rest("GET", "/connectors", auth=bob).json() == []
 
 
+def test_a_changed_file_of_users_counts_without_a_restart(
+    serve: ServerMaker, users: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("connect.rest.access.password_users.LOOK_S", 0.0)
+    rest, file = serve(worker={"rest.basic.auth.file": users}), Path(users)
+    assert rest("GET", "/connectors", auth=("ada", "lovelace")).status_code == 200
+    file.write_text("ada=byron\neve=x\n", encoding="utf-8")
+    refused(rest("GET", "/connectors", auth=("ada", "lovelace")), 401)
+    for known in (("ada", "byron"), ("eve", "x")):
+        assert rest("GET", "/connectors", auth=known).status_code == 200
+    file.write_text("ada=byron\n", encoding="utf-8")
+    refused(rest("GET", "/connectors", auth=("eve", "x")), 401)
+    for broken in ("", "ada\n", None):
+        file.unlink() if broken is None else file.write_text(broken, encoding="utf-8")
+        assert rest("GET", "/connectors", auth=("ada", "byron")).status_code == 200, "the former users are kept"
+        assert "users are those that it had before" in caplog.text
+        refused(rest("GET", "/connectors", auth=("ada", "")), 401)
+        caplog.clear()
+    file.write_text("ada=again\n", encoding="utf-8")
+    assert rest("GET", "/connectors", auth=("ada", "again")).status_code == 200
+
+
+def test_a_live_page_ends_with_the_password_that_it_was_opened_with(
+    serve: ServerMaker, users: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connect.rest.access.password_users.LOOK_S", 0.0)
+    monkeypatch.setattr("connect.rest.figures.sampler.INTERVAL_S", 0.1)
+    rest = serve(worker={"rest.basic.auth.file": users})
+    with rest.session.get(f"{rest.url}/ui/live/overview", auth=("ada", "lovelace"), stream=True, timeout=30) as live:
+        told = live.iter_lines(chunk_size=1)
+        assert next(told) == b"event: live"
+        Path(users).write_text("ada=byron\n", encoding="utf-8")
+        last = [line for line in told if line.startswith(b"event: ")]
+    assert last[-1] == b"event: gone"
+
+
 def test_calls_that_java_workers_sign_are_left_to_their_own_rules(serve: ServerMaker, users: str) -> None:
     rest = serve(worker={"rest.basic.auth.file": users})
     refused(rest("POST", "/connectors/a/tasks", []), 400)
