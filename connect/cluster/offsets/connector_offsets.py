@@ -131,9 +131,7 @@ class ConnectorOffsets:
         self._await_stopped(name, deadline)
         offsets = self._meant(name, config, offsets, deadline)
         if self._catalog.kind(config) == "sink":
-            with _TellMembers(name):
-                self._group(name, config).alter(sink_offsets.parsed(offsets), deadline.sooner(20))
-            return AlteredOffsets(self._catalog.keeps_no_offsets(config))
+            return self._alter_group(name, config, sink_offsets.parsed(offsets), deadline)
         return self._alter_source(name, config, [SourcePosition(o.partition, o.offset) for o in offsets], deadline)
 
     def _reset(self, name: str) -> bool:
@@ -146,6 +144,18 @@ class ConnectorOffsets:
             return self._catalog.keeps_no_offsets(config)
         gone = [SourcePosition(p.partition, None) for p in self._sources.read(name, config, deadline)]
         return self._alter_source(name, config, gone, deadline).is_whole
+
+    def _alter_group(
+        self, name: str, config: Mapping[str, str], wanted: Mapping[TopicPartition, int | None], deadline: Deadline
+    ) -> AlteredOffsets:
+        group = self._group(name, config)
+        with _TellMembers(name):
+            # Kafka sets the offsets of the partitions that there are, and refuses the others.
+            sizes = group.topics(deadline.sooner(20))
+            if unknown := sink_offsets.unknown({tp for tp, at in wanted.items() if at is not None}, sizes):
+                raise BadRequestError(f"No offset was changed, as these partitions do not exist: {unknown}")
+            group.alter(wanted, deadline.sooner(20))
+        return AlteredOffsets(self._catalog.keeps_no_offsets(config), sink_offsets.unread(wanted, config))
 
     def _alter_source(
         self, name: str, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline
@@ -195,12 +205,8 @@ class ConnectorOffsets:
         group = self._group(name, config)
         # The topics are checked before the old offsets are deleted, as offsets of a missing topic cannot be set.
         sizes = group.topics(deadline)
-        missing = sorted(
-            f"{tp.topic}-{tp.partition}" for tp in wanted if not 0 <= tp.partition < sizes.get(tp.topic, 0)
-        )
-        if missing:
-            text = f"Initial offsets cannot be set for partitions that do not exist: {', '.join(missing)}"
-            raise BadRequestError(text)
+        if unknown := sink_offsets.unknown(wanted, sizes):
+            raise BadRequestError(f"Initial offsets cannot be set for partitions that do not exist: {unknown}")
         with _TellMembers(name):
             group.delete(deadline.sooner(10))
             target = {tp: offset for tp, offset in wanted.items() if offset is not None}

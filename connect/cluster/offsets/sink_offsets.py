@@ -5,7 +5,7 @@ Source: org.apache.kafka.connect.util.SinkUtils.parseSinkConnectorOffsets (Kafka
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from connect.api.records import TopicPartition
@@ -15,6 +15,7 @@ from connect.cluster.model.request_errors import BadRequestError
 TOPIC: Final = "kafka_topic"
 PARTITION: Final = "kafka_partition"
 OFFSET: Final = "kafka_offset"
+_NAMED: Final = 10
 
 
 def shown(offsets: Mapping[TopicPartition, int]) -> list[PartitionOffset]:
@@ -28,6 +29,23 @@ def shown(offsets: Mapping[TopicPartition, int]) -> list[PartitionOffset]:
 def parsed(offsets: Sequence[PartitionOffset]) -> dict[TopicPartition, int | None]:
     """Return the offsets to set; None deletes one. BadRequestError names what is wrong with the first bad one."""
     return {_topic_partition(given.partition): _offset(given.offset) for given in offsets}
+
+
+def unknown(partitions: Collection[TopicPartition], sizes: Mapping[str, int]) -> str:
+    """Return the names of those partitions that do not exist; empty if all do. `sizes` has Kafka's topics."""
+    missing = sorted(tp for tp in partitions if not 0 <= tp.partition < sizes.get(tp.topic, 0))
+    named = ", ".join(f"{tp.topic}-{tp.partition}" for tp in missing[:_NAMED])
+    return f"{named} and {len(missing) - _NAMED} more" if len(missing) > _NAMED else named
+
+
+def unread(offsets: Mapping[TopicPartition, int | None], config: Mapping[str, str]) -> list[str]:
+    """Return a sentence on topics whose offsets are set although the connector does not read them."""
+    read = {topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()}
+    others = sorted({tp.topic for tp, offset in offsets.items() if offset is not None} - read) if read else []
+    if not others:
+        return []
+    said = "topic is" if len(others) == 1 else "topics are"
+    return [f"The {said} not among the connector's, so that nothing is read from there: {', '.join(others[:_NAMED])}."]
 
 
 def _topic_partition(partition: Mapping[str, object] | None) -> TopicPartition:
@@ -54,6 +72,8 @@ def _offset(offset: Mapping[str, object] | None) -> int | None:
     number = _whole(offset[OFFSET])
     if number is None:
         raise BadRequestError(f"Offset values for sink connectors need to be integers: found {offset[OFFSET]!r}")
+    if number < 0:
+        raise BadRequestError(f"Offset values for sink connectors need to be 0 or more: found {number}")
     return number
 
 

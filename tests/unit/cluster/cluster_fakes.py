@@ -176,7 +176,7 @@ class Groups:
     """Consumer groups in memory."""
 
     def __init__(self):
-        self.committed, self.busy, self.there = {}, False, {}
+        self.committed, self.busy, self.there = {}, False, {"t": 2}
 
     def topics(self, deadline):
         return dict(self.there)

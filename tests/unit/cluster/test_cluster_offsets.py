@@ -108,6 +108,30 @@ def test_a_sinks_offset_can_be_set_and_one_partition_forgotten(world, herder):
     assert world.groups.committed == {}
 
 
+def test_no_offset_is_set_where_one_of_the_partitions_does_not_exist(world, herder):
+    create(herder, "Sink")
+    world.groups.committed[GROUP] = {T0: 5}
+    gone = PartitionOffset({"kafka_topic": "gone", "kafka_partition": 0}, {"kafka_offset": 1})
+    with pytest.raises(BadRequestError, match="No offset was changed, as these partitions do not exist: gone-0, t-9"):
+        herder.offsets.alter("c", [sink(0, 7), sink(9, 2), gone]).result(60)
+    assert world.groups.committed[GROUP] == {T0: 5}
+    # What is left of a topic that is gone can be forgotten.
+    herder.offsets.alter("c", [PartitionOffset(gone.partition, None), sink(0, 7)]).result(60)
+    assert world.groups.committed[GROUP] == {T0: 7}
+
+
+def test_an_offset_of_a_topic_that_the_sink_does_not_read_is_set_and_said(world, herder):
+    world.groups.there = {"t": 2, "u": 1}
+    herder.connectors.create(
+        "c", {"connector.class": "Sink", "name": "c", "topics": "u, v"}, TargetState.STOPPED
+    ).result(60)
+    (note,) = herder.offsets.alter("c", [sink(0, 7)]).result(60).notes
+    assert note == "The topic is not among the connector's, so that nothing is read from there: t."
+    assert world.groups.committed[GROUP] == {T0: 7}
+    given = PartitionOffset({"kafka_topic": "u", "kafka_partition": 0}, {"kafka_offset": 1})
+    assert herder.offsets.alter("c", [given, sink(0, None)]).result(60).notes == []
+
+
 def test_a_busy_group_is_told_as_such(world, herder):
     create(herder, "Sink")
     world.groups.busy = True
@@ -137,6 +161,7 @@ def test_who_is_not_there_has_no_offsets(herder):
         ([sink("x", 1)], "Partition values for sink connectors need to be integers"),
         ([PartitionOffset(sink(0, 1).partition, {"x": 1})], "should either be null or contain the key 'kafka_offset'"),
         ([sink(0, "x")], "Offset values for sink connectors need to be integers"),
+        ([sink(0, -5)], "Offset values for sink connectors need to be 0 or more: found -5"),
         ([sink(0, True)], "Offset values for sink connectors need to be integers"),
     ],
 )
