@@ -46,6 +46,14 @@ def _missing(facts: Facts, topic: InternalTopic) -> Iterable[Finding]:
             subject, f"It has to be made with {replicas} replicas; the cluster has {brokers} brokers.",
             "The worker will not start.", f"{key}={brokers}",
         )  # fmt: skip
+    elif name in facts.kafka.creation_refused:
+        yield Finding(
+            "internal-topic-refused", Severity.ERROR,
+            subject, f"The brokers would not make the topic that holds {topic.purpose} ({topic.key}): "
+            f"{facts.kafka.creation_refused[name]}",
+            "The worker will not start.",
+            f"# mend {topic.key} or the {topic.key.removesuffix('topic')}* keys beside it, or make the topic by hand",
+        )  # fmt: skip
 
 
 def _as_it_is(facts: Facts, topic: InternalTopic, found: TopicState) -> Iterable[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from connect.cluster.model.cluster_topics import internal_topics
 from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Finding, Severity
-from connect.doctor.model.words import acl_line, cluster_acl_line
+from connect.doctor.model.words import DLQ_TOPIC, acl_line, cluster_acl_line
 
 
 class Rights:
@@ -42,6 +42,8 @@ def _needed(facts: Facts) -> dict[str, set[str]]:
         if not any(".override.sasl." in key for key in connector.config):  # such a connector has another principal
             for topic in connector.topics:
                 needed.setdefault(topic, set()).add("READ" if connector.is_sink else "WRITE")
+            if connector.is_sink and connector.config.get(DLQ_TOPIC):
+                needed.setdefault(connector.config[DLQ_TOPIC], set()).add("WRITE")
     return needed
 
 
@@ -52,11 +54,14 @@ def _topic(facts: Facts, name: str, needed: list[str]) -> Iterator[Finding]:
     elif topic is not None and topic.rights is not None:
         missing = [operation for operation in needed if operation not in topic.rights]
     else:
-        return
+        missing = []
+    if name in facts.kafka.creation_denied:
+        missing = ["CREATE", *missing]
+    unseen = ", and do not say if it is there" if name in facts.kafka.denied else ""
     if missing:
         yield Finding(
             "topic-denied", Severity.ERROR,
-            f"topic {name}", f"The brokers deny this principal {' and '.join(missing)} on the topic.",
+            f"topic {name}", f"The brokers deny this principal {' and '.join(missing)} on the topic{unseen}.",
             "Whoever needs the topic fails at it.",
             acl_line(facts, [operation.capitalize() for operation in missing], "topic", name),
         )  # fmt: skip

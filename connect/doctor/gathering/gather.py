@@ -36,7 +36,7 @@ def gathered(
     deadline = Deadline.after(GATHER_S)
     # Threads that still wait for an answer end by their own time limits; they are not waited for here.
     threads = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="doctor")
-    kafka = threads.submit(kafka_facts, worker, connectors, configs, deadline)
+    kafka = threads.submit(kafka_facts, worker, connectors, configs, deadline, is_running=is_running)
     machine = threads.submit(machine_facts, worker)
     certificates = threads.submit(_certificates, worker, configs)
     registries = [threads.submit(registry_facts, *named) for named in _named(worker, configs)]

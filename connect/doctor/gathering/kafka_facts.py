@@ -14,6 +14,7 @@ from connect.doctor.gathering.group_facts import SinkGroup, group_facts
 from connect.doctor.model.facts import ConnectorFacts
 from connect.doctor.model.words import DLQ_TOPIC, number, some_of
 from connect.kafka.admin.cluster_state import ClusterState, cluster_state
+from connect.kafka.admin.topic_specs import TopicSpec
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
 from connect.lib.deadline import Deadline
 from connect.runtime.calls.group_calls import ADMIN_OVERRIDE, group_of
@@ -28,7 +29,12 @@ Configs = Mapping[str, Mapping[str, str]]
 
 
 def kafka_facts(
-    worker: WorkerConfig, connectors: Sequence[ConnectorFacts], configs: Configs, deadline: Deadline
+    worker: WorkerConfig,
+    connectors: Sequence[ConnectorFacts],
+    configs: Configs,
+    deadline: Deadline,
+    *,
+    is_running: bool,
 ) -> tuple[ClusterState, list[ConnectorFacts]]:
     """Return the state of the cluster, and the connectors with their sizes and groups."""
     settings = admin_settings(worker.originals, {}, f"{worker.client_prefix}-doctor").properties
@@ -36,7 +42,8 @@ def kafka_facts(
               if not needs_host(configs[name])}  # fmt: skip
     topics = {topic.spec.name for topic in internal_topics(worker)} | {t for c in connectors for t in c.topics}
     topics |= {c.config[DLQ_TOPIC] for c in connectors if c.config.get(DLQ_TOPIC)}
-    state = cluster_state(settings, topics, {worker.group_id, *groups.values()}, deadline)
+    to_make = [*(_own(worker) if not is_running else []), *map(TopicSpec, _made_by(connectors))]
+    state = cluster_state(settings, topics, {worker.group_id, *groups.values()}, deadline, to_make)
 
     sinks = [] if state.trouble is not None else [
         SinkGroup(c.name, groups[c.name], {t: state.topics[t] for t in c.topics if t in state.topics},
@@ -49,6 +56,17 @@ def kafka_facts(
     return state, [
         replace(c, client=_sizes(worker, c.is_sink, configs[c.name]), group=stand.get(c.name)) for c in connectors
     ]
+
+
+def _own(worker: WorkerConfig) -> list[TopicSpec]:
+    """Return the topics that a worker makes as it starts."""
+    return [topic.spec for topic in internal_topics(worker)] if worker.internal_topics_automatic_creation_enable else []
+
+
+def _made_by(connectors: Sequence[ConnectorFacts]) -> set[str]:
+    """Return the topics that connectors make where they are not there: sources theirs, sinks that of dead letters."""
+    letters = {c.config[DLQ_TOPIC] for c in connectors if c.is_sink and c.config.get(DLQ_TOPIC)}
+    return letters | {topic for c in connectors if not c.is_sink for topic in c.topics}
 
 
 def _overrides(prefix: str, config: Mapping[str, str]) -> dict[str, str]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AclOperation, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
+from confluent_kafka.admin import AclOperation, ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
 
 from connect.api.errors import ConnectError
 from connect.kafka.admin.calls import RetryingAdmin
+from connect.kafka.admin.topic_specs import TopicSpec
 from connect.kafka.client.librdkafka import COORDINATOR_S
 from connect.kafka.client.settings import Value
 from connect.lib.deadline import Deadline
@@ -83,12 +84,23 @@ class ClusterState:
     """Names the questions that were not answered in time, such as `the groups`."""
     unreached: Mapping[str, str] = field(default_factory=dict)
     """Maps each advertised address (host:port) that cannot be reached from here to the reason."""
+    creation_denied: frozenset[str] = frozenset()
+    """Names the topics that are to be made and that the principal may not make."""
+    creation_refused: Mapping[str, str] = field(default_factory=dict)
+    """Maps each topic that is to be made, and that the brokers would not make as it is asked for, to the reason."""
 
 
 def cluster_state(
-    settings: Mapping[str, Value], topics: Collection[str], groups: Collection[str], deadline: Deadline
+    settings: Mapping[str, Value],
+    topics: Collection[str],
+    groups: Collection[str],
+    deadline: Deadline,
+    to_make: Sequence[TopicSpec] = (),
 ) -> ClusterState:
-    """Return the state of the cluster. Configs and rights are asked for `topics` and `groups` alone."""
+    """Return the state of the cluster. Configs and rights are asked for `topics` and `groups` alone.
+
+    Of those of `to_make` that are not seen, brokers say if they would make them; they make none.
+    """
     principal = str(settings.get("sasl.username", ""))
     try:
         admin = RetryingAdmin(settings)
@@ -112,10 +124,12 @@ def cluster_state(
         for name, state in seen.items()
     }
     groups_denied = ask.denied_groups(sorted(groups))
+    creation_denied, creation_refused = ask.creations([spec for spec in to_make if spec.name not in seen])
     return ClusterState(
         None, len(metadata.brokers), known, denied, configs_denied, groups_denied, broker.get(first, {}), principal,
         metadata.controller_id, bool(broker_denied), ask.unanswered,
         _unreached((one.host or "", one.port) for one in metadata.brokers.values()) if ask.unanswered else {},
+        creation_denied, creation_refused,
     )  # fmt: skip
 
 
@@ -187,11 +201,26 @@ class _Questions:
         told = {name: _operations(group.authorized_operations) for name, group in answers.items()}
         return refused | {name for name, rights in told.items() if rights is not None and "READ" not in rights}
 
+    def creations(self, specs: Sequence[TopicSpec]) -> tuple[frozenset[str], dict[str, str]]:
+        """Return the topics that the principal may not make, and those that brokers would not make, with the reason."""
+        if not specs:
+            return frozenset(), {}
+        new = [
+            NewTopic(spec.name, spec.partitions, spec.replication_factor, config=dict(spec.configs)) for spec in specs
+        ]
+        asked = self._client.create_topics(new, validate_only=True, request_timeout=self._timeout_s)
+        refused: dict[str, str] = {}
+        _, denied = self._answers("if the topics of workers would be made", asked, refused)
+        return denied, {name: why for name, why in refused.items() if name not in denied}
+
     @property
     def _timeout_s(self) -> float:
         return min(_CALL_S, max(0.1, self._deadline.remaining_s))
 
-    def _answers(self, what: str, asked: Mapping[K, Future[Any]]) -> tuple[dict[K, Any], frozenset[K]]:
+    def _answers(
+        self, what: str, asked: Mapping[K, Future[Any]], others: dict[K, str] | None = None
+    ) -> tuple[dict[K, Any], frozenset[K]]:
+        """Return the answers, and what is denied. `others` takes the reasons of what is refused but for rights."""
         answers: dict[K, Any] = {}
         refused: set[K] = set()
         for name, future in asked.items():
@@ -201,8 +230,10 @@ class _Questions:
                 code = error.args[0].code()
                 if code in _DENIED:
                     refused.add(name)
-                elif code in _UNANSWERED and what not in self.unanswered:
-                    self.unanswered.append(what)
+                elif code in _UNANSWERED:
+                    self.unanswered += [what] if what not in self.unanswered else []
+                elif others is not None and code != KafkaError.TOPIC_ALREADY_EXISTS:
+                    others[name] = error.args[0].str()
             except TimeoutError:
                 self.unanswered.append(what)
                 break  # the futures behind it are left out, too

@@ -2,8 +2,10 @@
 
 import json
 import resource
+import shlex
 import socket
 import time
+from argparse import ArgumentParser
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,12 +14,23 @@ import yaml
 from click.testing import CliRunner
 from cluster_worker import JSON_CONVERTER, eventually
 from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from connect.api.records import TopicPartition
 from connect.cli.doctor import before_start, doctor
+from connect.cluster.model.cluster_topics import internal_topics
 from connect.doctor.gathering import gather
 from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
 from connect.tools.services import KafkaService
 from connect.tools.services.process.ports import accepts_connections
 
@@ -189,6 +202,31 @@ def test_each_fault_around_running_connectors_is_found(worker, unique, admin, ka
     _expects(of_all, ("warning", f"connector {unique}-small", "takes 1000 (max.message.bytes)"))
 
 
+def _properties(keys, client_id):
+    return admin_settings(keys, {}, client_id).properties
+
+
+def _paste(commands, settings):
+    """Do what lines of kafka-acls.sh do."""
+    parser = ArgumentParser()
+    parser.add_argument("--operation", action="append")
+    parser.add_argument("--allow-principal")
+    parser.add_argument("--topic")
+    parser.add_argument("--group")
+    bindings = []
+    for command in commands:
+        given, _ = parser.parse_known_args(shlex.split(command))
+        kind = ResourceType.TOPIC if given.topic else ResourceType.GROUP
+        bindings += [
+            AclBinding(kind, given.topic or given.group, ResourcePatternType.LITERAL, given.allow_principal, "*",
+                       AclOperation[operation.upper()], AclPermissionType.ALLOW)
+            for operation in given.operation
+        ]  # fmt: skip
+    admin = AdminClient(settings)
+    for future in admin.create_acls(bindings).values():
+        future.result(60)
+
+
 def test_a_login_that_may_not_use_a_topic_is_told_the_grant(unique, tmp_path):
     module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     users = f'{module} username="admin" password="hidden-word" user_admin="hidden-word" user_alice="hidden-word";'
@@ -212,18 +250,41 @@ def test_a_login_that_may_not_use_a_topic_is_told_the_grant(unique, tmp_path):
             yaml.safe_dump({
                 **login, "group.id": unique, "key.converter": JSON_CONVERTER, "value.converter": JSON_CONVERTER,
                 **{f"{name}.storage.topic": f"{unique}-{name}" for name in ("config", "offset", "status")},
+                **{f"{name}.storage.replication.factor": "1" for name in ("config", "offset", "status")},
             }), encoding="utf-8",
         )  # fmt: skip
 
-        code, found = _told("--worker", str(file))
+        source, sink = (tmp_path / f"{name}.json" for name in ("source", "sink"))
+        rows = {"connector.class": "FileStreamSource", "file": "/tmp/rows", "topic": f"{unique}-rows"}
+        source.write_text(json.dumps({"name": "rows", "config": rows}), encoding="utf-8")
+        letters = {
+            "errors.tolerance": "all", "errors.deadletterqueue.topic.name": f"{unique}-letters",
+            "errors.deadletterqueue.topic.replication.factor": "1",
+        }  # fmt: skip
+        reads = {"connector.class": "FileStreamSink", "file": "/tmp/rows", "topics": f"{unique}-in"} | letters
+        sink.write_text(json.dumps({"name": "reads", "config": reads}), encoding="utf-8")
+        asked = ("--worker", str(file), str(source), str(sink))
+        code, found = _told(*asked)
+        grants = {f["subject"]: f["fix"] for f in found if "deny this principal" in f["evidence"]}
+        admin = {**login, "sasl.jaas.config": login["sasl.jaas.config"].replace("alice", "admin")}
+        _paste(grants.values(), _properties(admin, unique))
+        eventually(lambda: not [one for one in _told(*asked)[1] if "deny this principal" in one["evidence"]])
+        told = WorkerConfig.parse(yaml.safe_load(file.read_text(encoding="utf-8")))
+        made = TopicAdmin(_properties(login, unique)).ensure_internal(internal_topics(told), Deadline.after(60))
+        assert made == {f"{unique}-{name}" for name in ("config", "offset", "status", "slots")}, "a worker would start"
+        new = [TopicAdmin(_properties(login, unique)).create(f"{unique}-{name}", deadline=Deadline.after(60))
+               for name in ("rows", "letters")]  # fmt: skip
+        assert new == [True, True], "connectors would make theirs"
 
     assert code == 1
-    grants = {f["subject"]: f["fix"] for f in found if "deny this principal" in f["evidence"]}
     assert set(grants) == {
         f"topic {unique}-config", f"topic {unique}-offset", f"topic {unique}-status", f"topic {unique}-slots",
-        f"group {unique}",
+        f"group {unique}", "group connect-reads", f"topic {unique}-rows", f"topic {unique}-letters",
+        f"topic {unique}-in",
     }  # fmt: skip
-    assert "--allow-principal User:alice --operation Read" in grants[f"topic {unique}-config"]
+    for made in ("rows", "letters"):
+        assert f"--operation Create --operation Write --topic {unique}-{made}" in grants[f"topic {unique}-{made}"]
+    assert "--allow-principal User:alice --operation Create --operation Read" in grants[f"topic {unique}-config"]
     assert "hidden-word" not in json.dumps(found)
 
 

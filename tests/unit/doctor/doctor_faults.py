@@ -106,7 +106,7 @@ NAMES = """
 advertised-unreachable bad-rows-dropped below-min-isr broken-key broker-configs-denied brokers-unreachable
 certificate-expired certificate-expiring certificate-unreadable clock-ahead config-topic-partitions configuration-note
 consumer-below-topic disk-low failed fewer-replicas group-denied group-shared hosts-unbounded idle-tasks
-internal-topic-missing
+internal-topic-missing internal-topic-refused
 internal-topic-not-compacted internal-topic-partitions java-missing key-without-effect letters-deleted-soon
 letters-unwritable memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked nothing-committed
 offsets-retention-short
@@ -134,6 +134,29 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
     "out of sync": (lambda: with_topic("x", topic(in_sync=2)), "warning", "x are not in sync", "--under-replicated"),
     "no config topic": (lambda: with_topic("configs", None), "error", "is not there", "--create --topic configs"),
     "too few brokers": (before_start, "error", "3 replicas; the cluster has 1", "storage.replication.factor=1"),
+    "refused topic": (
+        lambda: replace(before_start(), kafka=ClusterState(brokers=3, creation_refused={"configs": "No: a policy."})),
+        "error", "would not make the topic that holds connector configurations (config.storage.topic): No: a policy.",
+        "mend config.storage.topic",
+    ),
+    "may not make a topic": (
+        lambda: replace(before_start(), kafka=ClusterState(brokers=3, creation_denied=frozenset({"configs"}))),
+        "error", "deny this principal CREATE on the topic", "--operation Create --topic configs",
+    ),
+    "may not write letters": (
+        lambda: replace(
+            with_sink(config={**SINK.config, "errors.deadletterqueue.topic.name": "letters"}),
+            kafka=replace(SOUND.kafka, denied=frozenset({"letters"}), creation_denied=frozenset({"letters"})),
+        ),
+        "error", "deny this principal CREATE and WRITE on the topic, and do not say if it is there",
+        "--operation Create --operation Write --topic letters",
+    ),
+    "may not make its topic": (
+        lambda: replace(
+            with_source(topics=["rows-new"]), kafka=replace(SOUND.kafka, creation_denied=frozenset({"rows-new"}))
+        ),
+        "error", "deny this principal CREATE on the topic.", "--operation Create --topic rows-new",
+    ),
     "not compacted": (
         lambda: with_topic("offsets", topic()), "error", "cleanup.policy=delete",
         "--entity-name offsets --add-config cleanup.policy=compact",
