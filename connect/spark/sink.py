@@ -31,6 +31,43 @@ if TYPE_CHECKING:
 _KAFKA_S: Final = 60.0
 
 
+_QUERY_ID: Final = "sql.streaming.queryId"
+"""Spark tells a task its query by this property. The id is in the query's checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBatch:
+    """Holds the number of a batch, and the id of its query, which is empty if it is not known."""
+
+    batch: int
+    query: str = ""
+
+    @classmethod
+    def of(cls, marker: bytes | None) -> WrittenBatch:
+        """Return what the value of a marker tells."""
+        told = parsed(marker)
+        return cls(int(told["batch"]), str(told.get("query", "")))
+
+    @property
+    def marker(self) -> bytes:
+        """Return the value of the batch's marker."""
+        return compact({"batch": self.batch, **({"query": self.query} if self.query else {})})
+
+    def __str__(self) -> str:
+        return f"batch {self.batch}" + (f" of query {self.query}" if self.query else "")
+
+    def is_behind(self, sink: str, last: WrittenBatch | None) -> bool:
+        """Return False if `last`, the last batch of the sink, is this one. ConnectError: it is no batch before it."""
+        if last is None:
+            return True
+        if (last.query and self.query and last.query != self.query) or self.batch < last.batch:
+            raise ConnectError(
+                f"Sink {sink} has {last} already, and is given {self}.",
+                fix="A new checkpoint is a new query, which begins at batch 0: give the sink another name with it.",
+            )
+        return self.batch > last.batch
+
+
 def _nothing(_step: Step, _lane: int, _batch: int) -> None:
     """Do nothing: this is the default for `on_step`."""
 
@@ -65,12 +102,15 @@ class KafkaSink:
 
             context = TaskContext.get()
             assert context is not None
-            yield sink.write_lane(context.partitionId(), batch, parts)
+            yield sink.write_lane(context.partitionId(), batch, parts, context.getLocalProperty(_QUERY_ID) or "")
 
         shared_out.mapInArrow(write, "lane int, rows long").collect()
 
-    def write_lane(self, lane: int, batch: int, parts: Iterable[Any]) -> Any:
-        """Write one lane of a batch in the process of a task: fence older runs, read the markers, then write."""
+    def write_lane(self, lane: int, batch: int, parts: Iterable[Any], query: str = "") -> Any:
+        """Write one lane of a batch in the process of a task: fence older runs, read the markers, then write.
+
+        `query` is the id of the query. ConnectError: the sink has a later batch, or has batches of another query.
+        """
         import pyarrow as pa
 
         producer = BatchProducer(
@@ -84,37 +124,33 @@ class KafkaSink:
             last = self._last_batch(lane)
             self.on_step(Step.MARKERS_READ, lane, batch)
             rows = 0
-            if last is not None and batch < last:
-                raise ConnectError(
-                    f"Sink {self.name} has batch {last} already, and is given batch {batch}.",
-                    fix="A new checkpoint begins at batch 0: give the sink another name with it.",
-                )
-            if last != batch:
-                rows = self._commit(producer, lane, batch, parts)
+            wanted = WrittenBatch(batch, query)
+            if wanted.is_behind(self.name, last):
+                rows = self._commit(producer, lane, wanted, parts)
         finally:
             producer.close()
         return pa.record_batch([pa.array([lane], pa.int32()), pa.array([rows], pa.int64())], names=["lane", "rows"])
 
-    def _commit(self, producer: BatchProducer, lane: int, batch: int, parts: Iterable[Any]) -> int:
+    def _commit(self, producer: BatchProducer, lane: int, wanted: WrittenBatch, parts: Iterable[Any]) -> int:
         deadline, rows = Deadline.after(_KAFKA_S), 0
         producer.begin()
         for part in parts:
             for raw in records_of(part, self.topic):
                 producer.send(raw, deadline)
                 rows += len(raw)
-        self.on_step(Step.ROWS_SENT, lane, batch)
-        producer.send(self._marker(lane, batch), deadline)
+        self.on_step(Step.ROWS_SENT, lane, wanted.batch)
+        producer.send(self._marker(lane, wanted), deadline)
         producer.commit(deadline)
-        self.on_step(Step.COMMITTED, lane, batch)
+        self.on_step(Step.COMMITTED, lane, wanted.batch)
         return rows
 
-    def _marker(self, lane: int, batch: int) -> RawBatch:
+    def _marker(self, lane: int, wanted: WrittenBatch) -> RawBatch:
         import pyarrow as pa
 
-        key, value = compact({"lane": lane}), compact({"batch": batch})
+        key, value = compact({"lane": lane}), wanted.marker
         return RawBatch(self._markers, pa.array([value], pa.binary()), pa.array([key], pa.binary()), partition=lane)
 
-    def _last_batch(self, lane: int) -> int | None:
+    def _last_batch(self, lane: int) -> WrittenBatch | None:
         """Return the newest batch that the lane has committed; None if it has none.
 
         Older runs are fenced before, so none of them can commit anything later.
@@ -124,7 +160,7 @@ class KafkaSink:
         end = self._admin().end_offsets([place], deadline)[place]
         settings = consumer_settings(self.client_settings, {}, client_id=self._id(lane)).properties
         found = [
-            int(parsed(value)["batch"])
+            WrittenBatch.of(value)
             for raw in read_spans(settings, {place: OffsetRange(0, end)}, deadline)
             for value in raw.values.to_pylist()
         ]

@@ -115,6 +115,20 @@ def test_a_new_checkpoint_under_an_old_name_is_refused_instead_of_skipped(
         replace(sink, lanes=2)(rows, 2)
 
 
+def test_another_query_under_an_old_name_is_refused_also_where_its_batch_has_the_number_of_the_last_one(
+    spark: SparkSession, kafka: KafkaEndpoint, topic_name: str, tmp_path: Path
+) -> None:
+    sink = kafka_sink(f"{topic_name}-sink", kafka.bootstrap_servers, topic=topic_name, lanes=1)
+
+    def frame(name: str) -> DataFrame:
+        return spark.readStream.schema("value string").json(written(tmp_path, name, [{"value": name}], 1))
+
+    run(frame("one"), "append", sink, tmp_path / "one-checkpoint")
+    with pytest.raises(PySparkException, match=r"batch 0 of query .*-.*, and is given batch 0 of query"):
+        run(frame("two"), "append", sink, tmp_path / "two-checkpoint")
+    assert [message.value() for message in messages(kafka, topic_name)] == [b"one"]
+
+
 def results_of(frame: DataFrame, mode: str, checkpoint: Path) -> Counter[tuple[bytes, bytes]]:
     """What the query gives when nothing happens to it."""
     found: Counter[tuple[bytes, bytes]] = Counter()

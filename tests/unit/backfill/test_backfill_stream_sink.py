@@ -11,10 +11,9 @@ from fake_lane import TOPIC, Broker, Producer
 
 from connect.api.errors import ConnectError
 from connect.backfill.job.chunk import Step
-from connect.backfill.job.markers import parsed
 from connect.kafka.client.errors import FencedError
 from connect.spark import kafka_sink as sink_of
-from connect.spark.sink import KafkaSink
+from connect.spark.sink import KafkaSink, WrittenBatch
 
 ROWS = [pa.record_batch({"value": pa.array([str(n) for n in range(start, start + 10)])}) for start in (0, 10)]
 EVERY_ROW = Counter(range(20))
@@ -31,9 +30,9 @@ def broker(monkeypatch) -> Broker:
     module = "connect.spark.sink"
     monkeypatch.setattr(f"{module}.BatchProducer", lambda own: ClosableProducer(broker, own["transactional.id"]))
 
-    def last_batch(sink: KafkaSink, lane: int) -> int | None:
+    def last_batch(sink: KafkaSink, lane: int) -> WrittenBatch | None:
         found = broker.committed.get("numbers-markers", [])
-        return parsed(found[-1][1])["batch"] if found else None
+        return WrittenBatch.of(found[-1][1]) if found else None
 
     monkeypatch.setattr(KafkaSink, "_last_batch", last_batch)
     return broker
@@ -50,6 +49,20 @@ def test_a_batch_that_is_replayed_is_skipped_and_the_next_one_is_written(broker:
     assert Counter(broker.rows) == EVERY_ROW + EVERY_ROW
     with pytest.raises(ConnectError, match="batch 1 already, and is given batch 0"):
         SINK.write_lane(0, 0, ROWS)
+
+
+def test_a_batch_of_another_query_is_no_replay(broker: Broker):
+    SINK.write_lane(0, 0, ROWS, "one")
+    assert SINK.write_lane(0, 0, ROWS, "one").column("rows").to_pylist() == [0]
+    assert SINK.write_lane(0, 0, ROWS).column("rows").to_pylist() == [0], "nobody knows whose it is"
+    for batch in (0, 1):
+        with pytest.raises(ConnectError, match=rf"batch 0 of query one .*batch {batch} of query two"):
+            SINK.write_lane(0, batch, ROWS, "two")
+    assert Counter(broker.rows) == EVERY_ROW
+
+
+def test_a_marker_of_a_release_that_knew_no_queries_counts():
+    assert WrittenBatch.of(b'{"batch":3}') == WrittenBatch(3, "")
 
 
 @pytest.mark.parametrize("step", [Step.FENCED, Step.MARKERS_READ, Step.ROWS_SENT])
