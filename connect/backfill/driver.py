@@ -24,6 +24,7 @@ from connect.backfill.job.kinds import job_connectors
 from connect.backfill.job.markers import plan_records, stored_positions
 from connect.backfill.job.pace import Pace, RemainingLanes
 from connect.backfill.job.pace_limits import limited
+from connect.backfill.job.planned_settings import digests_of, require_as_planned
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.job.states import JobAction, JobState
 from connect.backfill.lane.run_snapshot import RunSnapshot
@@ -134,7 +135,7 @@ class Driver:
         while True:
             try:
                 with self._right.trying(job):
-                    reports = self._rounds.run(engine, self._splits, job.run)
+                    reports = self._rounds.run(engine, self._splits, job)
             except DeniedError as error:
                 if not self._right.was_there():
                     raise
@@ -209,6 +210,8 @@ class Driver:
             updated_ms=now_ms,
             worker=self._by_worker,
             group=self.store.worker.group_id,
+            configs=digests_of(self.connectors),
+            id=secrets.token_hex(4),
         )
         # The job's record comes last. If the driver dies before it, there is no job yet, and it is planned anew.
         for record in (self.store.owner(self.spec.name).record, *plan_records(plan.splits)):
@@ -239,10 +242,11 @@ class Driver:
                 key=changed[0],
                 fix="Put them back, or give the job another name.",
             )
+        told = [text for text in require_as_planned(job, self.connectors) if text not in job.warnings]
         self.planner.require_room()
         splits = self.ownership.planned_splits(job)
         self.ownership.write([self.store.said_batch(JobSignal(job.name, Signal.GO_ON))])
-        return job, splits
+        return replace(job, warnings=[*job.warnings, *told]), splits
 
     def _ended(self, job: Job, reports: Sequence[LaneReport]) -> Job:
         errors = [report.error for report in reports if report.error]

@@ -13,6 +13,7 @@ from connect.api.records import SourcePosition
 from connect.backfill.driver import Driver
 from connect.backfill.job.job import Job
 from connect.backfill.job.markers import HandoverMarker
+from connect.backfill.job.planned_settings import require_as_planned
 from connect.backfill.job.states import JobAction, JobState, JobStateError
 from connect.backfill.job.topic_source import topic_offset, topic_position
 from connect.client.rest import ConnectClient
@@ -128,6 +129,7 @@ def write_offsets(driver: Driver, deadline: Deadline) -> Job:
                 fix="Begin again under another name, without state.marker_topic or with a new one.",
             )
         return job
+    require_as_planned(job, driver.connectors)
     driver.store.fence_lanes(job.name, Deadline.after(_KAFKA_S))
     driver.ownership.require_written(job)
     return _write(driver, job, deadline)

@@ -9,6 +9,7 @@ from connect.api.errors import ConnectError
 from connect.api.optional.bulk import Split
 from connect.backfill.engines import Engine
 from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneWork, Signal
+from connect.backfill.job.job import Job
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.kinds import JobConnectors
 from connect.backfill.job.markers import Marker, chunk_states
@@ -41,14 +42,14 @@ class LaneRounds:
         self.markers: Sequence[Marker] = ()
         """Holds the markers that were found at the end of the last round."""
 
-    def run(self, engine: Engine, splits: Sequence[Split], run: str) -> list[LaneReport]:
+    def run(self, engine: Engine, splits: Sequence[Split], job: Job) -> list[LaneReport]:
         """Run the lanes to their ends; run them again if chunks were cut, or more or fewer lanes may run at a time.
 
         Return the reports of the last round.
         """
         reports: list[LaneReport] = []
         self.markers = self._store.all_markers(Deadline.after(KAFKA_S))
-        while tasks := self._tasks(splits, run):
+        while tasks := self._tasks(splits, job):
             reports = engine.run(tasks, tasks[0].at_once)
             if any(report.ends_run for report in reports):
                 break
@@ -70,7 +71,7 @@ class LaneRounds:
                     fix="Begin again under another name, into a new topic.",
                 )
 
-    def _tasks(self, splits: Sequence[Split], run: str) -> list[LaneTask]:
+    def _tasks(self, splits: Sequence[Split], job: Job) -> list[LaneTask]:
         """Return a task for each lane that is not at its end, with the limits that the job's owner gave last."""
         self._require_partitions(self.markers)
         limits = self._spec.limits
@@ -88,10 +89,11 @@ class LaneRounds:
                 LaneWork(self._spec.name, lane, chunks, lane_limits),
                 self._connectors,
                 self._store.topics,
-                run,
+                job.run,
                 pace,
                 min(self._spec.engine.lanes_at_once(os.cpu_count() or 1) or at_once, at_once),
                 lanes,
+                job.name_in_sinks,
             )
             for lane, chunks in left.items()
         ]

@@ -211,7 +211,7 @@ class BackfillService:
         return Driver(spec.model_copy(update={"state": state}), self._worker, {})
 
     def _shown(self, job: Job) -> dict[str, Any]:
-        own = {key: value for key, value in asdict(job).items() if key != "run"}
+        own = {key: value for key, value in asdict(job).items() if key not in {"run", "configs", "id"}}
         here = {"runs_here": self._children.is_running(job.name), "not_adopted": self._not_adopted.get(job.name)}
         return {"name": job.name, **own, **here, "spec": without_secrets(job.spec)}
 

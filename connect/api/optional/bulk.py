@@ -245,6 +245,19 @@ class FencedSource(BulkSource, Protocol):
         """
 
 
+@runtime_checkable
+class PlannedSource(BulkSource, Protocol):
+    """A bulk source may offer this to name the settings on which a plan rests."""
+
+    @property
+    def planned_by(self) -> Collection[str]:
+        """Return the keys that decide where splits end and from where the connector goes on. The call connects to
+        nothing.
+
+        A job whose connector has another value of one is not resumed or handed over.
+        """
+
+
 class HeldSnapshot(Protocol):
     """Stands for a moment of a source, at which any process can read splits until it is closed. One thread owns it."""
 

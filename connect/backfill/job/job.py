@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,7 +25,9 @@ class Job:
     `run` is the id of the run that owns the job. `error` says why the job failed, without secrets. `worker` is the
     `host:port` of the worker that runs it, whose place another worker takes if it dies; it is empty if a command runs
     the job. `group` is the `group.id` of the cluster that the job belongs to. It is empty if a release wrote the record
-    that knew no owners; the next run then makes the job its own.
+    that knew no owners; the next run then makes the job its own. `configs` has digests of the connectors' settings at
+    planning. `id` is drawn at planning, so that a sink tells the job from an earlier one of its name. Both are empty if
+    an older release planned the job.
     """
 
     spec: Mapping[str, Any]
@@ -42,6 +44,13 @@ class Job:
     error: str | None = None
     worker: str = ""
     group: str = ""
+    configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    id: str = ""
+
+    @property
+    def name_in_sinks(self) -> str:
+        """Return the name of the job in the names of its chunks in a sink."""
+        return f"{self.name}.{self.id}" if self.id else self.name
 
     def require_owner(self, group: str) -> None:
         """Raise JobStateError if the job belongs to another cluster than the one with this `group.id`."""
@@ -84,7 +93,8 @@ class Job:
     @property
     def record(self) -> tuple[bytes, bytes]:
         """Return the key and value of the job's record."""
-        return job_key(self.name), compact(asdict(self))
+        told = asdict(self)
+        return job_key(self.name), compact({key: told[key] for key in told if told[key] or key not in _LATER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +207,8 @@ class Jobs:
 
 
 _JOB: Final = TypeAdapter(Job)
+_LATER: Final = frozenset({"configs", "id"})
+"""These members are left out where they are empty, as a release wrote the record that did not know them."""
 _PACE: Final = TypeAdapter(Pace)
 # A key has exactly these members; newer releases may add members to values, and those are ignored.
 _KINDS: Final = {frozenset({"job"}): "job", frozenset({"job", "wish"}): "wish", frozenset({"job", "pace"}): "pace"}

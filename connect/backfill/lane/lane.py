@@ -37,7 +37,7 @@ class LaneTask:
     """Holds everything that a process needs to run a lane, also secrets of the connectors.
 
     `pace` counts until the owner gives another one. `sharers` is how many lanes run at a time and share it. `left`
-    counts the lanes of the round in which this one is started.
+    counts the lanes of the round in which this one is started. `name_in_sinks` is the job's name for a sink.
     """
 
     work: LaneWork
@@ -47,6 +47,7 @@ class LaneTask:
     pace: Pace
     sharers: int
     left: RemainingLanes
+    name_in_sinks: str
 
     @property
     def at_once(self) -> int:
@@ -179,7 +180,7 @@ def target_of(task: LaneTask, parts: ConnectorParts, store: JobStore) -> Target:
         reader = bulk_source(parts).bulk_reader()
         return RecordTarget(parts, reader, task_id, work.limits.max_bytes, store.partition_counts)
     if task.connectors.source is None:
-        return SinkTarget(work.job, parts, ReplayedRecords(parts, task_id), work.limits.chunk_timeout_s)
+        return SinkTarget(task.name_in_sinks, parts, ReplayedRecords(parts, task_id), work.limits.chunk_timeout_s)
     into = sink.open()
     rows = CopiedRows(parts, into, bulk_source(parts).bulk_reader(), task_id)
-    return SinkTarget(work.job, into, rows, work.limits.chunk_timeout_s)
+    return SinkTarget(task.name_in_sinks, into, rows, work.limits.chunk_timeout_s)

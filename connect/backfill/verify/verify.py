@@ -80,7 +80,9 @@ class _Verification:
         self._sample = sample
         self._seed = seed
         self._job = driver.spec.name
-        planned = driver.ownership.planned_splits(driver.ownership.require_known())
+        known = driver.ownership.require_known()
+        self._name_in_sinks = known.name_in_sinks
+        planned = driver.ownership.planned_splits(known)
         self._markers = driver.store.all_markers(Deadline.after(_KAFKA_S))
         self._splits = [c.split for c in placed_chunks(planned, self._markers, driver.store.topics.lanes)]
         self._states = chunk_states(self._markers)
@@ -207,7 +209,7 @@ class _Verification:
     def _sink_target(self) -> _Target:
         connectors = self._driver.connectors
         with closing(connectors.open_writer()) as writer:
-            chunks = [BulkChunk(self._job, split.id, connectors.source is None) for split in self._splits]
+            chunks = [BulkChunk(self._name_in_sinks, split.id, connectors.source is None) for split in self._splits]
             rows = writer.rows_of([chunk for chunk in chunks if chunk.id in self._chosen], Deadline.after(_SINK_S))
         self._not_compared.append("the content of rows in the sink, which tells counts alone")
         return _Target({chunk: Found(count) for chunk, count in rows.items()})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import AlteredOffsets
@@ -36,6 +36,10 @@ from connectors.jdbc.source.check import check, topic_problems
 from connectors.jdbc.source.examination import findings
 from connectors.jdbc.source.origins import origin_columns
 from connectors.jdbc.source.task import JdbcSourceTask
+
+_PLANNED_BY: Final = frozenset(
+    {"mode", "timestamp.column.name", "incrementing.column.name", "db.timezone", "topic.prefix"}
+)
 
 if TYPE_CHECKING:
     from connectors.jdbc.log.bulk.log_bulk import LogBulk
@@ -137,6 +141,11 @@ class JdbcSourceConnector:
         """Return how many connections a reader has. One asks the catalog, and fast reading may take a second one."""
         is_quick = self._config.mode == "log" or self._config.reader == "auto"
         return self._dialect.connecting.quick_connections if is_quick else 1
+
+    @property
+    def planned_by(self) -> Collection[str]:
+        """Return the keys that decide at which mark or place a bulk read ends, and in which topic its rows are."""
+        return _PLANNED_BY
 
     def bulk_reader(self) -> BulkReader:
         """Return the reader of the ranges that `plan_bulk` planned."""

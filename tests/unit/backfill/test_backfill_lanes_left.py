@@ -28,7 +28,7 @@ def lane(number: int = 0, **pace: int) -> LaneTask:
     """One of four, whose readers have one connection each."""
     work = LaneWork("orders", number, (), LaneLimits(1, 1.0, 0))
     topics = StateTopics("jobs", "markers", 4)
-    return LaneTask(work, JobConnectors(None), topics, "run", Pace(**pace), 1, RemainingLanes(4, 1))
+    return LaneTask(work, JobConnectors(None), topics, "run", Pace(**pace), 1, RemainingLanes(4, 1), "orders.1")
 
 
 @pytest.mark.parametrize(

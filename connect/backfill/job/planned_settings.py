@@ -1,0 +1,70 @@
+"""Tells which settings of a job's connectors were changed since the job was planned. The job keeps no value of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+
+from connect.api.errors import ConfigError
+from connect.api.optional.bulk import PlannedSource
+from connect.backfill.job.job import Job
+from connect.backfill.job.kinds import JobConnectors
+from connect.lib.secrets import is_private_text, is_suspect, masked_setting
+from connect.runtime.parts.connector_settings import ConnectorSettings
+
+Digests = Mapping[str, Mapping[str, str]]
+_LENGTH = 12
+
+
+def digests_of(connectors: JobConnectors) -> dict[str, dict[str, str]]:
+    """Return a digest of each setting of each connector, by names, but for settings that may be secret."""
+    return {one.name: _digests(one) for one in _settings(connectors)}
+
+
+def require_as_planned(job: Job, connectors: JobConnectors) -> list[str]:
+    """Return a warning for each connector with other settings than those with which the job was planned.
+
+    ConfigError: the source says that the plan rests on one of them.
+    """
+    warnings = []
+    for one in _settings(connectors):
+        planned = job.configs.get(one.name)
+        changed = [] if planned is None else sorted(_changed(planned, _digests(one)))
+        if not changed:
+            continue
+        if one is connectors.source:
+            _require_plan_kept(job, connectors, changed)
+        warnings.append(
+            f"Connector {one.name} has other values of {', '.join(changed)} than when the job was planned: chunks that "
+            "were written before have rows as of those."
+        )
+    return warnings
+
+
+def _require_plan_kept(job: Job, connectors: JobConnectors, changed: list[str]) -> None:
+    source = connectors.open_source()
+    kept = [key for key in changed if isinstance(source, PlannedSource) and key in source.planned_by]
+    if kept:
+        raise ConfigError(
+            f"Connector {connectors.following.name} has other values of {', '.join(kept)} than when backfill "
+            f"{job.name} was planned: where its chunks end and the connector goes on was decided by those, and rows "
+            "could be in neither.",
+            key=kept[0],
+            fix="Put them back until the job is handed over, or begin again under another name.",
+        )
+
+
+def _settings(connectors: JobConnectors) -> list[ConnectorSettings]:
+    return [one for one in (connectors.source, connectors.sink) if one is not None]
+
+
+def _digests(one: ConnectorSettings) -> dict[str, str]:
+    return {
+        key: hashlib.sha256(masked_setting(text).encode()).hexdigest()[:_LENGTH]
+        for key, text in one.connector.items()
+        if not is_suspect(key) and not is_private_text(text)
+    }
+
+
+def _changed(planned: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    return (key for key in planned.keys() | now.keys() if planned.get(key) != now.get(key))
