@@ -154,10 +154,14 @@ def _write_source(driver: Driver, parts: ConnectorParts, job: Job, deadline: Dea
             # After this, a task that its worker lost sight of cannot commit offsets any more.
             fence(parts.clients, name, parts.resolved, config.tasks_max, deadline)
         offsets = parts.clients.offsets.of_connector(name, f"{name}-handover", config, stack, deadline)
-        _refuse_overwrite(driver, offsets.positions(), positions)
-        stored = [offsets.batch(positions)] if positions else []
-        done = _marked(driver, job, stored)
-        wait(offsets.copy(positions), timeout=deadline.remaining_s)
+        there = offsets.positions()
+        _refuse_overwrite(driver, there, positions)
+        known = {partition_key(position.partition) for position in there}
+        # An empty table has no offset to write, but one that it had must go, or rows up to there are never read.
+        written = [p for p in positions if p.offset is not None or partition_key(p.partition) in known]
+        offsets.forget_copies(written, deadline)
+        done = _marked(driver, job, [offsets.batch(written)] if written else [])
+        wait(offsets.copy(written), timeout=deadline.remaining_s)
     return done
 
 

@@ -20,6 +20,7 @@ from connect.cli.shared.terminal import echo
 from connect.lib.printable import counted
 
 if TYPE_CHECKING:
+    from connect.api.records import SourcePosition
     from connect.backfill.driver import Driver
     from connect.backfill.job.spec import BackfillSpec
     from connect.client.rest import ConnectClient
@@ -96,7 +97,7 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
     takes = "how long it takes is not known" if estimate.duration_s is None else f"takes {_time(estimate.duration_s)}"
     echo(f"{takes}: {estimate.basis}")
     for position in found.following:
-        echo(f"following begins at {dict(position.partition)}: {dict(position.offset or {})}")
+        echo(f"following begins at {dict(position.partition)}: {_offset(position)}")
     for statement in found.statements:
         echo(f"reads by: {statement}")
     for warning in warnings:
@@ -239,7 +240,7 @@ def handover(
             echo(f"backfill {driver.spec.name} was handed over before, and its connector's offsets stay as they are")
         for position in done.positions:
             does = "began" if was_done else "goes on"
-            echo(f"{dict(position.partition)} {does} at {dict(position.offset or {})}")
+            echo(f"{dict(position.partition)} {does} at {_offset(position)}")
         resumed = driver.spec.handover.start_connector
         echo(f"connector {driver.settings.name} {'is resumed' if resumed else 'stays stopped'}")
 
@@ -269,6 +270,10 @@ def package(output: Path, extras: tuple[str, ...], python: Path | None) -> None:
     with one_line_errors():
         made = packed(output, extras=extras or None, python=python)
     echo(f"{made.path}: {made.size_bytes / 1e6:,.0f} MB, {counted(len(made.distributions), 'distribution')}")
+
+
+def _offset(position: SourcePosition) -> str:
+    return "its beginning" if position.offset is None else str(dict(position.offset))
 
 
 def _time(duration_s: float) -> str:

@@ -46,7 +46,8 @@ class BulkPlan:
     """Tells what a bulk read is to read.
 
     `following` has the positions from which the connector's tasks go on once every split is in Kafka. With these
-    stored, the tasks read every row that no split has, and none that a split has. `statements` tell a person how the
+    stored, the tasks read every row that no split has, and none that a split has. One without an offset says that a
+    task begins there as if it had never read, so an offset that is stored has to go. `statements` tell a person how the
     source is read. `warnings` tell what is not exact, each with its remedy. `is_fenced` says that `following` is empty,
     because a `FencedSource` can only tell these positions after the splits were read.
     """

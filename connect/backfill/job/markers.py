@@ -113,8 +113,11 @@ class HandoverMarker:
 
 
 def stored_positions(positions: Iterable[SourcePosition]) -> list[dict[str, Any]]:
-    """Return positions as JSON objects."""
-    return [{"partition": dict(one.partition), "offset": dict(one.offset or {})} for one in positions]
+    """Return positions as JSON objects. The offset is null where the connector begins as if it had never read."""
+    return [
+        {"partition": dict(one.partition), "offset": None if one.offset is None else dict(one.offset)}
+        for one in positions
+    ]
 
 
 def plan_records(splits: Sequence[Split]) -> Iterator[tuple[bytes, bytes]]:

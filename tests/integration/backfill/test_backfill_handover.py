@@ -112,6 +112,24 @@ def test_offsets_that_exist_are_not_overwritten_unless_the_spec_says_so(table: T
     cluster.client.delete(table.name)
 
 
+def test_an_offset_of_a_table_that_was_empty_is_refused_and_goes_where_the_spec_says_so(table: Table, cluster: Cluster):
+    table.fill(10)
+    table.run("CREATE TABLE {t}_b (id BIGINT PRIMARY KEY)")
+    settings = table.connector(table__whitelist=f"{table.name},{table.name}_b")
+    cluster.client.create(table.name, settings, "STOPPED")
+    partition = {"protocol": "1", "table": f"public.{table.name}_b"}
+    cluster.client.alter_offsets(table.name, [{"partition": partition, "offset": {"incrementing": 7}}])
+    with cluster.job(table, settings) as driver:
+        driver.run(OneAfterTheOther())
+        with pytest.raises(ConfigError, match=rf"has offsets already.*{table.name}_b.*incrementing.*7"):
+            handed_over(driver, cluster)
+    with cluster.job(table, settings, handover={"overwrite": True, "start_connector": False}) as driver:
+        handed_over(driver, cluster)
+    (left,) = cluster.client.offsets(table.name)
+    assert (left["partition"]["table"], left["offset"]) == (f"public.{table.name}", {"incrementing": 10})
+    cluster.client.delete(table.name)
+
+
 def test_a_connector_that_is_not_stopped_keeps_its_offsets(table: Table, cluster: Cluster):
     table.fill(10)
     settings = table.connector(topic__prefix="other-")
