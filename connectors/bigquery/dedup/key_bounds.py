@@ -19,6 +19,8 @@ LISTED_MOST: Final = 100
 _TEXT_MOST: Final = 2_000
 """Listed values have so many characters at most: they stand in a staging table's description, which takes 16,384."""
 _RANGED: Final = frozenset({ColumnType.INTEGER, ColumnType.DATE})
+_LOOKED_AT: Final = 10_000
+"""So many rows at a time are looked at for distinct keys."""
 
 
 class KeyBound(NamedTuple):
@@ -55,7 +57,7 @@ def key_bounds(tables: Sequence[pa.Table], columns: Columns, keys: Iterable[str]
         kind = types.get(key)
         if kind in _RANGED or kind is ColumnType.STRING:
             values = pa.chunked_array([chunk for table in tables for chunk in table[key].chunks])
-            found += _bound(key, kind, values.unique().drop_null())
+            found += _bound(key, kind, values)
     return tuple(found)
 
 
@@ -86,18 +88,33 @@ def united(bounds: Sequence[Sequence[KeyBound]]) -> tuple[KeyBound, ...]:
     return tuple(part for name in names for part in _joined([batch[name] for batch in of_column]))
 
 
-def _bound(column: str, kind: ColumnType, values: pa.Array) -> Iterable[KeyBound]:
+def _bound(column: str, kind: ColumnType, values: pa.ChunkedArray) -> Iterable[KeyBound]:
     import pyarrow.compute as pc
 
-    if not len(values):
-        return
-    if kind is ColumnType.DATE:
-        values = values.cast("string")
-    if len(values) > LISTED_MOST and kind in _RANGED:
+    listed = _few(values)
+    if listed is not None:
+        shown = listed.cast("string") if kind is ColumnType.DATE else listed
+        yield from _listed(column, kind, shown.to_pylist()) if len(shown) else ()
+    elif kind in _RANGED:
         ends = pc.min_max(values).as_py()
-        yield KeyBound(column, kind, (ends["min"], ends["max"]), is_range=True)
-    elif len(values) <= LISTED_MOST:
-        yield from _listed(column, kind, values.to_pylist())
+        least, most = ends["min"], ends["max"]
+        if kind is ColumnType.DATE:
+            least, most = least.isoformat(), most.isoformat()
+        yield KeyBound(column, kind, (least, most), is_range=True)
+
+
+def _few(values: pa.ChunkedArray) -> pa.Array | None:
+    """Return the distinct values but for null; None if there are more than can be listed. Then it looks at few rows."""
+    import pyarrow as pa
+
+    found = pa.array([], values.type)
+    for chunk in values.chunks:
+        for start in range(0, len(chunk), _LOOKED_AT):
+            part = chunk.slice(start, _LOOKED_AT).unique().drop_null()
+            found = pa.concat_arrays([found, part]).unique()
+            if len(found) > LISTED_MOST:
+                return None
+    return found
 
 
 def _joined(bounds: Sequence[KeyBound]) -> Iterable[KeyBound]:

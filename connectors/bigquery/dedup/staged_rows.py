@@ -97,14 +97,19 @@ class Admission:
         lacks_key = self._lacks_key(cells, len(batch))
         skipped = self._skipped(lacks_key, tombstone)
         bad = {row: error for row, error in bad.items() if row not in skipped}
-        bad |= self._misfits(values, schema, tombstone) | unreadable
+        fields, fits = self._fields(values, schema), dict[str, pa.Array]()
+        bad |= self._misfits(fields, tombstone, fits) | unreadable
         kept = None
         if bad or skipped:
             kept = pa.array([row for row in range(len(batch)) if row not in bad and row not in skipped], pa.int64())
         assert batch.consumed is not None
         extras = self.extras.values(batch, time.time_ns() // 1_000_000)
         cells |= {self.names.column(name, name): found for name, found in extras.items()}
-        rows = self._rows(_taken(values, kept), schema, {n: _taken_found(f, kept) for n, f in cells.items()})
+        if kept is not None:
+            fields, fits = self._fields(values.take(kept), schema), {}
+            cells = {name: Found(found.values.take(kept), found.schema) for name, found in cells.items()}
+        size = len(batch) if kept is None else len(kept)
+        rows = self._rows(size, fields | {name.lower(): found for name, found in cells.items()}, fits)
         rows = rows.append_column(IS_DELETE, _taken(self._is_delete(batch, tombstone), kept))
         rows = rows.append_column(IS_APPEND, _taken(self._is_append(lacks_key, tombstone), kept))
         if self.rules.clears:
@@ -151,27 +156,36 @@ class Admission:
         numbered = pc.binary_join_element_wise(joined, numbers.cast(pa.string()), "-")
         return pc.if_else(pc.greater(numbers, 0), numbered, joined)
 
-    def _misfits(self, values: pa.Array, schema: s.Schema, tombstone: pa.Array) -> dict[int, Exception]:
-        """Return the rows with a value that does not fit its column. SchemaError: no value of a field fits."""
+    def _misfits(
+        self, fields: Mapping[str, Found], tombstone: pa.Array, fits: dict[str, pa.Array]
+    ) -> dict[int, Exception]:
+        """Return the rows with a value that does not fit its column. SchemaError: no value of a field fits.
+
+        `fits` gets the values of fields whose rows all fit, as their columns take them, where no row is a tombstone.
+        """
         try:
-            bad = self._unfitting(values, schema, tombstone)
+            bad = self._unfitting(fields, tombstone, fits)
         except SchemaError as error:
             raise in_table(self.name, error) from None
         return {row: in_table(self.name, error) for row, error in bad.items()}
 
-    def _unfitting(self, values: pa.Array, schema: s.Schema, tombstone: pa.Array) -> dict[int, SchemaError]:
+    def _unfitting(
+        self, fields: Mapping[str, Found], tombstone: pa.Array, fits: dict[str, pa.Array]
+    ) -> dict[int, SchemaError]:
         import pyarrow.compute as pc
 
         bad: dict[int, SchemaError] = {}
         known = by_name(self.table)
-        for name, found in self._fields(values, schema).items():
+        for name, found in fields.items():
             if name not in known:  # ignoreUnknownFields
                 continue
             if not tombstone.true_count:
-                bad |= fitted_rows(found.values, found.schema, known[name], name)
+                fit, misfits = fitted_rows(found.values, found.schema, known[name], name)
+                fits |= {} if fit is None else {name: fit}
+                bad |= misfits
                 continue
             alive = pc.indices_nonzero(pc.invert(tombstone))  # a delete has no values, and needs none
-            misfits = fitted_rows(found.values.take(alive), found.schema, known[name], name)
+            _, misfits = fitted_rows(found.values.take(alive), found.schema, known[name], name)
             bad |= {alive[row].as_py(): error for row, error in misfits.items()}
         return bad
 
@@ -229,22 +243,28 @@ class Admission:
         if schema.type is not s.Type.STRUCT:
             return {}
         fields = (self.names.column(f.name, f.name).lower() for f in schema.fields)
+        has_nulls = values.null_count > 0  # a member of a null struct is null
         return {
-            name: Found(pc.struct_field(values, i), self.names.within(f.schema))
+            name: Found(pc.struct_field(values, i) if has_nulls else values.field(i), self.names.within(f.schema))
             for i, (name, f) in enumerate(zip(fields, schema.fields, strict=True))
         }
 
-    def _rows(self, values: pa.Array, schema: s.Schema, cells: Mapping[str, Found]) -> pa.Table:
+    def _rows(self, size: int, known: Mapping[str, Found], fits: Mapping[str, pa.Array]) -> pa.Table:
+        """Return the rows in the table's columns. `known` has the values by the column's name in lower case, and `fits`
+        those that are in their column's form already.
+        """
         import pyarrow as pa
 
-        known = self._fields(values, schema) | {name.lower(): found for name, found in cells.items()}
         arrays = []
         for column in self.table:
-            found = known.get(column.name.lower())
-            relaxed = column.relaxed()  # of a delete only the key is there
+            name = column.name.lower()
+            found = known.get(name)
             if column.name == SOFT_DELETED or found is None:
-                arrays.append(pa.nulls(len(values), arrow_type_of(relaxed)))
+                arrays.append(pa.nulls(size, arrow_type_of(column)))
+            elif name in fits:
+                arrays.append(fits[name])
             else:
+                relaxed = column.relaxed()  # of a delete only the key is there
                 try:
                     arrays.append(fitted(found.values, self.names.within(found.schema), relaxed, column.name))
                 except pa.ArrowInvalid as error:
@@ -319,7 +339,3 @@ def _without(rows: pa.Table, column: str) -> pa.Table:
 
 def _taken(array: Any, kept: pa.Array | None) -> Any:
     return array if kept is None else array.take(kept)
-
-
-def _taken_found(found: Found, kept: pa.Array | None) -> Found:
-    return Found(_taken(found.values, kept), found.schema)

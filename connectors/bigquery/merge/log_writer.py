@@ -22,7 +22,7 @@ from connectors.bigquery.merge.halving import write_by_halves
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger, MergeRules
 from connectors.bigquery.merge.several_tables import for_each_table
-from connectors.bigquery.merge.staging import StagedFacts, batch_id, parquet_of
+from connectors.bigquery.merge.staging import StagedFacts, batch_id, digest_of, parquet_of
 from connectors.bigquery.merge.staging_tables import Role, StagingTables
 from connectors.bigquery.rows.table_schema import by_name
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
@@ -142,7 +142,7 @@ class Compacting:
             raise RetriableError(f"Table {batch.target} is gone; it is made again.")
         facts = StagedFacts.of(batch)
         require_keys(self._warehouse, table, facts.keys_hash)
-        name = batch_id(self._owner, batch, memoryview(parquet_of(batch.tables)))
+        name = batch_id(self._owner, batch, digest_of(batch.tables))
         rows = [_marked(table, name, batch.bound) for table in batch.tables]
         known = by_name(batch.columns)
         table_columns = tuple(known[column.lower()] for column in facts.columns)

@@ -28,37 +28,39 @@ _LAST_US: Final = 253_402_300_799_999_999
 _DATE_DAYS: Final = (-719_162, 2_932_896)
 
 
-def fitted_rows(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> Mapping[int, SchemaError]:
-    """Return the rows whose value has no place in the column, each with the reason.
+def fitted_rows(
+    array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str
+) -> tuple[pa.Array | None, Mapping[int, SchemaError]]:
+    """Return the values in the column's type, or None and the rows whose value has no place in the column, each with
+    the reason.
 
     All are tried at once, then halves of what fails, so good rows are cheap.
     """
     bad: dict[int, SchemaError] = {}
 
-    def search(start: int, stop: int) -> None:
-        error = _misfit(array.slice(start, stop - start), schema, column, path)
-        if error is None:
-            return
+    def search(start: int, stop: int) -> pa.Array | None:
+        found = _fitted_or_error(array.slice(start, stop - start), schema, column, path)
+        if not isinstance(found, SchemaError):
+            return found
         if stop - start == 1:
-            bad[start] = error
-            return
+            bad[start] = found
+            return None
         middle = (start + stop) // 2
         search(start, middle)
         search(middle, stop)
+        return None
 
-    search(0, len(array))
-    return bad
+    return search(0, len(array)), bad
 
 
-def _misfit(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> SchemaError | None:
+def _fitted_or_error(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> pa.Array | SchemaError:
     import pyarrow as pa
 
     try:
-        fitted(array, schema, column, path)
+        return fitted(array, schema, column, path)
     except (pa.ArrowInvalid, _MissingError) as error:
         said = str(error).rstrip(".")
         return SchemaError(f"A value does not fit column {column.name} ({_shown(column)}): {said}.", field=path)
-    return None
 
 
 class _MissingError(Exception):
@@ -132,7 +134,8 @@ def _scalar(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) 
         raise _no_place(schema, column, path)
     if column.type in {ColumnType.NUMERIC, ColumnType.BIGNUMERIC} and pa.types.is_integer(array.type):
         array = array.cast(pa.decimal128(19, 0))
-    result = array.cast(arrow_type_of(column))
+    kind = arrow_type_of(column)
+    result = array if array.type == kind else array.cast(kind)
     if column.type in {ColumnType.TIMESTAMP, ColumnType.DATETIME}:
         _check_range(result.cast(pa.int64()), _FIRST_US, _LAST_US)
     if column.max_length is not None and column.type in {ColumnType.STRING, ColumnType.BYTES}:

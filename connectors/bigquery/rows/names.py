@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -13,6 +14,9 @@ from connect.api.errors import ConnectError, SchemaError
 
 _NOT_PLAIN: Final = re.compile(r"[^a-zA-Z0-9_]")
 _TABLE: Final = re.compile(r"[\w\- ]{1,1024}")
+_COLUMN: Final = re.compile(r"[^\W\d]\w*")
+_KEPT_MOST: Final = 4096
+"""The answers for so many names are remembered, as each put asks for the same ones."""
 _RESERVED: Final = ("_table_", "_file_", "_partition", "_row_timestamp", "__root__", "_colidentifier")
 """The prefixes that no column may have. Source: BigQuery, "Column names"."""
 
@@ -32,7 +36,7 @@ class FieldNames:
     def column(self, name: str, path: str) -> str:
         """Return the column of a field. SchemaError: BigQuery takes no such name."""
         found = plain(name) if self.is_sanitizing else name
-        if not re.fullmatch(r"[^\W\d]\w*", found):
+        if not _is_column_name(found):
             raise SchemaError(
                 f"BigQuery takes no column of the name {found!r}: letters, digits and _ only.",
                 field=path,
@@ -73,6 +77,12 @@ class TableNames:
         return found
 
 
+@lru_cache(_KEPT_MOST)
+def _is_column_name(name: str) -> bool:
+    return _COLUMN.fullmatch(name) is not None
+
+
+@lru_cache(_KEPT_MOST)
 def is_table_name(name: str) -> bool:
     """Tell if BigQuery takes this name for a table: letters, digits, marks, _, - and spaces, at most 1024 bytes."""
     return _TABLE.fullmatch(name) is not None and len(name.encode()) <= 1024

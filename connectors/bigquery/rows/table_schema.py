@@ -89,6 +89,8 @@ class ColumnSchema:
 
     def relaxed(self) -> ColumnSchema:
         """Return the same column without REQUIRED, at any depth."""
+        if self.mode != REQUIRED and not self.fields:
+            return self
         mode = NULLABLE if self.mode == REQUIRED else self.mode
         return replace(self, mode=mode, fields=tuple(child.relaxed() for child in self.fields))
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -110,13 +111,20 @@ def arrow_type_of(column: ColumnSchema) -> pa.DataType:
             return pa.struct([pa.field(child.name, arrow_type_of(child)) for child in column.fields])
         case ColumnType.NUMERIC | ColumnType.BIGNUMERIC:
             return _decimal_type(column)
+    return _plain_types()[column.type]
+
+
+@cache
+def _plain_types() -> Mapping[ColumnType, pa.DataType]:
+    import pyarrow as pa
+
     return {
         ColumnType.INTEGER: pa.int64(), ColumnType.FLOAT: pa.float64(), ColumnType.BOOLEAN: pa.bool_(),
         ColumnType.STRING: pa.string(), ColumnType.BYTES: pa.binary(), ColumnType.DATE: pa.date32(),
         ColumnType.TIME: pa.time64("us"), ColumnType.DATETIME: pa.timestamp("us"),
         ColumnType.TIMESTAMP: pa.timestamp("us", "UTC"), ColumnType.JSON: pa.string(),
         ColumnType.GEOGRAPHY: pa.string(),
-    }[column.type]  # fmt: skip
+    }  # fmt: skip
 
 
 def _decimal_type(column: ColumnSchema) -> pa.DataType:
