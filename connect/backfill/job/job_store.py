@@ -272,7 +272,7 @@ class JobStore:
 
     def driver_producer(self, job: str) -> BatchProducer:
         """Return a producer with the transactional id of the job's driver. It has not taken over the id yet."""
-        return self._transactional(driver_transactional_id(job))
+        return BatchProducer(self._settings(driver_transactional_id(job)))
 
     def fence_lanes(self, job: str, deadline: Deadline) -> None:
         """Fence every run of every lane: their open transactions are aborted, and they can commit nothing more."""
@@ -304,9 +304,6 @@ class JobStore:
             log.close()
             raise
         return log
-
-    def _transactional(self, transactional_id: str) -> BatchProducer:
-        return BatchProducer(self._settings(transactional_id))
 
     def _settings(self, transactional_id: str) -> Mapping[str, str | int | float | bool]:
         return producer_settings(
