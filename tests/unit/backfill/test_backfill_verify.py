@@ -27,7 +27,7 @@ from connect.backfill.verify.report import html_report
 from connect.backfill.verify.topic_records import KeySet, RecordTally, digests
 from connect.backfill.verify.value_sample import sampled_chunks
 from connect.backfill.verify.verdict import ChunkVerdict, Keys, TableVerdict, ValuesVerdict, Verdict
-from connect.backfill.verify.verify import chosen_chunks, times_of
+from connect.backfill.verify.verify import chosen_chunks, times_of, unwritten_in_sink
 from connect.kafka.raw import RawBatch
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "c"}}
@@ -229,3 +229,12 @@ def test_a_lane_hears_the_owner_and_another_run():
     jobs.apply(*JobSignal("orders", Signal.PAUSE).record)
     assert jobs.signal("orders", "run1") is Signal.PAUSE
     assert jobs.jobs["orders"] == job
+
+
+def test_rows_that_a_sink_was_given_and_did_not_write_are_told_with_their_number():
+    whole, some = ChunkState(read=1000, rows=990, letters=10), ChunkState(read=1000, rows=900)
+    assert unwritten_in_sink([whole]) is None
+    told = unwritten_in_sink([whole, some])
+    assert told is not None
+    assert told.startswith("100 rows that were read and that the sink does not count as written")
+    assert "errors.tolerance" in told
