@@ -243,6 +243,7 @@ class Driver:
                 fix="Put them back, or give the job another name.",
             )
         told = [text for text in require_as_planned(job, self.connectors) if text not in job.warnings]
+        self.planner.require_one_cluster()
         self.planner.require_room()
         splits = self.ownership.planned_splits(job)
         self.ownership.write([self.store.said_batch(JobSignal(job.name, Signal.GO_ON))])

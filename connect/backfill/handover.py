@@ -16,6 +16,7 @@ from connect.backfill.job.markers import HandoverMarker
 from connect.backfill.job.planned_settings import require_as_planned
 from connect.backfill.job.states import JobAction, JobState, JobStateError
 from connect.backfill.job.topic_source import topic_offset, topic_position
+from connect.backfill.one_cluster import require_one_cluster
 from connect.client.rest import ConnectClient
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -26,7 +27,6 @@ from connect.runtime.source.exactly_once import writes_in_transactions
 from connect.runtime.source.ledger import partition_key
 
 _KAFKA_S: Final = 60.0
-_BROKERS: Final = "bootstrap.servers"
 
 
 class Connectors(Protocol):
@@ -147,7 +147,7 @@ def _write(driver: Driver, job: Job, deadline: Deadline) -> Job:
 
 def _write_source(driver: Driver, parts: ConnectorParts, job: Job, deadline: Deadline) -> Job:
     """Write the offsets of a source in the same transaction as the marker."""
-    _require_one_cluster(parts)
+    require_one_cluster(parts, deadline)
     name, config, positions = driver.settings.name, parts.source_config, job.positions
     with ExitStack() as stack:
         if writes_in_transactions(parts.clients.worker, config):
@@ -200,16 +200,4 @@ def _refuse_overwrite(driver: Driver, stored: Sequence[SourcePosition], wanted: 
             key="handover.overwrite",
             fix=f"Reset them by DELETE /connectors/{driver.settings.name}/offsets, or set handover.overwrite: true in "
             "the job's file, and hand it over by that: `connect backfill handover FILE`.",
-        )
-
-
-def _require_one_cluster(parts: ConnectorParts) -> None:
-    brokers = parts.resolved.get(f"producer.override.{_BROKERS}")
-    if brokers is not None and brokers != parts.clients.worker_properties.get(_BROKERS):
-        raise ConfigError(
-            "The connector writes to other brokers than the worker's, so its offsets and the job's marker cannot be "
-            "written in one transaction.",
-            key=f"producer.override.{_BROKERS}",
-            fix="Set the offsets by PATCH /connectors/<name>/offsets to what `connect backfill status`, or GET "
-            "/backfills/<name> under following, shows.",
         )

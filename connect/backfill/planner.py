@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Final
 
 from connect.api.errors import ConfigError
 from connect.api.optional.bulk import BulkPlan, FencedSource, ReadSplit, Split, SplitSize
@@ -17,7 +18,10 @@ from connect.backfill.job.pace import RemainingLanes
 from connect.backfill.job.pace_limits import require_room, require_told
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.lane.run_snapshot import planned_in_one
+from connect.backfill.one_cluster import require_one_cluster
 from connect.lib.deadline import Deadline
+
+_KAFKA_S: Final = 60.0
 
 
 class JobPlanner:
@@ -31,6 +35,7 @@ class JobPlanner:
     def plan(self) -> BulkPlan:
         """Return what a run would read of the source as it is now."""
         self._connectors.check()
+        self.require_one_cluster()
         self._store.require_own_topics()
         source = self._connectors.open_source()
         self.require_room()
@@ -51,6 +56,10 @@ class JobPlanner:
     def reader_connections(self) -> int:
         """Return how many connections the reader of one lane has to the source at most. It connects to nothing."""
         return reader_connections(self._connectors.open_source())
+
+    def require_one_cluster(self) -> None:
+        """Raise ConfigError if the job's rows and markers would be written to another Kafka than the worker's."""
+        require_one_cluster(self._connectors.following.open(), Deadline.after(_KAFKA_S))
 
     def require_room(self) -> None:
         """Raise ConfigError if the limits do not even allow one lane at the source."""
