@@ -106,6 +106,16 @@ def _counts(admin: TopicAdmin, topics: Collection[str], deadline: Deadline, oper
     return found
 
 
+def _send(worker: WorkerConfig, batch: RawBatch, deadline: Deadline) -> None:
+    settings = producer_settings(worker.originals, {}, client_id="connect-backfill-owner").properties
+    producer = BatchProducer(settings)
+    try:
+        producer.send(batch, deadline)
+        producer.flush(deadline)
+    finally:
+        producer.close()
+
+
 class JobStore:
     """Reads jobs and markers, and creates their topics. May be used from any thread."""
 
@@ -254,21 +264,14 @@ class JobStore:
         ConfigError: the jobs topic holds other state of a cluster.
         """
         self._require_own(self.topics.jobs, "state.jobs_topic", StateKind.JOBS)
-        self._send(self.said_batch(said), deadline)
+        _send(self.worker, self.said_batch(said), deadline)
 
     def say_verdict(self, good: bool, line: str, deadline: Deadline) -> None:
         """Write the verdict of a verification; a handover looks at it."""
         self._require_own(self.topics.markers, "state.marker_topic", StateKind.MARKERS)
-        self._send(self.driver_batch([RecordedVerdict(good, line, time.time_ns() // 1_000_000).record]), deadline)
-
-    def _send(self, batch: RawBatch, deadline: Deadline) -> None:
-        settings = producer_settings(self.worker.originals, {}, client_id="connect-backfill-owner").properties
-        producer = BatchProducer(settings)
-        try:
-            producer.send(batch, deadline)
-            producer.flush(deadline)
-        finally:
-            producer.close()
+        _send(
+            self.worker, self.driver_batch([RecordedVerdict(good, line, time.time_ns() // 1_000_000).record]), deadline
+        )
 
     def driver_producer(self, job: str) -> BatchProducer:
         """Return a producer with the transactional id of the job's driver. It has not taken over the id yet."""
