@@ -17,7 +17,7 @@ from connect.api.errors import ConfigError
 from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.mysql import tables as mysql_tables
 from connectors.jdbc.log.postgres import tables as pg_tables
-from connectors.jdbc.log.postgres.text import driver_array, unhexed
+from connectors.jdbc.log.postgres.text import SESSION, driver_array, unhexed
 from connectors.jdbc.log.shared import envelope
 from connectors.jdbc.log.shared.position import (
     Coordinate,
@@ -54,6 +54,13 @@ def test_moments_that_python_has_no_form_for_keep_their_number():
         (dt.date(2000, 1, 1).toordinal() - dt.date(1970, 1, 1).toordinal() + 18000 * 365.2425) * day + 5400_000_000,
     ]
     assert _numbers(pg.TIME(), "24:00:00", "23:59:59.999999", None) == [day, day - 1, None]
+
+
+def test_sessions_of_postgresql_ask_for_all_digits_of_floats():
+    # Before version 12 a smaller number leaves digits out: 0.30000000000000004 comes as 0.3.
+    reading = dialect_named("postgresql").sessions.reading(0)
+    assert "extra_float_digits=3" in SESSION["options"]
+    assert "SET extra_float_digits=3" in reading
 
 
 def test_a_text_that_is_no_moment_is_a_misfit():

@@ -8,7 +8,7 @@ from connectors.jdbc.dialects.generic.sessions import Sessions
 
 # A role or a database may have other settings, and values that are read as text must not depend on them.
 _ALWAYS: Final = (
-    "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=1",
+    "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=3",
 )  # fmt: skip
 _LOCK_WAIT: Final = """
 SELECT pg_catalog.set_config(name, '{wait_s}s', false) FROM pg_catalog.pg_settings

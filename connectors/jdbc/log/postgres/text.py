@@ -21,7 +21,7 @@ from connectors.jdbc.values.zone_columns import DAY_US
 
 SESSION = {
     "client_encoding": "UTF8",
-    "options": "-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=1 "
+    "options": "-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=3 "
     "-c bytea_output=hex -c lc_monetary=C -c statement_timeout=0 -c lock_timeout=0 "
     "-c idle_in_transaction_session_timeout=0",
 }
