@@ -132,6 +132,19 @@ def _told(images):
     ]
 
 
+@pytest.mark.parametrize(("kind", "meta"), [(242, b"\x04"), (140, b"\x02"), (141, b"\x63\x00")])
+def test_columns_behind_one_of_a_type_that_is_not_read_are_told(kind, meta):
+    named = bytes(8) + b"\x02db\0\x01t\0"
+    kinds, metas = bytes((kind, 15, 3)), meta + b"\x2c\x01"
+    event = _event(19, named + b"\x03" + kinds + bytes((len(metas),)) + metas + b"\x04")
+    mapped = binlog.table_map(event)
+    assert mapped.metas == (meta, b"\x2c\x01", b"")
+    assert mapped.nullable == (False, False, True)
+    assert binlog.table_name(event) == ("db", "t")
+    # The name can be read where the rest cannot.
+    assert binlog.table_name(_event(19, named)) == ("db", "t")
+
+
 def test_rows_of_inserts_updates_and_deletes():
     mapped = binlog.table_map(
         _event(19, bytes(6) + bytes(2) + b"\x02db\0\x01t\0" + b"\x02" + b"\x03\x0f" + b"\x02\x05\x00" + b"\x02")

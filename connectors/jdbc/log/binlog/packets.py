@@ -34,6 +34,10 @@ _REFUSED = {39: "binlog_row_value_options=PARTIAL_JSON"}
 _PAYLOAD_END, _PAYLOAD_FORM, _PAYLOAD_BYTES = 0, 2, 3
 _ZSTD, _PLAIN = 0, 255
 _STANDALONE = 1
+_TABLE_NAME = 8
+"""A table map has the names of database and table from here on."""
+INCIDENT = 26
+"""By this kind of event the server says that it has lost events."""
 HISTORY: tuple[str, str] = ("row_start", "row_end")
 """MariaDB gives these columns to a table WITH SYSTEM VERSIONING that declares none: they are the last ones in the log,
 and no catalog lists them.
@@ -183,6 +187,11 @@ def rotated(event: Event) -> tuple[str, int]:
     return event.body[8:].decode(), struct.unpack_from("<Q", event.body)[0]
 
 
+def incident(event: Event) -> str:
+    """Return what the server says of events that it has lost, or an empty text."""
+    return event.body[3 : 3 + event.body[2]].decode("utf-8", "replace") if len(event.body) > 2 else ""
+
+
 def gtid(event: Event) -> Gtid:
     """Return the transaction's global identifier."""
     if event.kind == GTID:
@@ -244,15 +253,23 @@ def query_session(event: Event) -> QuerySession:
     return QuerySession(bool(mode & _ANSI_QUOTES), not mode & _NO_BACKSLASH_ESCAPES, collation)
 
 
+def table_name(event: Event) -> tuple[str, str]:
+    """Return the database and the name of the table to which the rows that follow belong."""
+    schema, at = _text_at(event.body, _TABLE_NAME)
+    return schema, _text_at(event.body, at)[0]
+
+
+def _text_at(body: bytes, at: int) -> tuple[str, int]:
+    end = at + 1 + body[at]
+    return body[at + 1 : end].decode(), end + 1
+
+
 def table_map(event: Event) -> TableMap:
     """Read the description of the table to which the rows that follow belong."""
     body = event.body
     number = int.from_bytes(body[:6], "little")
-    at = 8
-    size = body[at]
-    schema, at = body[at + 1 : at + 1 + size].decode(), at + size + 2
-    size = body[at]
-    table, at = body[at + 1 : at + 1 + size].decode(), at + size + 2
+    schema, at = _text_at(body, _TABLE_NAME)
+    table, at = _text_at(body, at)
     count, at = number_at(body, at)
     kinds, at = body[at : at + count], at + count
     _, at = number_at(body, at)

@@ -23,6 +23,8 @@ from connectors.jdbc.log.binlog.row_layout import Width
 Read = Callable[[bytes], bytes]
 """The function that returns the text of a stored value."""
 ENUM, SET, STRING, BLOB, JSON = 247, 248, 254, 252, 245
+VECTOR, BLOB_COMPRESSED, VARCHAR_COMPRESSED = 242, 140, 141
+"""Values of these types are not read; the table map of a table that has one is, as other columns follow."""
 _DECIMAL_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 _FRACTION_BYTES = (0, 1, 1, 2, 2, 3, 3)
 _SIZES = {1: 1, 2: 2, 3: 4, 4: 4, 5: 8, 8: 8, 9: 3, 10: 3, 13: 1, 14: 3}
@@ -100,9 +102,9 @@ def string_bytes(meta: bytes) -> int:
 
 def meta_size(kind: int) -> int:
     """Return how many bytes (`meta`) the table map has for a type beside its number."""
-    if kind in {4, 5, 17, 18, 19, 252, 245, 255, 249, 250, 251}:
+    if kind in {4, 5, 17, 18, 19, 252, 245, 255, 249, 250, 251, VECTOR, BLOB_COMPRESSED}:
         return 1
-    return 2 if kind in {15, 16, 246, 253, 254, 247, 248} else 0
+    return 2 if kind in {15, 16, 246, 253, 254, 247, 248, VARCHAR_COMPRESSED} else 0
 
 
 def digit_groups(precision: int, scale: int) -> list[DigitGroup]:

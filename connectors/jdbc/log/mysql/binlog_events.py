@@ -202,9 +202,9 @@ class BinlogEvents:
         body, rows = self._mapped.get(number, (b"", None))
         if body == event.body and (rows is None or self._is_current(rows.table)):
             return
-        mapped = binlog.table_map(event)
-        name = TableName(mapped.schema, mapped.table)
-        rows = self._logged_rows(name, mapped, event) if self._chosen(name) or name == self._signal_table else None
+        name = TableName(*binlog.table_name(event))
+        is_wanted = self._chosen(name) or name == self._signal_table
+        rows = self._logged_rows(name, binlog.table_map(event), event) if is_wanted else None
         if number not in self._mapped and len(self._mapped) >= _MAPS:
             del self._mapped[next(iter(self._mapped))]
         self._mapped[number] = (event.body, rows)

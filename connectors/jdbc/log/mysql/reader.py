@@ -16,6 +16,7 @@ from connect.api.errors import ConfigProblem
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.follow.blind_spots import CutOffs
+from connectors.jdbc.log.binlog.packets import INCIDENT, incident
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, SnapshotEnd, read_binlog_offset
 from connectors.jdbc.log.ddl.logged_statements import SILENT, StatementTeller
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
@@ -204,7 +205,7 @@ class MySqlLog:
             "back, or commit them and reset the connector's offsets, so that the tables are read anew."
         )
         _log.warning("%s", text)
-        self._session.note = " ".join(part for part in (text, self._session.note) if part)
+        self._note(text)
 
     def _chunked(self, plans: BinlogTables, events: BinlogEvents) -> ChunkedReading[tuple[int, int]]:
         chunks = MySqlChunks(
@@ -295,6 +296,8 @@ class MySqlLog:
             else:
                 self.end.measure(events.read_to.order)
             while event is not None:
+                if event.kind == INCIDENT:
+                    self._tell_incident(incident(event), events.read_to)
                 events.take(event)
                 event = None if events.has(limit) else self._stream.next(0.0)
                 if event is None and waits_s and not events.has(limit):
@@ -316,6 +319,20 @@ class MySqlLog:
             if beat is not None:
                 yield replace(beat, position=self._records.position(self.position))
             yield None
+
+    def _tell_incident(self, said: str, at: Place) -> None:
+        """Tell of events that the server has lost. PositionLostError: the tables are to be read anew then."""
+        text = (
+            f"The server has lost events of its log ({said or 'it does not say which'}) behind {at.file}:{at.pos}: "
+            "changes are missing. Reset the connector's offsets, so that the tables are read anew."
+        )
+        if self._config.snapshot_mode == "when_needed":
+            raise PositionLostError(text)
+        _log.error("%s", text)
+        self._note(text)
+
+    def _note(self, text: str) -> None:
+        self._session.note = " ".join(part for part in (text, self._session.note) if part)
 
     def _ask_for_end(self) -> tuple[int, int]:
         return Place(*log_end(self._database)).order
