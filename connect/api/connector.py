@@ -105,6 +105,12 @@ class SourceContext(TaskContext, Protocol):
         next batch that `poll` returns; the position of that batch lies behind these rows, and it may have no rows.
         """
 
+    def wake(self) -> None:
+        """End the wait of this task's `poll`, which is then called again. Any thread may call it.
+
+        A source calls it whose data come while its `poll` waits by the deadline; see `PromptPolls`.
+        """
+
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Say that all is stored that the source had for this task at the time `at_s` (epoch seconds); see
         `SourceTask.stored`.

@@ -57,6 +57,9 @@ class FrameContext:
     def note(self, notes: Sequence[str]) -> None:
         """Do nothing, as there is no status to note it in."""
 
+    def wake(self) -> None:
+        """Do nothing, as a frame's poll ends by its deadline."""
+
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """Return the offset in Spark's checkpoint."""
         text = self.positions.get(partition_key(partition))

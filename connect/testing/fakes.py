@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -120,6 +121,8 @@ class FakeSourceContext(FakeTaskContext):
     caught_up_s: float | None = None
     is_behind: bool = False
     kafka: FakeTopics = field(default_factory=FakeTopics)
+    bell: threading.Event = field(default_factory=threading.Event)
+    """It rings when the task wakes its own poll."""
 
     def topics(self) -> FakeTopics:
         """Return the topics that this context keeps in memory."""
@@ -141,6 +144,10 @@ class FakeSourceContext(FakeTaskContext):
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Keep the rows and their reasons."""
         self.rejected.extend(rejected_of(batch, rows))
+
+    def wake(self) -> None:
+        """Ring the bell; a poll whose deadline has it as its `stop` ends then."""
+        self.bell.set()
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Keep up to which time (seconds since 1970) the source has given all, and if it has more."""

@@ -20,6 +20,7 @@ from connect.lib.deadline import Deadline
 from connectors.file.config import FileStreamSourceConfig
 from connectors.file.lines import Lines, complete_size, split_lines
 from connectors.file.offsets import FILENAME, check_offsets, position_of, source_position
+from connectors.file.quiet_files import QUIET_FILES, Look, look_at
 from connectors.file.tailed_input import FileInput, Input, StandardInput
 
 log = logging.getLogger(__name__)
@@ -30,7 +31,12 @@ LINE_MAX_BYTES: Final = 64 * 1024 * 1024
 IDLE_S: Final = 0.05
 IDLE_MAX_S: Final = 1.0
 IDLE_GROWTH: Final = 1.2
-"""The wait between two looks at a quiet file grows by this factor, as a worker may read hundreds of files."""
+"""The wait between two looks at a quiet file grows by this factor, as a worker may read hundreds of files.
+
+At its longest the file is left to `QUIET_FILES`.
+"""
+WATCHED_S: Final = 60.0
+"""A file that `QUIET_FILES` watches is looked at in any case after so many seconds, or at the deadline."""
 
 
 class FileStreamSourceConnector:
@@ -66,10 +72,16 @@ class FileStreamSourceConnector:
 
 
 class FileStreamSourceTask:
-    """Reads blocks, splits them into lines, and returns `batch.size` lines at a time. Owned by the task thread."""
+    """Reads blocks, splits them into lines, and returns `batch.size` lines at a time. Owned by the task thread.
+
+    It implements PromptPolls.
+    """
+
+    polls_end_at_once: Final = True
 
     def __init__(self, config: FileStreamSourceConfig, source: Input | None = None) -> None:
         self._file = config.file or None
+        self._path = Path(config.file) if config.file else None
         self._topic = config.topic
         self._batch_rows = max(1, config.batch_size)
         self._input = source or (FileInput(self._file, config.allowed) if self._file else StandardInput())
@@ -92,14 +104,21 @@ class FileStreamSourceTask:
     def poll(self, deadline: Deadline) -> Batch | None:
         """Return the next lines at once if there are any, and else those that come before the deadline."""
         while self._lines is None and not self._split():
+            seen = look_at(self._path) if self._path else None  # before the read: what comes later is a change
             if self._fill():
                 self._idle_s = IDLE_S
-                continue
-            waited = deadline.wait(self._idle_s)
-            self._idle_s = min(IDLE_MAX_S, self._idle_s * IDLE_GROWTH)
-            if not waited:
+            elif not self._wait(deadline, seen):
                 return None
         return self._next_batch()
+
+    def _wait(self, deadline: Deadline, seen: Look | None) -> bool:
+        """Wait until it is time for another look at the file. Return False if the deadline is over."""
+        if self._idle_s < IDLE_MAX_S or self._path is None or self._context is None:
+            waited = deadline.wait(self._idle_s)
+            self._idle_s = min(IDLE_MAX_S, self._idle_s * IDLE_GROWTH)
+            return waited
+        with QUIET_FILES.watching(self._path, seen, self._context.wake):
+            return deadline.wait(WATCHED_S)
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
         """Do nothing, as lines stay in the file."""

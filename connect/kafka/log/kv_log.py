@@ -31,7 +31,8 @@ OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
 """It is called with key, value (None: removed), partition, offset and timestamp in ms."""
 
 _LOG = logging.getLogger("connect.kafka.log.kv_log")
-_POLL_S: Final = 0.1
+_POLL_S: Final = 0.2
+"""A poll wakes its thread this often in any case, as confluent_kafka looks for signals."""
 _PAUSE_S: Final = 0.2
 _ANSWER_S: Final = 5.0
 _LOOK_AGAIN_S: Final = 1.0

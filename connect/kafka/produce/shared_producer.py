@@ -21,7 +21,8 @@ OnDelivery = Callable[[KafkaError | None, Message], None]
 """Is called once for each record, on the producer's thread, and must return at once."""
 
 _LOG = logging.getLogger("connect.kafka.produce.shared_producer")
-_POLL_S: Final = 0.25
+_POLL_S: Final = 0.2
+"""A poll wakes its thread this often in any case, as confluent_kafka looks for signals."""
 _DROP_S: Final = 5.0
 _LINGER_MS: Final = 1
 ANY_PARTITION: Final = -1

@@ -36,6 +36,9 @@ class _Context:
     def note(self, notes: Sequence[str]) -> None:
         """Do nothing, as nobody looks at a trial's status."""
 
+    def wake(self) -> None:
+        """Do nothing, as each poll of a sample is a short one."""
+
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Do nothing, as the lag is not measured."""
 

@@ -36,6 +36,7 @@ class TaskContext:
     config: Mapping[str, str] = field(default_factory=dict)
     source_topics: Callable[[], SourceTopics] | None = None
     topic_records: Callable[[str, Mapping[str, str], str], TopicRecords] | None = None
+    ring: Callable[[], None] | None = None
     commits: SinkCommits | None = None
     membership: SinkMembership | None = None
 
@@ -58,6 +59,11 @@ class TaskContext:
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Report that all that the source held at the time `at_s` is stored, and if the source is `behind` since."""
         self.reports.figures.caught_up(at_s, behind=behind)
+
+    def wake(self) -> None:
+        """End the wait of a source's poll."""
+        assert self.ring is not None
+        self.ring()
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """Return the offset last stored for this source partition."""

@@ -7,6 +7,7 @@ store. Exactly once: rows and offsets are in one Kafka transaction (KIP-618), so
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from functools import partial
 from typing import Protocol
 
 from connect.api.errors import RetriableError
+from connect.api.optional.prompt_polls import PromptPolls
 from connect.api.records import Batch, SourcePosition
 from connect.kafka.raw import RawBatch
 from connect.lib.backoff import delays_s
@@ -35,6 +37,11 @@ IDLE_POLL_TIMEOUT_S = 3.0
 """A poll of an idle task may take so long: with hundreds of idle tasks, to wake up is most of what a host does.
 
 `LoopLimits.poll_max_s` is this long by default, and bounds each poll.
+"""
+PROMPT_POLL_TIMEOUT_S = 10.0
+"""A poll of an idle task that ends at once when it is asked to may take so long (`PromptPolls`).
+
+It is less than the time after which a call counts as one that does not return.
 """
 IDLE_POLLS = 3
 """A task is idle after so many polls without rows."""
@@ -119,6 +126,7 @@ class SourceLoop:
         """Holds the records of the first batches of `_pending`, which are converted already."""
         self._next_flush_s = 0.0
         self._memory = IdleMemory()
+        self._is_prompt = isinstance(path.task, PromptPolls)
         self._empty_polls = 0
 
     def run(self, control: Control, on_paused: Callable[[bool], None]) -> None:
@@ -193,14 +201,16 @@ class SourceLoop:
 
     def _poll(self, bell: threading.Event) -> Sequence[Batch]:
         self._doing = (Step.POLL, "source")
-        return self._path.poll(Deadline.after(min(self._poll_timeout_s(), self._limits.poll_max_s), bell))
+        most_s = math.inf if self._is_prompt else self._limits.poll_max_s
+        return self._path.poll(Deadline.after(min(self._poll_timeout_s(), most_s), bell))
 
     def _poll_timeout_s(self) -> float:
         if self._delivery.expects_more:
             return MORE_TIMEOUT_S
         if self._empty_polls < IDLE_POLLS or self._delivery.outstanding:
             return POLL_TIMEOUT_S
-        return min(IDLE_POLL_TIMEOUT_S, max(POLL_TIMEOUT_S, self._next_flush_s - time.monotonic()))
+        idle_s = PROMPT_POLL_TIMEOUT_S if self._is_prompt else IDLE_POLL_TIMEOUT_S
+        return min(idle_s, max(POLL_TIMEOUT_S, self._next_flush_s - time.monotonic()))
 
     def _deliver(self, unit: Sequence[Batch], stop: threading.Event) -> None:
         for batch in unit[len(self._encoded) :]:

@@ -59,6 +59,8 @@ class DatagenTask:
         self._rows: MadeRows | None = None
         self._begun_s, self._made = time.monotonic(), 0
 
+    polls_end_at_once: Final = True
+
     def open(self, ctx: SourceContext) -> None:
         """Go on behind the iteration that is stored, with the same seed."""
         self._ctx = ctx

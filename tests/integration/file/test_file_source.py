@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.file import source
 from connectors.file.config import FileStreamSourceConfig
+from connectors.file.quiet_files import Look, QuietFiles
 from connectors.file.source import FileStreamSourceTask
 from connectors.file.tailed_input import StandardInput
 
@@ -263,10 +266,34 @@ def test_a_quiet_file_is_looked_at_less_and_less_until_there_is_a_line(path: Pat
     assert life.task.poll(Deadline(float("inf"), quiet)) is None
     assert quiet.seen[0] <= 0.05
     assert quiet.seen == sorted(quiet.seen)
-    assert quiet.seen[-1] == 1.0
+    assert max(seen for seen in quiet.seen if seen < 60.0) <= 1.0
+    assert quiet.seen[-1] == 60.0, "the file is watched from now on"
 
     path.write_bytes(b"a\n")
     assert life.poll() == ["a"]
     after = Waits(1)
     life.task.poll(Deadline(float("inf"), after))
     assert after.seen[0] <= 0.05
+
+
+def test_a_line_of_a_file_that_was_quiet_for_long_ends_the_poll(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_bytes(b"")
+    life, began = Life(path), threading.Event()
+
+    class Told(QuietFiles):
+        @contextmanager
+        def watching(self, file: Path, seen: Look | None, wake: Callable[[], None]) -> Iterator[None]:
+            with super().watching(file, seen, wake):
+                began.set()
+                yield
+
+    monkeypatch.setattr(source, "QUIET_FILES", Told())
+    assert life.task.poll(Deadline(float("inf"), Waits(40))) is None
+    began.clear()
+    poll = threading.Thread(target=lambda: life.task.poll(Deadline.after(60.0, life.context.bell)))
+    poll.start()
+    assert began.wait(20)
+    path.write_bytes(b"a\n")
+    assert life.context.bell.wait(20), "nobody looks at the file before the poll's deadline"
+    poll.join()
+    assert life.poll() == ["a"]

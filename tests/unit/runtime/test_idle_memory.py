@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 
@@ -12,7 +13,8 @@ from test_sink_loop_requests import AskingTask, loop_of
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.settings.loop_limits import LoopLimits
 from connect.runtime.source.record_path import SourceRecordPath
-from connect.runtime.source.source_loop import SourceLoop
+from connect.runtime.source.source_loop import PROMPT_POLL_TIMEOUT_S, SourceLoop
+from connect.runtime.task.condition import LONG_CALL_S
 from connect.runtime.task.control import Control
 from connect.runtime.task.idle_memory import POLLS, IdleMemory
 from connect.runtime.task.task_reports import TaskReports
@@ -110,7 +112,7 @@ class Delivery:
         pass
 
 
-def timeouts_s(polls, delivery, flush_interval_s=60.0):
+def timeouts_s(polls, delivery, flush_interval_s=60.0, *, poll_max_s=math.inf, is_prompt=False):
     """Return how long each of so many polls of a source without rows might have taken."""
     found, control, reports = [], Control(), TaskReports()
 
@@ -120,8 +122,13 @@ def timeouts_s(polls, delivery, flush_interval_s=60.0):
             if len(found) == polls:
                 control.ask_to_stop()
 
-    path = SourceRecordPath(Idle(), "Source", None, None, RetryBudget(0), reports.figures)
-    SourceLoop(path, delivery, None, LoopLimits(flush_interval_s, 1, 1), reports).run(control, lambda _: None)
+    idle = Idle()
+    if is_prompt:
+        idle.polls_end_at_once = True
+    path = SourceRecordPath(idle, "Source", None, None, RetryBudget(0), reports.figures)
+    SourceLoop(path, delivery, None, LoopLimits(flush_interval_s, 1, 1, poll_max_s=poll_max_s), reports).run(
+        control, lambda _: None
+    )
     return found
 
 
@@ -139,3 +146,14 @@ def test_an_idle_source_is_woken_seldom_but_in_time_for_its_rows_and_offsets(mon
     waiting.outstanding, behind.expects_more = 1, True
     assert timeouts_s(5, waiting) == [1.0] * 5
     assert timeouts_s(5, behind) == [0.1] * 5
+
+
+def test_an_idle_source_that_can_be_woken_waits_for_longer_than_others_may(monkeypatch):
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    assert timeouts_s(5, Delivery(), poll_max_s=2.0) == [1.0, 1.0, 1.0, 2.0, 2.0]
+    assert timeouts_s(5, Delivery(), poll_max_s=2.0, is_prompt=True) == [1.0, 1.0, 1.0, 10.0, 10.0]
+    assert timeouts_s(4, Delivery(), flush_interval_s=5.0, is_prompt=True)[-1] == 5.0
+    waiting = Delivery()
+    waiting.outstanding = 1
+    assert timeouts_s(5, waiting, is_prompt=True) == [1.0] * 5
+    assert PROMPT_POLL_TIMEOUT_S < LONG_CALL_S  # else status would tell of a poll that does not return
