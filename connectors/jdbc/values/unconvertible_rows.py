@@ -65,9 +65,9 @@ class BadRows:
 
 
 def _named(row: BadRow, key: Sequence[str]) -> SchemaError:
-    if not key:
+    which = ", ".join(f"{column}={row.texts[column]}" for column in key if column in row.texts)
+    if not which:
         return row.error
-    which = ", ".join(f"{column}={row.texts.get(column)}" for column in key)
     return SchemaError(f"{row.error.message} It is the row with {which}.", fix=row.error.fix)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from debezium_ours import _Context
 from debezium_shop import Shop
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -73,3 +74,26 @@ def test_an_offset_ahead_of_the_servers_log_is_told(shop: Shop) -> None:
     anew = shop.connector({PARTITION: {**first.offsets[PARTITION], **far}}, **{"snapshot.mode": "when_needed"})
     anew.until_true(lambda found: _ids(found) == [1])
     anew.close()
+
+
+def test_a_row_that_no_record_can_hold_shows_no_more_than_events_do(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rejected: list[dict[str, object]] = []
+    monkeypatch.setattr(_Context, "reject", lambda _, batch, __: rejected.extend(batch.values.rows()))
+    shop.run(
+        "CREATE TABLE shop.people (id int PRIMARY KEY, amount numeric(9,2), out text, mask text, cut text)",
+        "INSERT INTO shop.people VALUES (1, 'NaN', 'canary', 'canary', 'cut off')",
+    )
+    run = shop.connector(**{
+        "column.exclude.list": "shop.people.out", "column.mask.with.3.chars": "shop.people.mask",
+        "column.truncate.to.3.chars": "shop.people.cut", "table.include.list": "shop.people",
+    })  # fmt: skip
+    run.until_true(lambda _: len(rejected) == 1)
+    shop.run("INSERT INTO shop.people VALUES (2, 'NaN', 'canary', NULL, NULL)")
+    run.until_true(lambda _: len(rejected) == 2)
+    run.close()
+    assert rejected == [
+        {"id": "1", "amount": "NaN", "mask": "***", "cut": "cut"},
+        {"id": "2", "amount": "NaN", "mask": "***", "cut": None},
+    ]

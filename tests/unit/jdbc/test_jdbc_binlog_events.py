@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
+from dataclasses import replace
 from uuid import UUID
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from jdbc_binlog_log import CONFIG, NAMES, TABLES, event_of, query_of, told_by, 
 from jdbc_known_tables import Known
 
 from connect.api import schema as s
+from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column
 from connectors.jdbc.log.binlog.gtid_set import GtidSet
 from connectors.jdbc.log.binlog.packets import Event
@@ -21,8 +24,10 @@ from connectors.jdbc.log.ddl.logged_statements import StatementPlace
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.mysql.flavour import MARIADB, MYSQL
+from connectors.jdbc.log.shared.column_change import ColumnChange
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
 from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.unconvertible_rows import BadRow
 
 
 @st.composite
@@ -249,3 +254,14 @@ def test_mysqls_position_holds_the_set_of_what_was_executed_while_every_transact
     # The next log file tells the set of all before it.
     previous = event_of(35, GtidSet({server: f"{server}:1-9"}).encoded(), 20)
     assert position(previous, *_mysql_transaction(10, 6))["gtids"] == f"{server}:1-10"
+
+
+def test_a_row_that_no_record_can_hold_shows_no_more_than_events_do():
+    table = TABLES[TableName("db", "a")]
+    row = s.struct({"id": s.INT32, "mask": s.STRING}, name="p.db.a.Value")
+    change = ColumnChange({}, lambda texts: pa.array(["***"] * len(texts)))
+    table = replace(table, events=replace(table.events, row=row, changes={"mask": change}))
+    bad = BadRow({"id": "7", "out": "canary", "mask": "canary"}, SchemaError("It does not fit."))
+    found = BinlogRecords(CONFIG).bad_rows(table, [bad], BinlogPosition("f", 4))
+    assert list(found.batch.values.rows()) == [{"id": "7", "mask": "***"}]
+    assert str(found.reasons[0]) == "It does not fit. It is the row with id=7."

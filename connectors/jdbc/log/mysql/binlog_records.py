@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected
 from connectors.jdbc.log.mysql.tables import BinlogTable
 from connectors.jdbc.log.mysql.told_transactions import provisional_places
 from connectors.jdbc.log.shared import envelope
+from connectors.jdbc.log.shared.column_change import changed_texts
 from connectors.jdbc.log.shared.position import partition_of
 from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -70,9 +72,10 @@ class BinlogRecords:
         return envelope.batch(table.events, rows, self.rules)
 
     def bad_rows(self, table: BinlogTable, rows: Sequence[BadRow], position: BinlogPosition) -> BadRows:
-        """Return rows of a table that no record can hold."""
-        at = self.position(position)
-        return BadRows.of(rows, table.events.topic, table.format.schema.name, table.events.key, at)
+        """Return rows of a table that no record can hold, with the columns that events show."""
+        at, form = self.position(position), table.events
+        rows = [replace(row, texts=changed_texts(row.texts, form.row, form.changes)) for row in rows]
+        return BadRows.of(rows, form.topic, table.format.schema.name, form.key, at)
 
     def position(self, position: BinlogPosition) -> SourcePosition:
         """Return a position as the framework stores it."""

@@ -36,6 +36,7 @@ from connectors.jdbc.log.postgres.snapshot import SnapshotRows
 from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.shared import envelope
 from connectors.jdbc.log.shared.cells import NULL, Buffer, Cells, Mask
+from connectors.jdbc.log.shared.column_change import changed_texts
 from connectors.jdbc.log.shared.position import (
     Coordinate,
     LogPosition,
@@ -179,10 +180,9 @@ class ChangeEvents:
     ) -> BadRows | None:
         if not rows:
             return None
-        found = [BadRow(texts, error) for texts, error in rows]
-        return BadRows.of(
-            found, table.events.topic, table.format.schema.name, table.events.key, self.source_position(position)
-        )
+        form = table.events
+        found = [BadRow(changed_texts(texts, form.row, form.changes), error) for texts, error in rows]
+        return BadRows.of(found, form.topic, table.format.schema.name, form.key, self.source_position(position))
 
     def source_position(self, position: LogPosition) -> SourcePosition:
         """Return a position as the framework stores it."""

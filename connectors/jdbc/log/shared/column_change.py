@@ -35,6 +35,18 @@ def changed_row(row: Schema, changes: ColumnChanges) -> Schema:
     return replace(row, fields=tuple(fields))
 
 
+def changed_texts(texts: Mapping[str, str | None], row: Schema, changes: ColumnChanges) -> dict[str, str | None]:
+    """Return a row that no record can hold, as texts by column, as events would show it: without the columns that
+    `row`, the schema of events, does not have.
+    """
+    kept = {field.name for field in row.fields}
+    return {
+        name: changes[name].shown(pa.array([text], pa.string()))[0].as_py() if name in changes else text
+        for name, text in texts.items()
+        if name in kept
+    }
+
+
 def changed_rows(rows: pa.StructArray, changes: ColumnChanges) -> pa.StructArray:
     """Return rows as the events have them; a row that is null stays so."""
     if not changes or not len(rows):
