@@ -121,7 +121,7 @@ def apply(
 ) -> None:
     """Make the cluster's connectors what the files say: create, update, leave, with --prune delete."""
     from connect.api.errors import ConnectError
-    from connect.client.carry_out import carry_out
+    from connect.client.apply_changes import carry_out
     from connect.client.changes import changes
 
     if watch and dry_run:

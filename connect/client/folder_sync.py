@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
-from connect.client.carry_out import carry_out
+from connect.client.apply_changes import carry_out
 from connect.client.changes import Change, changes
 from connect.client.manifests import Manifest, newest_change_s, read_usable
 from connect.client.rest import ConnectClient, RefusedError

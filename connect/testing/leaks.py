@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from connect.lib.deadline import Deadline
-from connect.testing.bounded import THREAD_PREFIX
+from connect.testing.task_thread import THREAD_PREFIX
 
 CYCLES = 3
 _DESCRIPTORS = Path("/proc/self/fd")

@@ -15,10 +15,10 @@ from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.plugin import Plugin
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.lib.deadline import Deadline
-from connect.testing.bounded import CALL_LIMIT_S, TaskThread
 from connect.testing.drivers import ROW_SCHEMA, Row
 from connect.testing.fakes import FakeSinkContext
 from connect.testing.source_run import DEADLINE_FIX, build_connector, leave_everywhere
+from connect.testing.task_thread import CALL_LIMIT_S, TaskThread
 
 KeyOf = Callable[[int], tuple[Any, s.Schema | None] | None]
 """Makes from a row's id its key and the key's schema; None if the row has no key."""

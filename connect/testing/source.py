@@ -16,7 +16,6 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.plugin import Capability
 from connect.api.records import Column
 from connect.lib.deadline import Deadline
-from connect.testing.bounded import TaskThread
 from connect.testing.drivers import Breakable, Deletes, InOrder, LeavesBehind, SourceDriver, Updates
 from connect.testing.equality import difference
 from connect.testing.fakes import OffsetStore
@@ -26,6 +25,7 @@ from connect.testing.source_restarts import ROWS
 from connect.testing.source_run import SourceRun, build_connector
 from connect.testing.source_tables import SourceTables
 from connect.testing.suite import requires
+from connect.testing.task_thread import TaskThread
 
 IDLE_CPU_S = 0.06
 """Idle polls of two seconds may take so much processor time. A spin takes more, even on a crowded core."""

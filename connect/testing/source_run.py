@@ -16,8 +16,8 @@ from connect.api.connector import Connector, ResumingConnector, SourceTask
 from connect.api.plugin import Plugin
 from connect.api.records import Batch, SourcePosition, batches_of
 from connect.lib.deadline import Deadline
-from connect.testing.bounded import CALL_LIMIT_S, TaskThread
 from connect.testing.fakes import FakeSourceContext, OffsetStore, Rejected
+from connect.testing.task_thread import CALL_LIMIT_S, TaskThread
 
 POLL_S = 1.0
 FIRST_POLL_S = 0.1

@@ -9,7 +9,6 @@ from typing import Any
 
 from connect.api.errors import RetriableError
 from connect.lib.deadline import Deadline
-from connect.testing.bounded import THREAD_PREFIX
 from connect.testing.drivers import SchemaChanges, SourceTopics
 from connect.testing.equality import difference
 from connect.testing.fakes import OffsetStore
@@ -17,6 +16,7 @@ from connect.testing.rows import ids_of, latest, make_rows, records, repeated
 from connect.testing.source_restarts import ROWS, SourceRestarts
 from connect.testing.source_run import SourceRun
 from connect.testing.suite import requires
+from connect.testing.task_thread import THREAD_PREFIX
 
 
 class SourceTables(SourceRestarts):

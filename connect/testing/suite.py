@@ -21,9 +21,9 @@ from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Capability, Plugin
 from connect.lib.deadline import Deadline
-from connect.testing.bounded import TaskThread
 from connect.testing.drivers import Breakable
 from connect.testing.source_run import build_connector, leave_everywhere
+from connect.testing.task_thread import TaskThread
 
 CANARY = "c4n4ry-s3cr3t-v4lue"
 KEY_NAME = re.compile(r"[a-z][a-z0-9]*(?:[.\-_][a-z0-9]+)*")

@@ -14,7 +14,7 @@ from connect.api.config import Boolean, ClassName, ConnectorConfig, Int, ListOf,
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.lib.javatext.regex import JavaPatternError, compile_pattern
-from connectors.mirror.policy import DefaultNaming, IdentityNaming, NamingPolicy
+from connectors.mirror.topic_naming import DefaultNaming, IdentityNaming, NamingPolicy
 
 CLUSTERS, TOPICS = "Clusters", "Topics"
 _MIRROR: Final = "org.apache.kafka.connect.mirror."

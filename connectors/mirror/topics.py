@@ -12,7 +12,7 @@ from connect.api.optional.other_clusters import OtherCluster
 from connect.lib.deadline import Deadline
 from connect.lib.javatext.regex import compile_pattern
 from connectors.mirror.config import MirrorSourceConfig
-from connectors.mirror.policy import HEARTBEATS, comes_from, is_internal, original_name
+from connectors.mirror.topic_naming import HEARTBEATS, comes_from, is_internal, original_name
 
 Configs = Mapping[str, Mapping[str, str]]
 log = logging.getLogger(__name__)

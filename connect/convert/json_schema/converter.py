@@ -20,8 +20,8 @@ from connect.convert.plain.config import Coercion
 from connect.convert.plain.header import ColumnHeaderConverter
 from connect.convert.registry.client import Registered
 from connect.convert.registry.converter import Encode, OwnSchema, Reading, References, RegistryConverter
-from connect.convert.registry.fitting import check_fits
 from connect.convert.registry.framing import SIZE
+from connect.convert.registry.schema_fit import check_fits
 from connect.convert.vectors.cursor import Cursor
 from connect.convert.vectors.pieces import Parts
 

@@ -24,10 +24,10 @@ from connectors.cassandra.log.delivered_time import Delay
 from connectors.cassandra.log.events.event_batches import batches
 from connectors.cassandra.log.events.event_columns import Node
 from connectors.cassandra.log.events.watched_tables import Watched
+from connectors.cassandra.log.segments.agent_name import Owner, take_name
 from connectors.cassandra.log.segments.disk import DiskWatch, read_limit
 from connectors.cassandra.log.segments.folder import CdcFolder
 from connectors.cassandra.log.segments.folder_lock import FolderLock
-from connectors.cassandra.log.segments.owner import Owner, take_name
 from connectors.cassandra.log.segments.place import Place
 from connectors.cassandra.log.segments.segment import Frames
 from connectors.cassandra.log.segments.segment_reader import Segments

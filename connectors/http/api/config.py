@@ -14,7 +14,7 @@ from connect.api.reach import Reach
 from connect.api.tls.client_tls import checks_host, client_tls
 from connect.api.url import Url
 from connectors.http.api.oauth_keys import AivenOAuthKeys, ConfluentOAuthKeys
-from connectors.http.api.plan import Plan, statuses
+from connectors.http.api.request_plan import Plan, statuses
 from connectors.http.calls.peer import Peer, basic_authorization, merged_headers, proxy_url
 from connectors.http.calls.tls_keys import client_key_password, store_file, store_password, store_type
 

@@ -17,7 +17,7 @@ from connect.api.optional.write_through import WriteThroughTask
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.http.api.config import AivenHttpSinkConfig, HttpSinkConfig
-from connectors.http.api.plan import Request, requests_of
+from connectors.http.api.request_plan import Request, requests_of
 from connectors.http.calls.peer import Caller
 
 _SHOWN_CHARS = 500

@@ -17,7 +17,6 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import RetriableError
 from connect.api.records import Batch, Column, SourcePosition, TopicPartition
-from connect.testing.bounded import OverdueError, TaskThread
 from connect.testing.fakes import FakeSinkContext, FakeSourceContext, OffsetStore
 from connect.testing.leaks import leaks_of
 from connect.testing.rows import make_rows
@@ -25,6 +24,7 @@ from connect.testing.sink import SinkSuite
 from connect.testing.sink_run import FakeLog, SinkRun
 from connect.testing.source import SourceSuite
 from connect.testing.strategies import TYPE_CASES, schemas, values
+from connect.testing.task_thread import OverdueError, TaskThread
 from connectors.file.plugin import SINK
 
 PARTITION = {"table": "a", "shard": 1}

@@ -22,7 +22,7 @@ from connect.convert.json_schema.from_connect import json_schema_of
 from connect.convert.json_schema.settings import JsonSchemaSettings
 from connect.convert.json_schema.to_connect import connect_of
 from connect.convert.json_schema.values import value_decoder, value_encoder
-from connect.convert.registry.fitting import check_fits
+from connect.convert.registry.schema_fit import check_fits
 from connect.convert.vectors.pieces import joined
 from connect.testing.equality import difference
 from connect.testing.strategies import TYPE_CASES, columns, schemas
