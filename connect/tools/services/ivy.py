@@ -1,6 +1,5 @@
-"""Fetches jars into the cache folder, once, with the Ivy that comes with PySpark."""
+"""Fetches jars into the cache folder, once, with Ivy."""
 
-import importlib.util
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from connect.tools.services.ivy_jar import ivy_jar
 from connect.tools.services.java import find_java
 from connect.tools.services.process.cache import CACHE_KEY, FETCH_DEADLINE_S, cache_folder, ensure_folder
 from connect.tools.services.process.errors import ArtifactError
@@ -94,13 +94,13 @@ def _add_dependency(dependencies: ET.Element, artifact: Artifact) -> None:
 
 
 def _retrieve(artifacts: Sequence[Artifact], *, into: Path, cache: Path, environ: Mapping[str, str]) -> None:
-    java, ivy_jar = find_java(environ), _ivy_jar()
+    java, ivy = find_java(environ), ivy_jar(cache)
     workspace = into.parent
     ivy_file, log_path = workspace / "ivy.xml", workspace / "ivy.log"
     ivy_file.write_text(ivy_module(artifacts))
     settings = environ.get(IVY_SETTINGS_KEY)
     argv = [
-        *(str(java.launcher), f"-Divy.default.ivy.user.dir={cache / 'ivy'}", "-jar", str(ivy_jar)),
+        *(str(java.launcher), f"-Divy.default.ivy.user.dir={cache / 'ivy'}", "-jar", str(ivy)),
         *(("-settings", settings) if settings else ()),
         *("-cache", str(cache / "ivy"), "-ivy", str(ivy_file), "-confs", "default"),
         *("-types", "jar", "bundle", *sorted({artifact.packaging for artifact in artifacts} - {"jar"})),
@@ -126,15 +126,4 @@ def _not_fetched(what: str, cache: Path) -> ArtifactError:
             "Check the network (a proxy is set by JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=..., a Maven mirror by "
             f"{IVY_SETTINGS_KEY}), or set {CACHE_KEY} to a folder that already holds the jars; now it is {cache}."
         ),
-    )
-
-
-def _ivy_jar() -> Path:
-    spark = importlib.util.find_spec("pyspark")
-    for location in (spark.submodule_search_locations or ()) if spark else ():
-        for jar in sorted(Path(location, "jars").glob("ivy-*.jar")):
-            return jar
-    raise ArtifactError(
-        "PySpark, whose Ivy fetches the jars, is not installed.",
-        fix="Install it with: pip install 'connect-for-kafka[services]'.",
     )

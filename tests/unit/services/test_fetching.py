@@ -1,14 +1,20 @@
 """Checks what is fetched, into where, and what is said when it cannot be."""
 
+import hashlib
+import sys
 import tarfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from connect.tools.services import registry
+from connect.tools.services import ivy_jar, registry
 from connect.tools.services.ivy import Artifact, fetch, ivy_module, unresolved
 from connect.tools.services.process.cache import cache_folder, ensure_folder
+from connect.tools.services.process.errors import ArtifactError
 
 KAFKA = Artifact("org.apache.kafka", "kafka_2.13", "4.1.0")
 
@@ -94,3 +100,43 @@ def test_the_registry_is_unpacked_into_an_empty_cache(tmp_path: Path, monkeypatc
     monkeypatch.setattr(registry, "archived_classes", lambda *_: ())
     registry.SchemaRegistryService().prepare()
     assert len(list((tmp_path / "cache").glob("schema-registry-*-program/*-runner.jar"))) == 1
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of Ivy's jar in a Maven repository on loopback, on a machine without PySpark."""
+    folder = tmp_path / "repository" / "org/apache/ivy/ivy" / ivy_jar.VERSION
+    folder.mkdir(parents=True)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=tmp_path / "repository"))
+    monkeypatch.setattr(ivy_jar, "REPOSITORY", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield folder
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_ivy_is_fetched_once_where_there_is_no_pyspark(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jar = repository / f"ivy-{ivy_jar.VERSION}.jar"
+    jar.write_bytes(b"a jar")
+    monkeypatch.setattr(ivy_jar, "SHA256", hashlib.sha256(b"a jar").hexdigest())
+    kept = ivy_jar.ivy_jar(tmp_path)
+    jar.unlink()
+    assert ivy_jar.ivy_jar(tmp_path) == kept
+    assert kept.read_bytes() == b"a jar"
+
+
+@pytest.mark.parametrize(("content", "told"), [(b"another jar", "SHA-256 of its 11 bytes"), (None, "404 Not Found")])
+def test_an_ivy_that_is_not_the_known_one_is_not_kept(
+    repository: Path, tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    if content is not None:
+        (repository / f"ivy-{ivy_jar.VERSION}.jar").write_bytes(content)
+    with pytest.raises(ArtifactError, match=told) as raised:
+        ivy_jar.ivy_jar(tmp_path)
+    assert f"put that file at {tmp_path}" in str(raised.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["repository"]
