@@ -115,7 +115,7 @@ def test_a_password_that_is_another_for_a_while_is_waited_for(server: Server):
     server.run("INSERT INTO {t} VALUES (1)")
     _until(lambda: rows(batches(task, store, at_most=1)), [{"id": 1}])
     server.run(f"ALTER USER {user} {identified} '{wrong}'")
-    _cut_off(server, user)
+    cut_off(server, user)
     said: list[str] = []
     deadline = Deadline.after(60)
     while not any("denied" in text or "authentication failed" in text for text in said):
@@ -131,7 +131,7 @@ def test_a_password_that_is_another_for_a_while_is_waited_for(server: Server):
     task.close()
 
 
-def _cut_off(server: Server, user: str) -> None:
+def cut_off(server: Server, user: str) -> None:
     with server.engine.connect() as connection:
         if server.name == "postgres":
             connection.exec_driver_sql(

@@ -1,4 +1,4 @@
-"""Events by which MariaDB and MySQL say that their binary log lacks others."""
+"""Checks that the loss of events, which MariaDB and MySQL write into their binary log, is told or mended."""
 
 from __future__ import annotations
 

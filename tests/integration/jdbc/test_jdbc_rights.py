@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from jdbc_log import LogRun, log_run
 from jdbc_server import Server
+from test_jdbc_faults import cut_off
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, RetriableError
 from connect.api.optional.findings import Aspect, Finding, Weight
 from connect.lib.deadline import Deadline
 
@@ -71,6 +73,51 @@ def test_the_rights_to_read_the_log_are_named(server: Server, stranger: dict[str
     assert found(server, Aspect.REACH, **settings) == []
     if server.name == "postgres":
         server.run(f'DROP PUBLICATION "{server.table}"')
+
+
+def test_a_right_that_is_missing_for_a_moment_loses_no_change(server: Server, caplog) -> None:
+    user = f"{server.table}_user"
+    is_postgres = server.name == "postgres"
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY)", "CREATE TABLE {t}_b (id INT PRIMARY KEY)",
+        f"CREATE USER {user} " + ("REPLICATION PASSWORD" if is_postgres else "IDENTIFIED BY") + f" '{PASSWORD}'",
+        f"GRANT SELECT, INSERT ON {{t}} TO {user}", f"GRANT SELECT ON {{t}}_b TO {user}",
+        "CREATE PUBLICATION {t} FOR TABLE {t}, {t}_b" if is_postgres
+        else f"GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO {user}",
+        "INSERT INTO {t} VALUES (1)",
+    )  # fmt: skip
+    login = {
+        "connection__user": user, "connection__password": PASSWORD, "publication__autocreate__mode": "disabled",
+    }  # fmt: skip
+    with log_run(server, server.table, f"{server.table}_b", **login) as run:
+        run.open()
+        run.until_events(1)
+        server.run("INSERT INTO {t} VALUES (2)")
+        run.until_events(2)
+        # The table is made anew by another job, say, and the connection breaks before the right is there again.
+        server.run(f"REVOKE SELECT ON {{t}} FROM {user}")
+        cut_off(server, user)
+        server.run("INSERT INTO {t} VALUES (3)")
+        if is_postgres:
+            run.until(lambda: f"{server.table} may not be read any more; its log is followed" in caplog.text)
+        else:
+            with pytest.raises(RetriableError, match=rf"may not read connect\.{server.table} any more.*grant SELECT"):
+                _until_told(run)
+            server.run(f"GRANT SELECT ON {{t}} TO {user}")
+        run.until_events(3)
+        assert [value["after"]["id"] for _, _, value in run.events] == [1, 2, 3]
+
+
+def _until_told(run: LogRun) -> None:
+    """Poll until an error tells of a right."""
+    assert run.task is not None
+    deadline = Deadline.after(60)
+    while not deadline.expired:
+        try:
+            run.task.poll(Deadline.after(0.2))
+        except RetriableError as error:
+            if "may not read" in error.message:
+                raise
 
 
 def test_rows_that_the_cursor_never_reads_are_counted(server: Server) -> None:

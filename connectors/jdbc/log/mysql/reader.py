@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import sqlalchemy as sa
 
-from connect.api.errors import ConfigProblem
+from connect.api.errors import ConfigProblem, RetriableError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.follow.blind_spots import CutOffs
@@ -129,7 +129,12 @@ class MySqlLog:
             # If the connection breaks later, reading goes on at the place that this read has reached.
             self._begins, self.position = False, None
         self._session.look_at_tables()
-        self._session.leave_unreadable_aside()
+        if closed := self._session.leave_unreadable_aside(is_read=self._is_read):
+            # The columns of their rows in the log cannot be asked for now.
+            raise RetriableError(
+                f"The user may not read {', '.join(table.full for table in closed)} any more, whose changes would be "
+                "lost: grant SELECT, or restart the task, which leaves them aside."
+            )
         mariadb, flavour = database.is_mariadb, flavour_of(database)
         database.end_transaction()
         history = self._history
@@ -224,6 +229,10 @@ class MySqlLog:
             chunk_rows=self._options.chunk_rows,
             found=self._options.signals or none_found,
         )
+
+    def _is_read(self, table: TableName) -> bool:
+        done = None if self.position is None else self.position.snapshot_done
+        return self.position is not None and (done is None or table.full in done)
 
     def _here(self) -> BinlogPosition:
         assert self.position is not None

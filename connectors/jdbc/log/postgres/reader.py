@@ -40,6 +40,7 @@ from connectors.jdbc.log.shared.repeated_rows import of_key
 from connectors.jdbc.log.shared.session import COLLECT_S, LogSession, Stored, resumed
 from connectors.jdbc.log.shared.snapshot_visibility import SnapshotVisibility, ahead_of
 from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ class PostgresLog:
         self._session.look_at_tables()
         if aside := without_log(self._database, self._session.tables):
             self._session.leave_aside(aside)
-        self._session.leave_unreadable_aside()
+        self._session.leave_unreadable_aside(is_read=self._is_read)
         signals = () if self._options.signal_table is None else (self._options.signal_table,)
         published = [*dict.fromkeys((*self._session.tables, *signals))]
         goes_on = self.position is not None and not self._begins
@@ -125,6 +126,12 @@ class PostgresLog:
         finally:
             # If the connection breaks, reading goes on behind the batches that were given.
             self._progress = chunked.progress
+
+    def _is_read(self, table: TableName) -> bool:
+        """Tell if the first read of a table is over, so that its log alone is read, for which no right is needed."""
+        if self._begins or self.position is None:
+            return False
+        return self.position.snapshot is None or table.full in self.position.snapshot.done
 
     def _here(self) -> LogPosition:
         assert self.position is not None

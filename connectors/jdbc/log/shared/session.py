@@ -53,6 +53,7 @@ class LogSession:
         The task thread reads it.
         """
         self._listed = frozenset(tables)
+        self._followed: set[TableName] = set()
         self._filter = TableFilter.of(config)
         self._paced_s = 0.0
 
@@ -97,10 +98,20 @@ class LogSession:
             reasons = " ".join(f"{table}: {reason}" for table, reason in self.left_aside.items())
             raise ConnectError(f"No table is left to follow. {reasons}", key="table.whitelist")
 
-    def leave_unreadable_aside(self) -> None:
-        """Go on without the tables that the user may not read. ConnectError: no table is left."""
-        if aside := without_right(self.database, self.tables, self.config):
-            self.leave_aside(aside)
+    def leave_unreadable_aside(self, *, is_read: Callable[[TableName], bool]) -> list[TableName]:
+        """Go on without the tables that the user may not read. ConnectError: no table is left.
+
+        Return those that this task followed before and whose first read is over, as `is_read` tells: they stay, as
+        their changes would be lost.
+        """
+        aside = without_right(self.database, self.tables, self.config)
+        kept = {table: reason for table, reason in aside.items() if table in self._followed and is_read(table)}
+        self._followed |= set(self.tables) - set(aside)
+        for table, reason in kept.items():
+            _log.warning("Table %s may not be read any more; its log is followed. %s", table.full, reason)
+        if left := {table: reason for table, reason in aside.items() if table not in kept}:
+            self.leave_aside(left)
+        return list(kept)
 
     def begin_table(self, caution: str | None) -> None:
         """Take note that the first read of a table begins.
