@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from connect.cli.shared.terminal import coloured
+
 
 @click.command()
 @click.option("--kill/--no-kill", default=True, help="Kill the worker with kill -9 half-way (default: yes).")
@@ -34,7 +36,7 @@ def demo(kill: bool, seed: int | None, leave: bool, rows: int | None, names: str
         plan = DemoPlan(kill_moments(kill=kill, seed=seed), stay, rows, targets_of(names))
         code = run(plan, console)
     except (ConnectError, ServiceError) as error:
-        click.echo(f"{click.style('error', fg='red')} {error}", err=True)
+        click.echo(f"{coloured('error', 'red')} {error}", err=True)
         code = 2
     except KeyboardInterrupt:
         console.print("stopped; everything that was started is stopped too")

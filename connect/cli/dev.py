@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from connect.cli.shared.command_errors import one_line_errors
+from connect.cli.shared.terminal import coloured
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,7 +68,7 @@ def dev(folder: Path, registry: bool, s3: bool, names: str, allow: tuple[Path, .
         while not pause.wait(WATCH_INTERVAL_S):
             environment.start_ended()
     except (ConnectError, ServiceError) as error:
-        click.echo(f"{click.style('error', fg='red')} {error}", err=True)
+        click.echo(f"{coloured('error', 'red')} {error}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         console.print("stopping; what is in the folder stays")

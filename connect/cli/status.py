@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import threading
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -9,14 +11,17 @@ from typing import TYPE_CHECKING
 import click
 
 from connect.cli.shared.cluster_options import as_json, cluster_command, print_json
-from connect.cli.shared.table import print_table
-from connect.cli.shared.terminal import echo
+from connect.cli.shared.table import print_table, shortened
+from connect.cli.shared.terminal import echo, echo_folded, until_interrupted
+from connect.lib.printable import printable
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient
 
 _commands = click.Group()
 WATCH_S = 2.0
+LEAST_COLUMNS = 100
+"""On a terminal with fewer columns, reasons stand below the table."""
 
 
 @cluster_command(
@@ -29,12 +34,14 @@ def status(client: ConnectClient, as_json: bool, watch: bool) -> None:
     if as_json:
         _print(client)
         return
+    if not watch:
+        _show(client, clear=False)
+        return
     pause = threading.Event()
-    while True:
-        _show(client, clear=watch)
-        if not watch:
-            return
-        pause.wait(WATCH_S)
+    with until_interrupted():
+        while True:
+            _show(client, clear=True)
+            pause.wait(WATCH_S)
 
 
 def _print(client: ConnectClient) -> None:
@@ -53,7 +60,13 @@ def _show(client: ConnectClient, *, clear: bool) -> None:
     if not lines:
         echo("No connectors. Create one: connect connectors apply -f my-connector.json")
         return
-    print_table(
-        ("NAME", "TYPE", "STATE", "TASKS", "REASON"),
-        [(line.name, line.type, line.state, line.tasks, line.reason) for line in lines],
-    )
+    columns = ("NAME", "TYPE", "STATE", "TASKS")
+    rows = [(line.name, line.type, line.state, line.tasks) for line in lines]
+    width = shutil.get_terminal_size().columns
+    if not sys.stdout.isatty() or width >= LEAST_COLUMNS:
+        print_table((*columns, "REASON"), [(*row, line.reason) for row, line in zip(rows, lines, strict=True)])
+        return
+    print_table(columns, rows)
+    for line in lines:
+        if line.reason:
+            echo_folded(f"{shortened(printable(line.name), width // 2)}: {line.reason}", "")

@@ -250,6 +250,11 @@ def _show(tls: ssl.SSLContext, cert_file: str) -> None:
 
 
 def _path(name: str, *more: str) -> str:
+    if name in {".", ".."}:
+        raise ConnectError(
+            f"A connector named {name!r} cannot be asked for: in an address that is a step between folders.",
+            fix="Name another connector.",
+        )
     return "/".join(["/connectors", quote(name, safe=""), *more])
 
 

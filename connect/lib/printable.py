@@ -7,10 +7,12 @@ from typing import Final
 _CONTROLS: Final = [code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"]
 _DIRECTIONS: Final = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 """These characters change the direction in which others are shown."""
+_ENDS: Final = (0x2028, 0x2029)
+"""These characters end a line or a paragraph, as nobody expects of a name."""
 _SURROGATES: Final = range(0xD800, 0xE000)
 # The escapes are JSON's, which itself escapes the controls of ASCII, so that a JSON text means the same afterwards.
 _ESCAPES: Final = {code: f"\\x{code:02x}" if code < 0x7F else f"\\u{code:04x}"
-                   for code in (*_CONTROLS, *_DIRECTIONS, *_SURROGATES)}  # fmt: skip
+                   for code in (*_CONTROLS, *_DIRECTIONS, *_ENDS, *_SURROGATES)}  # fmt: skip
 
 
 def printable(text: str) -> str:

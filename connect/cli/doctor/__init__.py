@@ -16,7 +16,7 @@ import click
 
 from connect.cli.shared.cluster_options import CLUSTER_OPTIONS, as_json, client_of, print_json
 from connect.cli.shared.manifest_files import named_manifests
-from connect.cli.shared.terminal import echo_folded
+from connect.cli.shared.terminal import coloured, echo_folded
 from connect.lib.printable import counted, printable
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _asked(client: ConnectClient, config: Mapping[str, str] | None) -> Json:
 def _show(found: Sequence[Mapping[str, str]]) -> None:
     for finding in found:
         severity, told = finding["severity"], {name: printable(text) for name, text in finding.items()}
-        click.echo(f"{click.style(printable(severity.upper()), fg=_COLOURS.get(severity))} {told['subject']}")
+        click.echo(f"{coloured(printable(severity.upper()), _COLOURS.get(severity))} {told['subject']}")
         echo_folded(finding["evidence"], "  ")
         echo_folded(finding["why"], "  ")
         for line in told["fix"].splitlines():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +23,11 @@ def echo(text: object = "", *, err: bool = False) -> None:
     click.echo(printable(str(text)), err=err)
 
 
+def coloured(text: str, colour: str | None) -> str:
+    """Return a text in a colour, or as it is where the variable NO_COLOR is set (no-color.org)."""
+    return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour)
+
+
 def echo_folded(text: str, indent: str) -> None:
     """Write an indented paragraph: on a terminal in lines of its width, into a pipe as one line, for `grep`.
 
@@ -32,6 +40,15 @@ def echo_folded(text: str, indent: str) -> None:
     )  # fmt: skip
     for line in printable(text).splitlines():
         click.echo(fold.fill(line))
+
+
+@contextmanager
+def until_interrupted() -> Iterator[None]:
+    """Let Ctrl-C end what is inside, as its user means it to end: that is no error."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo()
 
 
 def cell(text: object, style: str = "") -> Text:

@@ -13,7 +13,7 @@ import click
 from connect.cli.shared.cluster_options import as_json, cluster_command, print_json
 from connect.cli.shared.sparkline import LEAST_COLUMNS, History
 from connect.cli.shared.table import least_width, print_table, shortened
-from connect.cli.shared.terminal import echo_folded
+from connect.cli.shared.terminal import echo_folded, until_interrupted
 from connect.lib.printable import printable
 
 if TYPE_CHECKING:
@@ -42,20 +42,21 @@ def top(client: ConnectClient, as_json: bool, once: bool, interval_s: float) -> 
 
     pause, rates = threading.Event(), History()
     before = scraped(client)
-    while True:
-        pause.wait(interval_s)
-        now, connectors = scraped(client), client.connectors()
-        lines = task_lines(connectors, before, now)
-        before = now
-        if as_json:
-            print_json([asdict(line) for line in lines])
-            return
-        if not once:
-            click.clear()
-        rates.add({(line.connector, line.task): line.rows_per_second for line in lines})
-        show(lines, None if once else rates, shutil.get_terminal_size().columns, is_terminal=sys.stdout.isatty())
-        if once:
-            return
+    with until_interrupted():
+        while True:
+            pause.wait(interval_s)
+            now, connectors = scraped(client), client.connectors()
+            lines = task_lines(connectors, before, now)
+            before = now
+            if as_json:
+                print_json([asdict(line) for line in lines])
+                return
+            if not once:
+                click.clear()
+            rates.add({(line.connector, line.task): line.rows_per_second for line in lines})
+            show(lines, None if once else rates, shutil.get_terminal_size().columns, is_terminal=sys.stdout.isatty())
+            if once:
+                return
 
 
 def show(lines: Sequence[TaskLine], rates: History | None, width: int, *, is_terminal: bool) -> None:

@@ -18,6 +18,7 @@ CHARS_MAX: Final = 256 * 1024
 ALIASES_MAX: Final = 200
 NAME_CHARS_MAX: Final = 500
 """A longer name would not fit into a path if each of its characters is encoded."""
+_STEPS: Final = frozenset({".", ".."})
 _SHOWN_CHARS: Final = 60
 
 
@@ -43,6 +44,12 @@ def check_new_name(name: str) -> None:
     """Raise HttpError 400 if no path could name a connector of this name."""
     if len(name) > NAME_CHARS_MAX:
         text = f"The name {_shown(name)} has {len(name)} characters. At most {NAME_CHARS_MAX} are taken."
+        raise HttpError(400, text)
+    if name in _STEPS:
+        text = (
+            f"A connector cannot be named {name!r}: in an address that is a step between folders, which clients take "
+            "out, so that nobody could pause or delete it. Choose another name."
+        )
         raise HttpError(400, text)
 
 

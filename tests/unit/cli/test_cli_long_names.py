@@ -12,7 +12,9 @@ from click import unstyle
 from click.testing import CliRunner
 from rich.cells import cell_len
 
+from connect.cli import main
 from connect.cli.shared.table import print_table, shortened
+from connect.cli.shared.terminal import coloured
 from connect.cli.status import _commands as status_commands
 from connect.cli.top import show
 from connect.client.task_lines import TaskLine
@@ -69,6 +71,47 @@ def test_top_fits_the_terminal(width: int, once: bool) -> None:
     assert max(map(len, lines)) <= width
     assert lines[1].split()[:3] == [lines[1].split()[0], "11", "RUNNING"]
     assert lines[1].startswith("begin")
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answer as a cluster of one failed connector does, whatever address is asked."""
+    state = {"state": "FAILED", "worker_id": "w:1", "trace": REASON}
+    found = {LONG: {"status": {"connector": state, "tasks": [{"id": 0, **state}]}, "info": {"tasks": [0]}}}
+    monkeypatch.setattr("connect.client.rest.ConnectClient.connectors", lambda _: found)
+    monkeypatch.setattr("connect.client.rest.ConnectClient.server", lambda _: {"version": "1", "kafka_cluster_id": "k"})
+
+
+def test_status_has_reasons_below_the_table_of_a_narrow_terminal(width: int, cluster: None) -> None:
+    context = status_commands.commands["status"].make_context("status", ["--url", "http://127.0.0.1:1"])
+    lines = on_a_terminal(lambda: status_commands.commands["status"].invoke(context))
+    assert ("REASON" in lines[1]) == (width >= 100)
+    assert max(map(cell_len, lines)) <= width
+    if width < 100:
+        assert " ".join(lines[2:]).endswith(f": {REASON}"), lines
+
+
+def test_ctrl_c_ends_what_is_watched_and_is_no_error(cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object, timeout: float) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("threading.Event.wait", interrupted)
+    done = CliRunner().invoke(status_commands, ["status", "--watch", "--url", "http://127.0.0.1:1"])
+    assert (done.exit_code, "Aborted" in done.output) == (0, False)
+    assert "begin-" in done.output
+
+
+def test_a_step_of_a_path_is_no_name() -> None:
+    done = CliRunner().invoke(main, ["connectors", "why", "--url", "http://127.0.0.1:1", "--", ".."])
+    assert done.exit_code == 1
+    assert "cannot be asked for" in done.output
+
+
+def test_no_colour_is_written_where_somebody_wants_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert coloured("error", "red") != "error"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert coloured("error", "red") == "error"
 
 
 def test_a_pipe_has_all_of_a_name_on_its_line() -> None:

@@ -108,6 +108,9 @@ def test_a_body_has_so_many_values_and_commas_of_texts_are_none(rest: Rest) -> N
 def test_a_name_of_8_kb_is_400(rest: Rest) -> None:
     name = "n" * 8192
     assert "has 8192 characters. At most 500" in refused(rest("POST", "/connectors", {"name": name, "config": {}}), 400)
+    for step in (".", ".."):  # no client could name it in an address
+        said = refused(rest("POST", "/connectors", {"name": step, "config": {}}), 400)
+        assert f"cannot be named '{step}'" in said
     assert rest("PUT", f"/connectors/{name}/config", CONFIG).status_code == 400
     refused(rest("PUT", f"/connectors/{'n' * 501}/config", CONFIG), 400)
     assert rest("PUT", f"/connectors/{'n' * 500}/config", CONFIG).status_code == 201

@@ -328,6 +328,7 @@ def test_a_worker_that_starts_says_so_by_a_page(serve: ServerMaker) -> None:
     operations.started = False
     page = Reader(serve(operations).url).open("/ui")
     assert (page.status, "still starting up" in page.text) == (409, True)
+    assert "Something has changed" not in page.text
 
 
 def test_programs_are_told_errors_in_json(rest: Rest) -> None:

@@ -16,8 +16,8 @@ from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
-HOSTILE = "\x1b[31mred\x1b]0;pwn\x07 \x9b1m \u202ecod.exe \ud800\r."
-SHOWN = r"\x1b[31mred\x1b]0;pwn\x07 \u009b1m \u202ecod.exe \ud800\x0d."
+HOSTILE = "\x1b[31mred\x1b]0;pwn\x07 \x9b1m \u202ecod.exe \ud800\r\u2028."
+SHOWN = r"\x1b[31mred\x1b]0;pwn\x07 \u009b1m \u202ecod.exe \ud800\x0d\u2028."
 LINES = """
 import logging
 from connect.telemetry.logs import set_up_logs

@@ -30,7 +30,7 @@ async def error_pages(request: web.Request, handler: Answer) -> web.StreamRespon
     if request.path != ROOT and not request.path.startswith(f"{ROOT}/"):
         return answer
     if answer.status >= HTTPStatus.BAD_REQUEST and answer.content_type == JSON and _wants_page(request):
-        answer = _page_of(answer)
+        answer = _page_of(request, answer)
     if not answer.prepared:
         answer.headers.update(HEADERS)
     return answer
@@ -40,10 +40,12 @@ def _wants_page(request: web.Request) -> bool:
     return HTML in request.headers.get(hdrs.ACCEPT, "")
 
 
-def _page_of(answer: web.StreamResponse) -> web.Response:
+def _page_of(request: web.Request, answer: web.StreamResponse) -> web.Response:
     body = answer.body if isinstance(answer, web.Response) else None
     message = orjson.loads(body)["message"] if isinstance(body, bytes) else ""
     title = _TITLES.get(answer.status, "This did not work")
+    if answer.status == HTTPStatus.CONFLICT and request.method in {hdrs.METH_GET, hdrs.METH_HEAD}:
+        title = "This cannot be shown now"  # nobody has sent a form that is older than what it changes
     values = {"title": title, "status": answer.status, "message": message}
     page = html(rendered("error.html.j2", values), answer.status)
     for name in _KEPT:
