@@ -319,6 +319,14 @@ class FakeConsumer:
     def reached_ends(self) -> dict[TopicPartition, int]:
         return {tp: end for tp, end in self.end_offsets().items() if self._next[tp] == end}
 
+    @property
+    def fetched(self) -> FakeConsumer:
+        """Tell any thread what there is."""
+        return self
+
+    def of(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {tp: len(self._log[tp]) for tp in partitions}
+
     def deleted_unread(self) -> dict[TopicPartition, range]:
         """Return nothing, as this log keeps every row."""
         return {}

@@ -22,6 +22,7 @@ from connect.kafka.consume.assignment import Assignment, OnPartitions, names_of
 from connect.kafka.consume.columns import PolledBatches, SizeGuess
 from connect.kafka.consume.commits import commit
 from connect.kafka.consume.failures import Failures
+from connect.kafka.consume.fetched_ends import FetchedEnds
 from connect.kafka.consume.gaps import Gap
 from connect.kafka.consume.last_rows import LastRows
 from connect.kafka.consume.offset_resets import OffsetResets
@@ -98,6 +99,7 @@ class BatchConsumer:
             self._reads = _reads(path, self._consumer)
             unless_made.callback(self._reads.close)
             self._ends = PartitionEnds(self._consumer, policy)
+            self.fetched = FetchedEnds(self._consumer)
             again = {key: value for key, value in settings.items() if key != "consumer.path"}
             self._resets = OffsetResets(self._consumer, policy, LastRows(again))
             self._assignment = Assignment(
@@ -247,6 +249,7 @@ class BatchConsumer:
         self._failures.raise_first()
 
     def _free(self, deadline: Deadline) -> None:
+        self.fetched.close()
         self._reads.close()
         # This call waits for the coordinator without a time-out.
         leaving = threading.Thread(target=self._consumer.close, name="kafka-consumer-close", daemon=True)

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
@@ -22,6 +22,17 @@ log = logging.getLogger(__name__)
 
 LAG_S: Final = 1.0
 """The figures that tell how far a sink is behind are set so often, in seconds."""
+BUSY_S: Final = 2.0
+"""A task whose last look at the lag is older has a call that does not return, as a put to a target that hangs."""
+
+
+class _Look(NamedTuple):
+    """Holds what the task's thread has last seen of the lag. `since_s` is None if no row waited then."""
+
+    at_s: float
+    ends: Mapping[TopicPartition, int]
+    rows: int
+    since_s: float | None
 
 
 class SinkCommits:
@@ -45,6 +56,8 @@ class SinkCommits:
         self._next_flush_s = 0.0
         self._next_lag_s = 0.0
         self._asked_within_s = math.inf
+        self._look: _Look | None = None
+        self._figures.probe(self._while_busy)
 
     def begin(self) -> None:
         """Begin the first flush interval now."""
@@ -141,16 +154,34 @@ class SinkCommits:
 
         The age of rows that were not read yet is not known: it counts from when their offsets were first seen.
         """
+        is_late = self._is_late()
         self._next_lag_s = time.monotonic() + LAG_S
         ends, lag = self._consumer.end_offsets(), self._partitions.lag
         lag.all_taken(self._partitions.taken_ends(self._consumer.reached_ends()))
         positions = {**self._consumer.position(ends), **self._partitions.firsts}
         oldest_ms = lag.oldest_ms()
         lag.never_read(self._consumer.deleted_unread())
-        self._figures.set("lag_rows", lag.rows(ends, positions))
-        untaken_s = lag.untaken_since_s(ends, positions, time.time())
-        since_s = (untaken_s, None if oldest_ms is None else oldest_ms / 1000)
-        self._figures.set_since("lag_s", min((at_s for at_s in since_s if at_s is not None), default=None))
+        rows, now_s = lag.rows(ends, positions), time.time()
+        self._figures.set("lag_rows", rows)
+        # Rows that came while the task was busy count from its last look on.
+        came_s = self._look.at_s if self._look is not None and is_late else now_s
+        untaken_s = lag.untaken_since_s(ends, positions, came_s)
+        times_s = (untaken_s, None if oldest_ms is None else oldest_ms / 1000)
+        since_s = min((at_s for at_s in times_s if at_s is not None), default=None)
+        self._figures.set_since("lag_s", since_s)
+        self._look = _Look(now_s, ends, rows, since_s)
+
+    def _while_busy(self) -> Mapping[str, float]:
+        """Return the lag with the rows that came since the last look, if that is long ago. Any thread may ask."""
+        look = self._look
+        if look is None or not self._is_late():
+            return {}
+        more = sum(max(0, end - look.ends[tp]) for tp, end in self._consumer.fetched.of(look.ends).items())
+        since_s = look.at_s if look.since_s is None else look.since_s
+        return {"lag_rows": look.rows + more, "lag_s": max(0.0, time.time() - since_s)} if more else {}
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._next_lag_s - LAG_S + BUSY_S
 
     def _tell_tail(self) -> None:
         """Say in words what the sink keeps back while nothing more comes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
@@ -55,11 +55,19 @@ class TaskFigures:
         self._began_s: float | None = None
         """Is the time that was told first: when the task was opened, or when its last run had caught up."""
         self._on_stage = on_stage
+        self._probe: Callable[[], Mapping[str, float]] = dict
         self.stage: tuple[str, float] = ("", 0.0)
         """Holds the stage that is timed now, and its begin on the monotonic clock.
 
         The stage is named as its counter is without the unit. It is empty between two stages.
         """
+
+    def probe(self, tell: Callable[[], Mapping[str, float]]) -> None:
+        """Have snapshots take what `tell` returns in place of figures that the busy task cannot set.
+
+        The thread that takes snapshots calls it.
+        """
+        self._probe = tell
 
     def add(self, name: str, amount: float = 1.0) -> None:
         """Raise a counter."""
@@ -183,7 +191,7 @@ class TaskFigures:
             values[f"{name.removesuffix('_total')}_per_s"] = rate.at(values[name], now_s)
         if self._latency is not None:
             values |= self._latency.figures("latency")
-        return values | self._state_ratios(now_s)
+        return {**values, **self._state_ratios(now_s), **self._probe()}
 
     def mark_rates(self) -> None:
         """Note the present values of the rated counters, so that rates are recent even if snapshots are rare.

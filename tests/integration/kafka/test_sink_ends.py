@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import pytest
-from kafka_drive import in_s, transactions
+from kafka_drive import in_s, send, transactions
 
 from connect.api.records import TopicPartition
 from connect.plugins.catalog import Catalog
@@ -71,6 +71,17 @@ def running(consumer, target: Target, topic: str, control: Control | None = None
         consumer.close(in_s(60))
 
 
+class StuckTarget(Target):
+    """Its put returns once `is_full` is cleared, as that of a target that has taken the connection and says nothing."""
+
+    def put(self, batch, deadline):
+        for _ in range(3_000):
+            if not self.is_full.is_set():
+                break
+            deadline.wait(0.02)
+        super().put(batch, deadline)
+
+
 def eventually(condition) -> None:
     deadline = in_s(60)
     while not condition():
@@ -104,3 +115,22 @@ def test_rows_of_aborted_transactions_and_marks_are_committed(clients, topic_nam
     with running(clients.consumer(unique, path=path), target, topic_name):
         eventually(lambda: committed() == 1_023)
     assert target.rows == ["0", "1", "0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("path", ["columnar", "plain"])
+def test_rows_that_come_while_a_put_does_not_return_are_lag(clients, topic_name, unique, path):
+    tp, target = TopicPartition(clients.topic(topic_name), 0), StuckTarget([], {}, threading.Event())
+    send(clients, topic_name, [b"%d" % i for i in range(20)])
+    with running(clients.consumer(unique, path=path), target, topic_name) as figures:
+        eventually(lambda: clients.admin().group_offsets(unique, in_s(60)).get(tp) == 20)
+        eventually(lambda: figures.snapshot()["lag_rows"] == 0)
+        target.is_full.set()
+        send(clients, topic_name, [b"%d" % i for i in range(20, 50)])
+        eventually(lambda: figures.snapshot()["lag_rows"] == 30)
+        send(clients, topic_name, [b"%d" % i for i in range(50, 120)])
+        eventually(lambda: figures.snapshot()["lag_rows"] == 100)
+        assert figures.snapshot()["lag_s"] > 1.0
+        assert len(target.rows) == 20, "its put has not returned"
+        target.is_full.clear()
+        eventually(lambda: figures.snapshot()["lag_rows"] == 0)
+    assert len(target.rows) == 120

@@ -34,6 +34,13 @@ class Topic:
     def position(self, partitions):
         return {TP: self.polled} | self.reached
 
+    @property
+    def fetched(self):
+        return self
+
+    def of(self, partitions):
+        return dict.fromkeys(partitions, self.end)
+
     def deleted_unread(self):
         return self.deleted
 
@@ -229,3 +236,31 @@ def test_rows_that_were_passed_over_do_not_wait_until_those_before_them_are_comm
     assert sink.partitions.lag.uncommitted() == {TP: 13}, "the sink keeps no row that it never got"
     sink.partitions.committed({TP: 38})
     assert sink.lag_rows() == 2
+
+
+def test_rows_that_come_while_a_put_does_not_return_are_behind(now_s):
+    sink = Sink(now_s)
+    sink.topic.end = 20
+    sink.take(20, at_s=now_s[0])
+    sink.partitions.committed({TP: 20})
+    sink.commits.tell_lag()
+    sink.topic.end = 70
+    sink.read(50, at_s=now_s[0])  # the thread of the task is in a put from now on
+    now_s[0] += 1.5
+    assert sink.figures.snapshot()["lag_rows"] == 0, "the task looks again in a moment"
+    now_s[0] += 13.5
+    sink.topic.end = 120
+    stuck = sink.figures.snapshot()
+    assert (stuck["lag_rows"], stuck["lag_s"]) == (100, 15.0)
+    now_s[0] += 30.0
+    assert sink.figures.snapshot()["lag_s"] == 45.0
+    assert (sink.lag_rows(), sink.lag_s()) == (100, 45.0), "it has not begun anew once the put has failed"
+
+
+def test_a_put_that_does_not_return_while_nothing_more_comes_keeps_what_was_told(now_s):
+    sink = Sink(now_s)
+    sink.topic.end = 20
+    sink.read(20, at_s=now_s[0])
+    sink.commits.tell_lag()
+    now_s[0] += 60.0
+    assert (sink.figures.snapshot()["lag_rows"], sink.figures.snapshot()["lag_s"]) == (20, 60.0)
