@@ -37,13 +37,14 @@ class Reason:
 
 def reasons(
     status: Mapping[str, Any],
-    offsets: Sequence[Mapping[str, Any]],
+    offsets: Sequence[Mapping[str, Any]] | str,
     figures: Mapping[str, Mapping[str, float]] | None = None,
     planned: Collection[int] = (),
 ) -> list[Reason]:
     """Return a reason for the connector, then for each task, then the notes on configuration and rows.
 
-    `offsets` are those of GET …/offsets. `figures` are the metrics of tasks by their number, if they are known.
+    `offsets` are those of GET …/offsets, or the reason why they are not known. `figures` are the metrics of tasks by
+    their number, if they are known.
     `planned` are the numbers of the tasks that the connector has; those of which nobody has said anything do not run.
     """
     tasks = [*status["tasks"], *_unheard(status, planned)]
@@ -58,7 +59,9 @@ def reasons(
         found.append(Reason(f"task {task['id']}", f"{_text(task)}{measured}"))
     if not tasks and status["connector"]["state"] == "RUNNING":
         found.append(Reason("tasks", "The connector has planned none: it found nothing to read, or has just begun."))
-    if not offsets:
+    if isinstance(offsets, str):
+        found.append(Reason("offsets", f"They are not known: {offsets}"))
+    elif not offsets:
         found.append(Reason("offsets", "Nothing was ever committed."))
     notes = status.get("notes", ())
     return [*found, *(Reason("rows" if note.startswith(MISSED) else "configuration", note) for note in notes)]

@@ -17,8 +17,10 @@ from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.errors import translate, translated
 from connect.kafka.client.inner_client import client_of
 from connect.kafka.client.librdkafka import COORDINATOR_S, forget_offsets
+from connect.kafka.client.rights import DENIALS, Needs
 from connect.lib.deadline import Deadline
 
+_FIRST_S: Final = 1.0
 _ASK_S: Final = 5.0
 _PAUSE_S: Final = 0.2
 
@@ -32,18 +34,24 @@ def committed_offsets(
     """Return the group's committed next offsets; partitions without one are left out. `settings` are an admin client's.
 
     A consumer that never joins asks for them. librdkafka's admin call crashes the process if the group's coordinator
-    is another broker than it thought (librdkafka issue 5040).
+    is another broker than it thought (librdkafka issue 5040). DeniedError: the group may not be read.
     """
     doing = f"listing the offsets of group {group}"
     wanted = [KafkaPartition(*tp) for tp in partitions]
     with translated(doing):
         asker = Consumer({**settings, "group.id": group}, logger=client_logger("admin"))
     try:
+        ask_s = _FIRST_S
         while True:
             try:
-                found = asker.committed(wanted, timeout=min(_ASK_S, max(0.1, deadline.remaining_s)))
+                found = asker.committed(wanted, timeout=min(ask_s, max(0.1, deadline.remaining_s)))
             except KafkaException as error:
-                ours = translate(error.args[0], doing)
+                ask_s = _ASK_S
+                # A group that may not be read is told beside the answer, which times out.
+                told = asker.poll(0)
+                denied = told.error() if told is not None else None
+                cause = error.args[0] if denied is None or denied.code() not in DENIALS else denied
+                ours = translate(cause, doing, Needs.of({**settings, "group.id": group}, "Read"))
                 if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
                     raise ours from error
             else:

@@ -27,7 +27,9 @@ from connect.api.records import TopicPartition
 from connect.cli.doctor import before_start, doctor
 from connect.cluster.model.cluster_topics import internal_topics
 from connect.doctor.gathering import gather
+from connect.kafka.admin.group_offsets import committed_offsets
 from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.errors import DeniedError
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -264,6 +266,8 @@ def test_a_login_that_may_not_use_a_topic_is_told_the_grant(unique, tmp_path):
         reads = {"connector.class": "FileStreamSink", "file": "/tmp/rows", "topics": f"{unique}-in"} | letters
         sink.write_text(json.dumps({"name": "reads", "config": reads}), encoding="utf-8")
         asked = ("--worker", str(file), str(source), str(sink))
+        with pytest.raises(DeniedError, match="--operation Read --group connect-reads"):
+            committed_offsets(_properties(login, unique), "connect-reads", [TopicPartition("x", 0)], Deadline.after(60))
         code, found = _told(*asked)
         grants = {f["subject"]: f["fix"] for f in found if "deny this principal" in f["evidence"]}
         admin = {**login, "sasl.jaas.config": login["sasl.jaas.config"].replace("alice", "admin")}

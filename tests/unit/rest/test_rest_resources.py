@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from rest_client import Rest, ServerMaker, at, invalid, refused
@@ -15,6 +16,7 @@ from sample_plugins import (
 
 from connect.client.rest import Access, ConnectClient
 from connect.client.task_lines import figures_of
+from connect.kafka.client.errors import DeniedError
 
 MISSING_TOPIC = 'Missing required configuration "topic" which has no default value.'
 
@@ -168,6 +170,19 @@ def test_why_answers_for_the_connector_and_each_task(rest: Rest) -> None:
     assert told["connector a"].startswith("RUNNING")
     assert told["task 0"].startswith("RUNNING")
     assert rest("GET", "/connectors/nobody/why").status_code == 404
+
+
+def test_why_does_not_wait_for_offsets_that_kafka_does_not_tell(rest: Rest, monkeypatch: pytest.MonkeyPatch) -> None:
+    rest.create("a")
+    monkeypatch.setattr("connect.rest.resources.why.OFFSETS_S", 0.1)
+    denied: Future[Any] = Future()
+    denied.set_exception(DeniedError("Failed listing the offsets of group connect-a: denied."))
+    for reading, why in ((Future[Any](), "within"), (denied, "offsets of group connect-a: denied.")):
+        monkeypatch.setattr(rest.operations.offsets, "read", lambda _, reading=reading: reading)
+        told = {reason["about"]: reason["text"] for reason in rest.get("/connectors/a/why")}
+        assert told["task 0"].startswith("RUNNING")
+        assert told["offsets"].startswith("They are not known: ")
+        assert why in told["offsets"]
 
 
 def test_pause_resume_and_stop_change_the_state(rest: Rest) -> None:
