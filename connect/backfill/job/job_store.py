@@ -266,12 +266,15 @@ class JobStore:
         self._require_own(self.topics.jobs, "state.jobs_topic", StateKind.JOBS)
         _send(self.worker, self.said_batch(said), deadline)
 
-    def say_verdict(self, good: bool, line: str, deadline: Deadline) -> None:
-        """Write the verdict of a verification; a handover looks at it."""
+    def say_verdict(self, good: bool, line: str, began_ms: int, deadline: Deadline) -> None:
+        """Write the verdict of a verification that began at `began_ms`; a handover looks at it.
+
+        Nothing is written if there is a verdict of a later reading: compaction would leave this one alone.
+        """
         self._require_own(self.topics.markers, "state.marker_topic", StateKind.MARKERS)
-        _send(
-            self.worker, self.driver_batch([RecordedVerdict(good, line, time.time_ns() // 1_000_000).record]), deadline
-        )
+        said = RecordedVerdict(good, line, time.time_ns() // 1_000_000, began_ms)
+        if said.replaces(self.driver_state(deadline).verdict):
+            _send(self.worker, self.driver_batch([said.record]), deadline)
 
     def driver_producer(self, job: str) -> BatchProducer:
         """Return a producer with the transactional id of the job's driver. It has not taken over the id yet."""

@@ -86,11 +86,19 @@ class MarkersOwner:
 
 @dataclass(frozen=True, slots=True)
 class RecordedVerdict:
-    """Holds the last verdict on the job. `line` is the verdict in words for people."""
+    """Holds a verdict on the job. `line` is the verdict in words for people.
+
+    `began_ms` is when its reading began, which may be long before it was written. It is 0 if an older release wrote it.
+    """
 
     good: bool
     line: str
     written_ms: int
+    began_ms: int = 0
+
+    def replaces(self, other: RecordedVerdict | None) -> bool:
+        """Return True if this verdict is of a later reading than the other one."""
+        return other is None or (self.began_ms or self.written_ms) >= (other.began_ms or other.written_ms)
 
     @property
     def record(self) -> tuple[bytes, bytes]:
@@ -141,7 +149,8 @@ class DriverState:
 
 
 def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
-    """Return what the records of the driver's partition say; the newest record of each kind counts.
+    """Return what the records of the driver's partition say; the newest record of each kind counts; of verdicts
+    that of the latest reading.
 
     ConnectError: a record is not ours, or a newer version wrote it.
     """
@@ -157,7 +166,8 @@ def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
         elif "owner" in name:
             owner = MarkersOwner(**known_members(MarkersOwner, told))
         elif "verdict" in name:
-            verdict = RecordedVerdict(**known_members(RecordedVerdict, told))
+            found = RecordedVerdict(**known_members(RecordedVerdict, told))
+            verdict = found if found.replaces(verdict) else verdict
     return DriverState([split for number in sorted(parts) for split in parts[number]], handover, owner, verdict)
 
 

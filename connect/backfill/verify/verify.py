@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -40,10 +41,11 @@ def verify(driver: Driver, *, count_source: bool = True, sample: float = 1.0, se
     draws the chunks whose values are compared; None: others each time. ConnectError: the job was never planned, its
     plan is lost, or something cannot be read.
     """
+    began_ms = time.time_ns() // 1_000_000
     verdict = _Verification(
         driver, count_source=count_source, sample=sample, seed=seed or secrets.token_hex(4)
     ).verdict()
-    driver.store.say_verdict(verdict.is_good, verdict.line, Deadline.after(_KAFKA_S))
+    driver.store.say_verdict(verdict.is_good, verdict.line, began_ms, Deadline.after(_KAFKA_S))
     return verdict
 
 

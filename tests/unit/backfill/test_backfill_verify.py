@@ -15,6 +15,7 @@ from connect.backfill.job.markers import (
     ChunkState,
     HandoverMarker,
     Marker,
+    RecordedVerdict,
     checksum,
     chunk_states,
     driver_state,
@@ -238,3 +239,11 @@ def test_rows_that_a_sink_was_given_and_did_not_write_are_told_with_their_number
     assert told is not None
     assert told.startswith("100 rows that were read and that the sink does not count as written")
     assert "errors.tolerance" in told
+
+
+def test_of_two_verdicts_the_one_whose_reading_began_later_counts():
+    bad, late = RecordedVerdict(False, "bad", 50, began_ms=40), RecordedVerdict(True, "good", 60, began_ms=10)
+    for told in ([bad, late], [late, bad]):
+        assert driver_state([one.record for one in told]).verdict == bad
+    older = RecordedVerdict(True, "of a release that did not tell", 70)
+    assert driver_state([bad.record, older.record]).verdict == older, "it counts as of its writing"
