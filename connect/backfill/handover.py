@@ -15,7 +15,7 @@ from connect.backfill.job.job import Job
 from connect.backfill.job.markers import HandoverMarker
 from connect.backfill.job.planned_settings import require_as_planned
 from connect.backfill.job.states import JobAction, JobState, JobStateError
-from connect.backfill.job.topic_source import topic_offset, topic_position
+from connect.backfill.job.topic_source import require_same_topics, topic_offset, topic_position
 from connect.backfill.one_cluster import require_one_cluster
 from connect.client.rest import ConnectClient
 from connect.kafka.raw import RawBatch
@@ -170,6 +170,7 @@ def _write_group(driver: Driver, parts: ConnectorParts, job: Job, deadline: Dead
 
     RetriableError: the group has members.
     """
+    require_same_topics(parts, driver.ownership.planned_splits(job), deadline)
     group, admin = group_of(parts.resolved), group_admin(parts.clients, parts.resolved)
     wanted = dict(map(topic_offset, job.positions))
     there = [

@@ -71,9 +71,21 @@ class LaneRounds:
                     fix="Begin again under another name, into a new topic.",
                 )
 
+    def _require_same_topics(self, found: Sequence[Marker]) -> None:
+        """Raise ConnectError if a topic is not the one to which rows were written."""
+        written = {(topic, topic_id) for marker in found for topic, topic_id in marker.topic_ids.items()}
+        now = self._store.topic_ids({topic for topic, _ in written}, Deadline.after(KAFKA_S)) if written else {}
+        for topic, topic_id in sorted(written):
+            if now.get(topic, topic_id) != topic_id:
+                raise ConnectError(
+                    f"Topic {topic} was made anew since backfill {self._spec.name} wrote rows to it, which are gone.",
+                    fix="Begin again under another name.",
+                )
+
     def _tasks(self, splits: Sequence[Split], job: Job) -> list[LaneTask]:
         """Return a task for each lane that is not at its end, with the limits that the job's owner gave last."""
         self._require_partitions(self.markers)
+        self._require_same_topics(self.markers)
         limits = self._spec.limits
         done = {chunk for chunk, state in chunk_states(self.markers).items() if state.is_done}
         lane_limits = LaneLimits(self._spec.chunking.max_bytes, limits.chunk_timeout, limits.max_chunk_retries)

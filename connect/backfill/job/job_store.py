@@ -161,6 +161,10 @@ class JobStore:
         """
         return _counts(self._admin, topics, deadline, "Write")
 
+    def topic_ids(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, str]:
+        """Return the ids of those of these topics that exist, as far as brokers give ids."""
+        return self._admin.topic_ids(topics, deadline)
+
     def owner(self, job: str) -> MarkersOwner:
         """Return the owner that the marker topic of the job has to have: this cluster, with its jobs topic."""
         return MarkersOwner(self.worker.group_id, self.topics.jobs, job)

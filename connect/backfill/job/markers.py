@@ -37,8 +37,8 @@ class Marker:
     their order. Reading goes on from `offset`; `is_last` says that the chunk is read to its end. `letters` counts the
     dead letters of rows that no record can hold, in the same transaction. `pieces` is given if the chunk was found much
     larger than planned: it holds the chunk as far as it was read, and the chunks that its rest became. `partitions`
-    tells how many partitions each topic had, if known. `counted` is set in the last part: it is the source's own count
-    of the rows that part `counted_from` and the parts behind it should have.
+    tells how many partitions each topic had, if known, and `topic_ids` its id. `counted` is set in the last part: it is
+    the source's own count of the rows that part `counted_from` and the parts behind it should have.
     """
 
     chunk: str
@@ -56,13 +56,15 @@ class Marker:
     partitions: Mapping[str, int] = field(default_factory=dict)
     counted: int | None = None
     counted_from: int = 0
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def record(self) -> tuple[bytes, bytes]:
         """Return the key and value of the marker's record."""
         value = asdict(self)
-        if not self.pieces:
-            del value["pieces"]
+        for later in ("pieces", "topic_ids"):
+            if not value[later]:
+                del value[later]
         key = {"chunk": value.pop("chunk"), "part": value.pop("part")}
         return compact(key), compact(value)
 

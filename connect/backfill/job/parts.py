@@ -52,8 +52,8 @@ class RemainingChunk:
 class ChunkPart:
     """Holds the content of one transaction: records (none for a sink), dead letters, and the figures of its marker.
 
-    `partitions` has the number of partitions of each topic. `pieces` are the chunks that the rest of its chunk was cut
-    into, see `division`.
+    `partitions` has the number of partitions of each topic, and `topic_ids` its id. `pieces` are the chunks that the
+    rest of its chunk was cut into, see `division`.
     """
 
     batches: list[RawBatch] = field(default_factory=list)
@@ -65,6 +65,7 @@ class ChunkPart:
     offset: Mapping[str, object] | None = None
     is_last: bool = False
     partitions: Mapping[str, int] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
     pieces: Sequence[Split] = ()
     counted: int | None = None
     counted_from: int = 0
@@ -98,6 +99,7 @@ class ChunkPart:
             topics=topics,
             offset=self.offset,
             partitions=self.partitions,
+            topic_ids=self.topic_ids,
             pieces=self.pieces,
             counted=self.counted,
             counted_from=self.counted_from,

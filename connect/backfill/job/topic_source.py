@@ -30,6 +30,8 @@ _READ_S: Final = 3600.0
 TOPIC: Final = "kafka_topic"
 PARTITION: Final = "kafka_partition"
 OFFSET: Final = "kafka_offset"
+TOPIC_ID: Final = "topic_id"
+"""This bound of a range is the id of its topic, by which a topic of the same name that was made anew is told."""
 
 
 def topic_position(partition: TopicPartition, offset: int) -> SourcePosition:
@@ -46,12 +48,16 @@ def topic_offset(position: SourcePosition) -> tuple[TopicPartition, int]:
 class _Range(NamedTuple):
     partition: TopicPartition
     span: OffsetRange
+    topic_id: str | None
+    """Is None if an older release planned the range, or brokers give no ids."""
 
     @classmethod
     def of(cls, split: Split) -> _Range:
         bounds = split.bounds
         place = TopicPartition(str(bounds["topic"]), int(str(bounds["partition"])))
-        return cls(place, OffsetRange(int(str(bounds["from"])), int(str(bounds["to"]))))
+        topic_id = bounds.get(TOPIC_ID)
+        span = OffsetRange(int(str(bounds["from"])), int(str(bounds["to"])))
+        return cls(place, span, None if topic_id is None else str(topic_id))
 
 
 class TopicSource:
@@ -76,13 +82,16 @@ class TopicSource:
         """
         counts = self._admin.topics(deadline)
         partitions = [TopicPartition(name, p) for name in self._names(counts) for p in range(counts[name])]
+        ids = self._admin.topic_ids({tp.topic for tp in partitions}, deadline)
         begins = self._begins(self._admin.beginning_offsets(partitions, deadline))
         ends = self._admin.end_offsets(partitions, deadline, committed_only=True)
         spans = {tp: OffsetRange(begins[tp], max(begins[tp], ends[tp])) for tp in sorted(partitions)}
         row_bytes = self._row_bytes(spans, deadline)
         splits: list[Split] = []
         for tp, span in spans.items():
-            splits += _cut(tp, span, size, row_bytes.get(tp, 0), in_order=self._in_order)
+            more = {STRAND: f"{tp.topic}-{tp.partition}"} if self._in_order else {}
+            known = {TOPIC_ID: ids[tp.topic]} if tp.topic in ids else {}
+            splits += _cut(tp, span, size, row_bytes.get(tp, 0), {**more, **known})
         return BulkPlan(
             splits,
             [topic_position(tp, span.end) for tp, span in spans.items()],
@@ -173,12 +182,29 @@ class TopicReader:
 
     def _require_kept(self, wanted: _Range, start: int) -> None:
         tp = wanted.partition
+        require_same_topic(self._admin, tp.topic, wanted.topic_id, Deadline.after(_KAFKA_S))
         first = self._admin.beginning_offsets([tp], Deadline.after(_KAFKA_S))[tp]
         if first > start:
             raise ConnectError(
                 f"{tp.topic}-{tp.partition} begins at offset {first} now: records from {start} on are no longer kept.",
                 fix="Give the topic a longer retention.ms until the backfill is done; what is gone cannot be read.",
             )
+
+
+def require_same_topics(parts: ConnectorParts, splits: Iterable[Split], deadline: Deadline) -> None:
+    """Raise ConnectError if a topic of the sink connector `parts` is not the one whose ranges were planned."""
+    admin = TopicAdmin(admin_part(reader_settings(parts)))
+    for topic, topic_id in sorted({(one.partition.topic, one.topic_id or "") for one in map(_Range.of, splits)}):
+        require_same_topic(admin, topic, topic_id or None, deadline)
+
+
+def require_same_topic(admin: TopicAdmin, topic: str, planned_id: str | None, deadline: Deadline) -> None:
+    """Raise ConnectError if the topic is not the planned one, as it was deleted and made anew. None: nobody knows."""
+    if planned_id is not None and admin.topic_id(topic, deadline, "Read") not in {None, planned_id}:
+        raise ConnectError(
+            f"Topic {topic} was made anew since the backfill was planned: its offsets count other records now.",
+            fix="Begin again under another name.",
+        )
 
 
 def reader_settings(parts: ConnectorParts) -> Settings:
@@ -191,16 +217,16 @@ def reader_settings(parts: ConnectorParts) -> Settings:
     return {**found, "isolation.level": "read_committed"}
 
 
-def _cut(tp: TopicPartition, span: OffsetRange, size: SplitSize, row_bytes: int, *, in_order: bool) -> Iterator[Split]:
-    """Yield splits that cut the offsets of a partition into ranges of equal width."""
+def _cut(
+    tp: TopicPartition, span: OffsetRange, size: SplitSize, row_bytes: int, more: Mapping[str, str]
+) -> Iterator[Split]:
+    """Yield splits that cut the offsets of a partition into ranges of equal width, with `more` among their bounds."""
     most = size.rows if not row_bytes else max(1, min(size.rows, size.size_bytes // row_bytes))
     records = span.end - span.start
     parts = -(-records // most)
     cuts = [span.start + records * part // parts for part in range(parts)] + [span.end]
     for number, (start, end) in enumerate(pairwise(cuts)):
-        bounds: dict[str, object] = {"topic": tp.topic, "partition": tp.partition, "from": start, "to": end}
-        if in_order:
-            bounds[STRAND] = f"{tp.topic}-{tp.partition}"
+        bounds: dict[str, object] = {"topic": tp.topic, "partition": tp.partition, "from": start, "to": end, **more}
         # Topic names hold no character that an id may not have.
         yield Split(f"{tp.topic}-{tp.partition}-{number:06d}", bounds, end - start, (end - start) * row_bytes)
 

@@ -178,7 +178,7 @@ def target_of(task: LaneTask, parts: ConnectorParts, store: JobStore) -> Target:
     task_id = TaskId(task.connectors.following.name, work.lane)
     if sink is None:
         reader = bulk_source(parts).bulk_reader()
-        return RecordTarget(parts, reader, task_id, work.limits.max_bytes, store.partition_counts)
+        return RecordTarget(parts, reader, task_id, work.limits.max_bytes, store)
     if task.connectors.source is None:
         return SinkTarget(task.name_in_sinks, parts, ReplayedRecords(parts, task_id), work.limits.chunk_timeout_s)
     into = sink.open()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
 from connect.api.optional.bulk import BulkReader
 from connect.api.records import Batch
@@ -20,23 +20,33 @@ from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
 from connect.runtime.topics.topic_creation import Topics
 
-CountPartitions = Callable[[Collection[str], Deadline], Mapping[str, int]]
 _KAFKA_S: Final = 60.0
+
+
+class KnownTopics(Protocol):
+    """Tells of topics of the cluster to which rows go."""
+
+    def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
+        """Return the number of partitions of those of these topics that exist."""
+
+    def topic_ids(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, str]:
+        """Return the ids of those of these topics that exist, as far as brokers give ids."""
 
 
 class RecordTarget:
     """Turns a lane's rows into records for Kafka, on another thread. Owned by the lane's thread."""
 
     def __init__(
-        self, parts: ConnectorParts, reader: BulkReader, task: TaskId, max_bytes: int, count: CountPartitions
+        self, parts: ConnectorParts, reader: BulkReader, task: TaskId, max_bytes: int, known: KnownTopics
     ) -> None:
         """Take the source connector and the reader of its rows.
 
-        A part has about `max_bytes` bytes. `count` returns the partition counts of topics that exist.
+        A part has about `max_bytes` bytes. `known` tells of the topics to which rows go.
         """
         self._parts = parts
         self._class = parts.resolved["connector.class"]
-        self._count = count
+        self._known = known
+        self._ids: dict[str, str] = {}
         self._partitions: dict[str, int] = {}
         self._reader = reader
         self._task = task
@@ -57,14 +67,17 @@ class RecordTarget:
 
     def _read(self, rest: RemainingChunk) -> Generator[ChunkPart, None, None]:
         for part in record_parts(self._reader, self._encode, rest, self._max_bytes):
-            part.partitions = self._partitions_of({raw.topic for raw in part.batches})
+            topics = {raw.topic for raw in part.batches}
+            part.partitions = self._partitions_of(topics)
+            part.topic_ids = {topic: self._ids[topic] for topic in topics if topic in self._ids}
             yield part
 
     def _partitions_of(self, topics: Collection[str]) -> Mapping[str, int]:
         """Return the number of partitions of each topic. A topic that does not exist yet is left out for now."""
         new = [topic for topic in topics if topic not in self._partitions]
         if new:
-            self._partitions |= self._count(new, Deadline.after(_KAFKA_S))
+            self._partitions |= self._known.partition_counts(new, Deadline.after(_KAFKA_S))
+            self._ids |= self._known.topic_ids(new, Deadline.after(_KAFKA_S))
         return {topic: self._partitions[topic] for topic in topics if topic in self._partitions}
 
     def _encode(self, batch: Batch, rejected: Sequence[Rejected]) -> Encoded:

@@ -18,15 +18,27 @@ _NOT_THERE: Final = frozenset({
 })  # fmt: skip
 """Brokers answer with these errors if a topic does not exist, does not exist yet, cannot exist, or is hidden."""
 _REQUEST_S: Final = 10.0
+_NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Kafka's Uuid gives sixteen zero bytes as this base64."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """Holds a topic's number of partitions, and the smallest replication factor among them."""
+    """Holds a topic's number of partitions, and the smallest replication factor among them.
+
+    `topic_id` is None from brokers that give no ids.
+    """
 
     name: str
     partitions: int
     replication_factor: int
+    topic_id: str | None = None
+
+
+def id_text(given: Any) -> str | None:
+    """Return the text of a topic's id; None from brokers that give no ids."""
+    text = str(given)
+    return None if text == _NO_TOPIC_ID else text
 
 
 def described(admin: RetryingAdmin, names: Collection[str], deadline: Deadline) -> dict[str, TopicDescription]:
@@ -42,7 +54,7 @@ def described(admin: RetryingAdmin, names: Collection[str], deadline: Deadline) 
         topic = admin.call(ask, deadline, "describing topics", ignore=_NOT_THERE)
         if topic is not None:
             replicas = min((len(part.replicas) for part in topic.partitions), default=0)
-            found[name] = TopicDescription(name, len(topic.partitions), replicas)
+            found[name] = TopicDescription(name, len(topic.partitions), replicas, id_text(topic.topic_id))
     return found
 
 

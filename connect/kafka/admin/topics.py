@@ -17,7 +17,7 @@ from connect.kafka.admin.calls import BrokerRefusedError, RetryingAdmin
 from connect.kafka.admin.group_offsets import alter_offsets, committed_offsets
 from connect.kafka.admin.groups import GroupMembers, delete_group, group_members
 from connect.kafka.admin.internal_topics import check_policy, check_size, missing, not_created
-from connect.kafka.admin.topic_descriptions import TopicDescription, asked_of_each, described
+from connect.kafka.admin.topic_descriptions import TopicDescription, asked_of_each, described, id_text
 from connect.kafka.admin.topic_specs import InternalTopic, TopicSpec
 from connect.kafka.client.librdkafka import COORDINATOR_S
 from connect.kafka.client.rights import Needs
@@ -28,8 +28,6 @@ Settings = Mapping[str, str | int | float | bool]
 
 _LOG = logging.getLogger("connect.kafka.admin.calls")
 _PROPAGATION_S: Final = 5.0
-_NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Kafka's Uuid gives sixteen zero bytes as this base64."""
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the library gives this method no types
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the library gives this method no types
 _OFFSETS_S: Final = 0.5
@@ -69,12 +67,16 @@ class TopicAdmin:
             return asked_of_each(self._admin, [name], timeout_s)[name]
 
         needs = Needs.of(self._settings, operation, [name])
-        text = str(self._admin.call(ask, deadline, f"asking for the id of topic {name}", needs=needs).topic_id)
-        return None if text == _NO_TOPIC_ID else text
+        return id_text(self._admin.call(ask, deadline, f"asking for the id of topic {name}", needs=needs).topic_id)
 
     def partition_counts(self, names: Collection[str], deadline: Deadline) -> dict[str, int]:
         """Return the number of partitions of the topics that exist among these."""
         return {name: topic.partitions for name, topic in self.describe(names, deadline).items()}
+
+    def topic_ids(self, names: Collection[str], deadline: Deadline) -> dict[str, str]:
+        """Return the ids of the topics that exist among these, as far as brokers give ids."""
+        found = self.describe(names, deadline)
+        return {name: topic.topic_id for name, topic in found.items() if topic.topic_id is not None}
 
     def partition_count(self, name: str, deadline: Deadline) -> int:
         """Return the number of partitions of a topic as any one broker tells it; 0 if the topic does not exist.

@@ -99,6 +99,17 @@ def test_a_record_that_the_sink_cannot_read_is_a_dead_letter_of_its_chunk_once(r
     assert sorted(int(m.key()) for m in messages(replay.kafka, letters)) == [600, 601, 602]
 
 
+def test_a_topic_that_was_made_anew_stops_the_job_and_is_not_read_in_place_of_the_planned_one(replay, sink):
+    replay.produce(range(ROWS))
+    with replay.driver(sink) as driver:
+        driver.begin()
+        replay.admin.delete_topics([replay.topic])[replay.topic].result(30)
+        again = Replay(replay.kafka, replay.name)
+        again.produce(range(ROWS, 2 * ROWS))
+        with pytest.raises(ConnectError, match=rf"Topic {replay.topic} was made anew"):
+            driver.run(OneAfterTheOther())
+
+
 def test_records_that_retention_took_stop_the_job_and_are_never_passed_over(replay, sink):
     replay.produce(range(ROWS))
     with replay.driver(sink) as driver:

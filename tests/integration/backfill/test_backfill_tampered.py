@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from backfill_job import OneAfterTheOther, Table
 from click.testing import CliRunner
 from confluent_kafka import Message, Producer
 
+from connect.api.errors import ConnectError
+from connect.backfill.job.chunk import LaneReport
+from connect.backfill.lane.lane import LaneTask, run_lane
 from connect.backfill.verify.verify import verify
 from connect.cli.backfill import backfill
 from connect.kafka.admin.topics import TopicAdmin
@@ -74,6 +78,21 @@ def test_what_was_tampered_with_is_found_and_its_chunk_is_named(copied: Table, t
 
         copied.run("DELETE FROM {t} WHERE id = 7")
         assert sum(chunk.gone for chunk in verify(driver).chunks) == 1, "the mark is as it was, the row is not"
+
+
+def test_a_topic_that_was_made_anew_between_two_runs_stops_the_job(table: Table) -> None:
+    table.fill(ROWS)
+
+    class DiesBehindOneLane(OneAfterTheOther):
+        def run(self, tasks: Sequence[LaneTask], _at_once: int) -> list[LaneReport]:
+            run_lane(tasks[0])
+            raise ConnectError("the machine is gone")
+
+    with table.driver() as driver, pytest.raises(ConnectError, match="the machine is gone"):
+        driver.run(DiesBehindOneLane())
+    tampered(table, table.records(), dict.fromkeys(range(ROWS)))
+    with table.driver() as driver, pytest.raises(ConnectError, match=rf"Topic {table.topic} was made anew"):
+        driver.run(OneAfterTheOther())
 
 
 def test_the_command_writes_all_three_reports_and_ends_with_1_where_something_is_wrong(
