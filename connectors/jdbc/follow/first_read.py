@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 LEAST_KEYS = 10_000
 """Each range is at least this many keys wide."""
 _SECOND_US = timedelta(seconds=1) // timedelta(microseconds=1)
+_LOWEST_ID = -(2**63 - 1)
+"""Statements may write it out, and PostgreSQL reads no smaller number with a sign as a bigint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,9 @@ class SafeMark:
             at_us = unrepeated_us(at_us, zone(self._config.db_timezone)) // _SECOND_US * _SECOND_US
         if self._config.mode == "timestamp":
             return offsets.timestamp(at_us - 1)
-        return offsets.timestamp_incrementing(at_us, self._config.incrementing_initial)
+        # The bulk read has the rows before the mark alone, so following reads every id at the mark, negative ones too.
+        is_given = "incrementing.initial" in self._config.originals
+        return offsets.timestamp_incrementing(at_us, self._config.incrementing_initial if is_given else _LOWEST_ID)
 
 
 class FirstReadSearch:

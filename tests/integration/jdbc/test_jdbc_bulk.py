@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
+from contextlib import closing
 
 import pytest
 import sqlalchemy as sa
@@ -123,6 +124,28 @@ def test_a_mark_at_the_largest_id_loses_a_row_and_ours_does_not(server: Server):
     ours = {row for row, _ in read(planned, plan)}
     assert plan.following[0].offset == {"incrementing": mark}
     assert ours == everything
+
+
+def test_a_row_with_a_negative_id_and_the_marks_own_timestamp_is_followed(server: Server):
+    filled(server)
+    planned = connector(server, "both")
+    (begin,) = planned.plan_bulk(SplitSize(1000, 2**30), Deadline.after(60)).following
+    assert begin.offset is not None
+    at = {"postgres": "to_timestamp({})", "mariadb": "FROM_UNIXTIME({})"}[server.name]
+    mark_s = int(str(begin.offset["timestamp"])) // 1000
+    server.run(f"INSERT INTO {{t}} (id, ts, version) VALUES (-7, {at.format(mark_s)}, 1)")
+    store = OffsetStore()
+    store.store(Batch("", Column.from_rows([], None), position=begin))
+    (config,) = planned.task_configs(1)
+    task = planned.task({**config, **EVERYWHERE})
+    task.open(store)
+    with closing(task):
+        found: list[int] = []
+        deadline = Deadline.after(30)
+        while not found and not deadline.expired:
+            batch = task.poll(Deadline.after(0.2))
+            found += [] if batch is None else [row["id"] for row in batch.values.rows()]
+    assert found == [-7]
 
 
 def test_a_table_with_another_key_is_one_split_that_goes_on_where_it_was(server: Server):
