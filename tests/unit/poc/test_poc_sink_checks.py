@@ -81,7 +81,7 @@ def test_records_that_cannot_be_converted_do_not_fit():
         (run("abcdefgh", committed=8), 0, 0),
         (run("abcdefg", committed=8), 1, 0),
         (run("abcdefghh", committed=8), 0, 1),
-        (run("abc", committed=8, merges=True), 0, 0),
+        (run("abc", committed=8, merges=True), None, None),
     ],
     ids=["equal", "both", "lost", "twice", "shorter", "shorter and lost", "shorter and twice", "shorter and merged"],
 )
@@ -96,6 +96,15 @@ def test_a_repeated_row_breaks_a_promise_where_there_is_one(is_once, outcome):
     faults = Faults([], done=[CausedFault(KILL, rows=1, under_way=1, after_s=1.0, what="")])
     told = judge_sink_delivery(killed, compare_targets(run("abcdefghij"), killed, KEPT), faults)
     assert (told.outcome, told.defects) == (outcome, {"duplicate"})
+
+
+def test_a_merging_sink_that_stopped_early_is_not_said_to_have_lost_nothing():
+    killed = run("abc", committed=8, merges=True)
+    faults = Faults([], done=[CausedFault(KILL, rows=1, under_way=1, after_s=1.0, what="")])
+    told = judge_sink_delivery(killed, compare_targets(run("abcdefghij"), killed, KEPT), faults)
+    assert (told.outcome, told.figures) == (Outcome.NOT_TESTED, {"faults": 1})
+    assert "cannot be compared" in told.summary
+    assert told.tables[0].rows[0][2:] == ("not compared", "not compared")
 
 
 def test_topics_are_those_that_are_named_or_match():
