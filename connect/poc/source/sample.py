@@ -52,14 +52,16 @@ class FieldTypes:
 class Sample:
     """Holds what the sample showed.
 
-    `differences` describes the first values that came back changed, `refused` the first rows that could not be
-    converted. `warnings` are the connector's own. `pages` is None if the size of a page cannot be set. `kept` names
-    what the connector would take away from its owner in the source; then nothing was read. `origins` has the database's
-    type of each field, and what is kept of it; it is None if the connector cannot tell. `unknown_why` says why it could
-    not, if it tried.
+    `rows` were read, and `compared_rows` of them compared with what came back: not those of which transforms made
+    other records. `differences` describes the first values that came back changed, `refused` the first rows that
+    could not be converted. `warnings` are the connector's own. `pages` is None if the size of a page cannot be set.
+    `kept` names what the connector would take away from its owner in the source; then nothing was read. `origins`
+    has the database's type of each field, and what is kept of it; it is None if the connector cannot tell.
+    `unknown_why` says why it could not, if it tried.
     """
 
     rows: int = 0
+    compared_rows: int = 0
     tasks: int = 0
     topics: dict[str, int] = field(default_factory=dict)
     fields: dict[str, FieldTypes] = field(default_factory=dict)
@@ -145,6 +147,7 @@ def _compare(batch: Batch, parts: ConnectorParts, sample: Sample, *, show_values
     sample.topics[batch.topic] = sample.topics.get(batch.topic, 0) + len(batch)
     if len(raws) != 1 or len(raws[0]) != len(batch):
         return  # a transform has made other rows, so there is no value to compare with
+    sample.compared_rows += len(batch)
     (raw,) = raws
     at = 0
     given = batch.values.rows()
