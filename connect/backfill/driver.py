@@ -19,7 +19,7 @@ from connect.backfill.awaited_right import AwaitedRight
 from connect.backfill.engines import Engine, engine_of
 from connect.backfill.job.chunk import LaneReport, Signal, denial_of
 from connect.backfill.job.job import Job, JobPace, JobSignal
-from connect.backfill.job.job_store import JobStore, StateTopics
+from connect.backfill.job.job_store import JobStore, StateTopics, owner_of
 from connect.backfill.job.kinds import job_connectors
 from connect.backfill.job.markers import plan_records, stored_positions
 from connect.backfill.job.pace import Pace, RemainingLanes
@@ -214,7 +214,7 @@ class Driver:
             id=secrets.token_hex(4),
         )
         # The job's record comes last. If the driver dies before it, there is no job yet, and it is planned anew.
-        for record in (self.store.owner(self.spec.name).record, *plan_records(plan.splits)):
+        for record in (owner_of(self.store, self.spec.name).record, *plan_records(plan.splits)):
             self.ownership.write([self.store.driver_batch([record])])
         self.ownership.write([self.store.job_batch(job)])
         return job, plan.splits

@@ -23,6 +23,7 @@ from connect.backfill.job.markers import (
 )
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.job.states import JobStateError
+from connect.kafka.admin.topic_descriptions import ids_of
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.errors import MissingTopicError
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
@@ -116,6 +117,11 @@ def _send(worker: WorkerConfig, batch: RawBatch, deadline: Deadline) -> None:
         producer.close()
 
 
+def owner_of(store: JobStore, job: str) -> MarkersOwner:
+    """Return the owner that the marker topic of a job has to have: the store's cluster, with its jobs topic."""
+    return MarkersOwner(store.worker.group_id, store.topics.jobs, job)
+
+
 class JobStore:
     """Reads jobs and markers, and creates their topics. May be used from any thread."""
 
@@ -163,18 +169,14 @@ class JobStore:
 
     def topic_ids(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, str]:
         """Return the ids of those of these topics that exist, as far as brokers give ids."""
-        return self._admin.topic_ids(topics, deadline)
-
-    def owner(self, job: str) -> MarkersOwner:
-        """Return the owner that the marker topic of the job has to have: this cluster, with its jobs topic."""
-        return MarkersOwner(self.worker.group_id, self.topics.jobs, job)
+        return ids_of(self._admin.describe(topics, deadline))
 
     def require_markers_of(self, job: str, deadline: Deadline) -> None:
         """Raise JobStateError if the marker topic belongs to another job, also of another cluster or jobs topic."""
         found = self.driver_state(deadline).owner
         if found is None:
             return
-        if replace(found, job=job) != self.owner(job):
+        if replace(found, job=job) != owner_of(self, job):
             raise JobStateError(
                 f"Topic {self.topics.markers} has the markers of a backfill {job} of the cluster with "
                 f"group.id={found.group}, in jobs topic {found.jobs_topic}.",

@@ -10,6 +10,7 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.bulk import BulkPlan, Split, SplitSize
 from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.backfill.job.oversized_chunks import STRAND
+from connect.kafka.admin.topic_descriptions import ids_of
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_part, consumer_settings
 from connect.kafka.consume.log_reader import OffsetRange, Settings, read_spans
@@ -82,7 +83,7 @@ class TopicSource:
         """
         counts = self._admin.topics(deadline)
         partitions = [TopicPartition(name, p) for name in self._names(counts) for p in range(counts[name])]
-        ids = self._admin.topic_ids({tp.topic for tp in partitions}, deadline)
+        ids = ids_of(self._admin.describe({tp.topic for tp in partitions}, deadline))
         begins = self._begins(self._admin.beginning_offsets(partitions, deadline))
         ends = self._admin.end_offsets(partitions, deadline, committed_only=True)
         spans = {tp: OffsetRange(begins[tp], max(begins[tp], ends[tp])) for tp in sorted(partitions)}

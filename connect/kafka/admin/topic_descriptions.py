@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final
@@ -33,6 +33,11 @@ class TopicDescription:
     partitions: int
     replication_factor: int
     topic_id: str | None = None
+
+
+def ids_of(found: Mapping[str, TopicDescription]) -> dict[str, str]:
+    """Return the ids of topics by their names, as far as brokers give ids."""
+    return {name: topic.topic_id for name, topic in found.items() if topic.topic_id is not None}
 
 
 def id_text(given: Any) -> str | None:

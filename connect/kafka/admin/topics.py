@@ -73,11 +73,6 @@ class TopicAdmin:
         """Return the number of partitions of the topics that exist among these."""
         return {name: topic.partitions for name, topic in self.describe(names, deadline).items()}
 
-    def topic_ids(self, names: Collection[str], deadline: Deadline) -> dict[str, str]:
-        """Return the ids of the topics that exist among these, as far as brokers give ids."""
-        found = self.describe(names, deadline)
-        return {name: topic.topic_id for name, topic in found.items() if topic.topic_id is not None}
-
     def partition_count(self, name: str, deadline: Deadline) -> int:
         """Return the number of partitions of a topic as any one broker tells it; 0 if the topic does not exist.
 
