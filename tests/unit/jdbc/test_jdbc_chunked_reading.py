@@ -130,6 +130,15 @@ def test_a_signal_counts_once_at_its_place():
     assert [one.table for one in again.progress.tables] == ["shop.orders"]
 
 
+def test_a_signal_that_was_obeyed_asks_for_a_stored_position():
+    reading = _reading(Server(orders=[1]))
+    _told(reading, "log", message="hello")
+    assert not reading.is_unstored
+    _told(reading, "pause-snapshot")
+    assert reading.is_unstored
+    assert reading.progress.is_paused
+
+
 def test_an_offset_of_debezium_in_the_midst_begins_its_tables_again():
     listed = [{"incremental_snapshot_collections_id": "shop.items"}]
     found = progress_of({"incremental_snapshot_collections": json.dumps(listed)})

@@ -106,7 +106,10 @@ class ChunkedReading(Generic[P]):
         self._warned_of = ""
         """The log has told that this table waits, which it does once for all chunks of the table."""
         self.is_unstored = False
-        """True if the topic of signals was read on, and no position that holds this was given since."""
+        """True if a signal was obeyed or the topic of signals read on, and no position that holds this was given since.
+
+        A file of signals is emptied once it is read, so that a signal without a stored position would be forgotten.
+        """
 
     def watches(self, table: str) -> bool:
         """Return True if `touched` has to be called for changes of this table."""
@@ -153,6 +156,7 @@ class ChunkedReading(Generic[P]):
                 progress = replace(progress, is_paused=signal.type == signals.PAUSE)
             case _:
                 _log.info("Signal %s: %s", signal.id, signal.data.get("message"))
+        self.is_unstored = self.is_unstored or progress != self.progress
         self.progress = progress
         if self._chunk is not None and (not progress.tables or progress.tables[0].table != self._chunk.table):
             self._chunk = None
