@@ -20,6 +20,7 @@ from connect.api.records import Batch, Column
 from connectors.jdbc.log.binlog.gtid_set import GtidSet
 from connectors.jdbc.log.binlog.packets import Event
 from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, read_binlog_offset
+from connectors.jdbc.log.binlog.statements import tell
 from connectors.jdbc.log.ddl.logged_statements import StatementPlace
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
@@ -217,6 +218,23 @@ def test_a_table_that_is_renamed_is_told(statement, is_told, caplog):
     )
     events.take(query_of(statement, 701))
     assert ("A table was renamed" in caplog.text) == is_told
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_told"),
+    [
+        ("ALTER TABLE a EXCHANGE PARTITION p WITH TABLE z", True),
+        ("alter table `db`.`a` drop partition p1, p2", True),
+        ("ALTER TABLE a TRUNCATE PARTITION ALL", True),
+        ("ALTER TABLE z CONVERT PARTITION p TO TABLE a", True),
+        ("ALTER TABLE a ADD PARTITION (PARTITION p VALUES LESS THAN (5))", False),
+        ("ALTER TABLE a DROP COLUMN partitioned", False),
+        ("ALTER TABLE other DROP PARTITION p", False),
+    ],
+)
+def test_partitions_whose_rows_go_or_come_without_events_are_told(statement, is_told, caplog):
+    tell(statement, "db", [TableName("db", "a")])
+    assert ("Partitions of a table were exchanged, dropped or emptied" in caplog.text) == is_told
 
 
 def _mysql_transaction(number: int | None, first_id: int) -> list[Event]:

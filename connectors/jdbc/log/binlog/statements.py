@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from connectors.jdbc.settings.table_choice import TableName
 
@@ -14,13 +14,22 @@ _TRUNCATE = re.compile(r"(?i)\s*TRUNCATE\s+(?:TABLE\s+)?(?:`?([^`.\s]+)`?\s*\.\s
 _RENAME = re.compile(
     r"(?is)\s*(?:RENAME\s+TABLES?\b|ALTER\s+(?:\w+\s+)*?TABLE\b.*\bRENAME\s+(?!COLUMN\b|INDEX\b|KEY\b))"
 )
+_OF_PARTITIONS = re.compile(
+    r"(?is)\s*ALTER\s+(?:\w+\s+)*?TABLE\b.*\b(?:EXCHANGE|DROP|TRUNCATE|CONVERT)\s+(?:PARTITION|TABLE)\b"
+)
 _ROLLED_BACK = re.compile(r"(?i)\s*XA\s+ROLLBACK\b")
 
 
-def tell(text: str, schema: str, tables: Iterable[TableName]) -> None:
+def tell(text: str, schema: str, tables: Collection[TableName]) -> None:
     """Warn of a statement that makes tables and topics differ. `schema` is the database in which it was run."""
     if _TRUNCATE.match(text) is not None:
         _log.warning("A table was truncated: its rows stay in its topic. %s", text[:200])
+    if _OF_PARTITIONS.match(text) and any(_names(text, table.name) for table in tables):
+        _log.warning(
+            "Partitions of a table were exchanged, dropped or emptied: the log does not tell which rows went or came. "
+            "A snapshot of the connector, after its offsets were reset, has all rows. %s",
+            text[:200],
+        )
     if _RENAME.match(text) and any(_names(text, table.name) for table in tables):
         _log.warning(
             "A table was renamed: changes of it are read on where the table filter takes its new name. %s",
