@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _commands = click.Group()
 WATCH_S = 2.0
 LEAST_COLUMNS = 100
-"""On a terminal with fewer columns, reasons stand below the table."""
+"""It is the number of columns below which a terminal has reasons under the table."""
 
 
 @cluster_command(
