@@ -22,7 +22,7 @@ from connect.rest.server.routing import Route, name_of
 from connect.rest.server.waiting import WaitTimeoutError, within
 
 OFFSETS_S: Final = 2.0
-"""The answer waits so long for the offsets."""
+"""Is how long the answer waits for the offsets, in seconds."""
 
 
 async def why(request: web.Request) -> web.Response:
