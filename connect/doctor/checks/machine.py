@@ -14,6 +14,8 @@ MIB: Final = 1 << 20
 FULL_BYTES: Final = 64 * MIB
 SCARCE_BYTES: Final = 512 * MIB
 FREE_MEMORY_BYTES: Final = 256 * MIB
+HOST_MIB: Final = 120
+"""A task host with a connector and its clients takes so many MiB."""
 FILES_OF_WORKER: Final = 256
 _MANY: Final = 0.8
 FILES_OF_TASK: Final = 32
@@ -80,6 +82,13 @@ def _memory(facts: Facts) -> Iterable[Finding]:
             f" the limit of memory is {shown_bytes(limit)}.",
             "The kernel kills the worker before a task host is restarted.",
             f"task.host.memory.limit={int(limit * 0.8) // MIB // hosts}",
+        )  # fmt: skip
+    if 0 < worker.task_host_memory_limit_mb < HOST_MIB:
+        yield Finding(
+            "host-memory-low", Severity.ERROR,
+            "worker file", f"task.host.memory.limit={worker.task_host_memory_limit_mb}; a task host takes about "
+            f"{HOST_MIB} MiB before it has a row.",
+            "Each task host is restarted again and again, and its tasks with it.", "task.host.memory.limit=1024",
         )  # fmt: skip
     if free is not None and free < FREE_MEMORY_BYTES:
         yield Finding(

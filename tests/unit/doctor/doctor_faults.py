@@ -105,7 +105,7 @@ def _compact(partitions: int) -> TopicState:
 NAMES = """
 advertised-unreachable bad-rows-dropped below-min-isr broken-key broker-configs-denied brokers-unreachable
 certificate-expired certificate-expiring certificate-unreadable clock-ahead config-topic-partitions configuration-note
-consumer-below-topic disk-low failed fewer-replicas group-denied group-shared hosts-unbounded idle-tasks
+consumer-below-topic disk-low failed fewer-replicas group-denied group-shared host-memory-low hosts-unbounded idle-tasks
 internal-topic-missing internal-topic-refused
 internal-topic-not-compacted internal-topic-partitions java-missing key-without-effect letters-deleted-soon
 letters-unwritable memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked nothing-committed
@@ -170,6 +170,10 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
             "offsets", topic(replicas=2, in_sync=2, cleanup_policy="compact", min_insync_replicas="1")
         ),
         "warning", "2 replicas; 3 are asked for", "kafka-reassign-partitions.sh",
+    ),
+    "tiny hosts": (
+        lambda: with_keys(task_host_memory_limit="10"), "error", "limit=10; a task host takes about 120",
+        "task.host.memory.limit=1024",
     ),
     "full of files": (
         lambda: with_machine(open_files_limit=1000, open_files=900), "error", "900 files open, and may open 1000",
