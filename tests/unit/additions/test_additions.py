@@ -247,8 +247,7 @@ print(batch.values.rows())
 def test_a_transform_is_a_module_and_its_line_in_the_declaration(product: TreeCopy):
     product.write("connect/transforms/shout.py", TRANSFORM)
     plugin = "connect/transforms/plugin.py"
-    product.insert(plugin, "from connect.transforms.shout import ShoutConfig\n", before='\nVERSION = "')
-    product.insert(plugin, '    ("Shout", "shout", ShoutConfig, "Writes texts in capital letters."),\n',
+    product.insert(plugin, '    ("Shout", "shout", "shout:ShoutConfig", "Writes texts in capital letters."),\n',
                    before='    ("Sql", "code.sql"')  # fmt: skip
     assert product.run(TRANSFORM_ROWS) == "['A?', None]\n"
     assert len(product.touched) <= MOST_FILES
