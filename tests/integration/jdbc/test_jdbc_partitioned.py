@@ -79,6 +79,22 @@ def test_a_partitioned_table_that_is_rewritten_after_the_snapshot_began_is_read_
     assert [(value["op"], value["after"]["name"]) for _, _, value in run.events] == [("r", "a!"), ("r", "b!")]
 
 
+def test_partitions_are_followed_where_the_publication_names_them(partitioned):
+    # Debezium makes it so, and tells changes by the partitions' names where its filter takes these.
+    partitioned.run("CREATE PUBLICATION {t} FOR ALL TABLES")
+    name = partitioned.table
+    topics = [f"{name}_low", f"{name}_high_a"]
+    with log_run(partitioned, *topics, table__whitelist=None, table__include__list=f"public\\.{name}.*") as run:
+        run.open()
+        run.until_events(2)
+        partitioned.run("INSERT INTO {t} VALUES (2, 'c'), (12, 'd')")
+        run.until_events(4)
+    assert [(topic.rpartition(name)[2], value["op"], value["after"]["id"]) for topic, _, value in sorted(
+        run.events, key=lambda event: event[2]["after"]["id"])] == [
+        ("_low", "r", 1), ("_low", "c", 2), ("_high_a", "r", 11), ("_high_a", "c", 12),
+    ]  # fmt: skip
+
+
 def test_a_publication_that_names_others_than_the_tables_is_refused(partitioned, monkeypatch):
     monkeypatch.setattr(pg_reader, "_WATCH_S", 0.1)
     name = partitioned.table

@@ -38,6 +38,10 @@ _MAKES_NULLS = re.compile(r"(?i)\b(?:left|right|full|rollup|cube|grouping)\b")
 """Without one of these words no row of a query has NULL for a table's column that is NOT NULL."""
 
 
+# The log can tell changes of partitions by the name of the root since version 13, which has this column.
+_BY_ROOT: Final = "SELECT (to_jsonb(p) ->> 'pubviaroot')::bool FROM pg_catalog.pg_publication p WHERE pubname = :name"
+
+
 class PostgresCatalog(Catalog):
     """Reads the catalog of PostgreSQL."""
 
@@ -58,12 +62,8 @@ class PostgresCatalog(Catalog):
             return chosen
         found = database.rows(sa.text(_PARTITIONS), "listing partitions")
         parents = {TableName(str(row[0]), str(row[1])): TableName(str(row[2]), str(row[3])) for row in found}
-        # In the log, changes of partitions can come under the name of the root, which is so since version 13.
-        version = int(
-            database.scalar(sa.text("SELECT current_setting('server_version_num')"), "asking for the version")
-        )
         named = "PARTITIONED TABLE" in {kind.upper() for kind in config.table_types}
-        by_root = version >= 130_000 if config.mode == "log" else named
+        by_root = _is_logged_by_root(database, config) if config.mode == "log" else named
         return once_each(chosen, parents, by_root=by_root)
 
     def columns(self, database: Database, inspector: sa.Inspector, table: TableName) -> Sequence[Any]:
@@ -111,3 +111,15 @@ def _has_xmin(database: Database, table: TableName) -> bool:
         "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = :name"
     ).bindparams(schema=table.schema or "", name=table.name)
     return bool(database.scalar(kind, f"reading the kind of table {table.full}"))
+
+
+def _is_logged_by_root(database: Database, config: JdbcSourceConfig) -> bool:
+    """Return True if the log names partitioned tables rather than their partitions: as the publication says, or as the
+    connector would make it.
+    """
+    version = database.scalar(sa.text("SELECT current_setting('server_version_num')"), "asking for the version")
+    if int(version) < 130_000:
+        return False
+    asked = sa.text(_BY_ROOT).bindparams(name=config.publication_name)
+    found = database.rows(asked, f"reading publication {config.publication_name}")
+    return bool(found[0][0]) if found else True
