@@ -5,6 +5,7 @@ The model is the log, the offsets that were committed and the letters; all else 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -12,17 +13,17 @@ from bigquery_history_checks import check_budget, check_views
 from bigquery_history_log import Sent, Topics, batches
 from bigquery_history_member import Member
 from bigquery_history_readers import Readers
-from bigquery_history_settings import BUDGET_BYTES, DAYS_A_SECOND, MANY, MODES, SETTINGS
+from bigquery_history_settings import DAYS_A_SECOND, MANY, MODES, Drawn
 from bigquery_history_tries import tries
 from histories import History
-from plain_bigquery import DATASET, PROJECT, PlainBigQuery
+from plain_bigquery import PlainBigQuery
 from plain_bigquery_client import PlainClient, ProcessDiedError
 
 from connect.api.errors import ConfigError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 
 SETTLE_S: Final = 90.0
@@ -36,23 +37,9 @@ class BigQueryHistory:
         """`clients`: the next one that a task opens is put there."""
         draw = history.draw
         self._service, self._clients, self._history, self._draw = service, clients, history, draw
-        names = draw.choice([*[["t"]] * 2, *[["t", "u"]] * 5, [f"t{number}" for number in range(MANY)]])
-        self._topics = Topics(draw, names)
-        settings, self._promise = draw.choice(SETTINGS)
-        self._may_log = self._promise.keep == "latest" and draw.random() < 0.5
-        if self._may_log:
-            settings = {**settings, "dedup.mode": "compact", "dedup.compact.interval.ms": draw.choice(["0", "50"])}
-        self._tasks = draw.randint(1, 3)
-        shared = draw.choice([{}, {"topic2TableMap": "u:t"}]) if "u" in names else {}
-        self._settings = {
-            "project": PROJECT, "defaultDataset": DATASET, "dedup.null.key": "dlq", TASKS_KEY: str(self._tasks),
-            "dedup.merge.interval.ms": draw.choice(["0", "100", "300"]), "timePartitioningType": "NONE",
-            "dedup.merge.max.records": draw.choice(["5", "1000"]), "allowNewBigQueryFields": "true",
-            "allowBigQueryRequiredFieldRelaxation": "true", **settings, **shared,
-        }  # fmt: skip
-        self._budget_bytes = draw.choice([0, 0, BUDGET_BYTES])
-        if self._budget_bytes:
-            self._settings["bigquery.budget.bytes.per.day"] = str(self._budget_bytes)
+        drawn = self._drawn = Drawn.of(draw)
+        names, self._promise, self._tasks = drawn.names, drawn.promise, drawn.tasks
+        self._topics, self._settings = Topics(draw, names), dict(drawn.settings)
         service.now_s = self._wall_s
         self._table_of = {name: "t" if "topic2TableMap" in self._settings else name for name in names}
         self._grows_most = 12 if len(names) < MANY else 120
@@ -78,8 +65,10 @@ class BigQueryHistory:
         self._drain()
         doings = [self._grow] * 3 + [self._poll] * 6 + [self._flush] * 8 + [self._faults, self._thaw] * 2 + [
             self._freeze, self._kill, self._rebalance, self._rewind, self._anew, self._stream]  # fmt: skip
-        doings += [self._change_mode] * 2 if self._may_log else []
-        for _ in range(steps):
+        doings += [self._change_mode] * 2 if self._drawn.may_log else []
+        for number in range(steps // 3 if self._drawn.comes_to_view else steps):
+            if self._drawn.comes_to_view and number == steps // 6:
+                self._stand_behind(lambda: self._go_on_with("view"))
             self._clock_s += self._draw.choice([0.0, 0.1, 1.0])
             self._draw.choice(doings)()
         self._finish()
@@ -243,8 +232,8 @@ class BigQueryHistory:
             self._frozen.insert(0, member)
             self._rebalance()
 
-    def _thaw(self) -> None:
-        """It goes on as if nothing had happened; its commits are refused."""
+    def _thaw(self, flushes: int = 4) -> None:
+        """It goes on as if nothing had happened; its commits are refused. After so many `flushes` it may be dead."""
         if not self._frozen:
             return
         member = self._frozen[0]
@@ -253,7 +242,7 @@ class BigQueryHistory:
         for partition in list(member.reads):
             if member in self._frozen and (partition, self._topics.id_of(partition.topic)) in member.puts:
                 self._mortally(member, lambda partition=partition: self._read(member, partition, 10))
-            for _ in range(4):
+            for _ in range(flushes):
                 if member in self._frozen:
                     self._clock_s += 1
                     self._mortally(member, lambda: self._commit(member))
@@ -289,21 +278,33 @@ class BigQueryHistory:
 
     def _change_mode(self) -> None:
         """Rows are merged at once from now on, or by way of the log, with what the other mode has written there."""
-        is_behind = not self._readers.see_views and self._draw.random() < 0.5
-        if is_behind:  # somebody finds the number behind its own statement free when it goes on
-            self._drain()
-            self._freeze()
-            self._grow()
+        if not self._readers.see_views and self._draw.random() < 0.5:
+            self._stand_behind(self._change)
+        else:
+            self._change()
+
+    def _stand_behind(self, change: Callable[[], None]) -> None:
+        """Somebody finds the number behind its own statement free when it goes on."""
+        for member in list(self._frozen):
+            self._bury(member)
+        self._topics.grow(self._grows_most)
+        self._drain()
+        self._freeze()
+        self._topics.grow(self._grows_most)
+        change()
+        self._drain()
+        self._service.faults, self._may_die = 0.0, False
+        self._thaw(flushes=40)
+        self._may_die = True
+
+    def _change(self) -> None:
         self._service.rest()
         logs = [name for name in self._service.tables if name.endswith("_log")]  # they are merged before
-        has_no_view = self._budget_bytes or any(map(self._service.rows, logs))
+        has_no_view = self._drawn.budget_bytes or any(map(self._service.rows, logs))
         others = [mode for mode in MODES if mode != self._settings["dedup.mode"]]
         if not has_no_view:
             others += ["view", "view"]
         self._go_on_with("view" if self._readers.see_views else self._draw.choice(others))  # views stay as they are
-        if is_behind:
-            self._drain()
-            self._thaw()
 
     def _go_on_with(self, mode: str) -> None:
         """Stop all processes of the group, and start them with another mode."""
@@ -395,5 +396,5 @@ class BigQueryHistory:
         left = [name for name in self._service.tables if "_tmp_" in name]
         assert not left, f"staging tables that nobody drops: {left}"
         self._readers.look(is_settled=True)
-        check_budget(self._service.billed, self._budget_bytes)
+        check_budget(self._service.billed, self._drawn.budget_bytes)
         check_views(self._service.changed_by)
