@@ -168,6 +168,7 @@ class MySqlLog:
             self.position,
             tables=tables,
             plan=plans.plan,
+            plan_gone=plans.plan_gone,
             plan_told=plans.plan_told,
             history=history,
             shown=SegmentFilter(database).shown,
