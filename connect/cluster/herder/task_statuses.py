@@ -53,20 +53,20 @@ class TaskStatuses:
             # Only the leader removes statuses of tasks that no longer exist; otherwise the order of records is lost.
             del self._said[task]
             del self._said_s[task]
-        for name, tasks in snapshot.tasks.items():
-            known = self._parts.statuses.tasks(name)
-            for number in tasks:
-                task = TaskId(name, number)
-                if task not in assigned and task not in running:
-                    self._release(task, known.get(number), snapshot.connectors.get(name, {}))
-                elif task in self._said and self._parts.statuses.is_overruled(task, self._said[task]):
-                    self._say_again(task, self._said[task])
+        # Tasks of other workers, which are most of them in a large cluster, are not looked at one by one.
+        held = dict.fromkeys(self._parts.statuses.held_by(self._parts.worker_id))
+        for task in [task for task in held | self._said if task not in assigned and task not in running]:
+            if snapshot.has_task(task):
+                self._release(task, is_held=task in held, config=snapshot.connectors.get(task.connector, {}))
+        for task in self._parts.statuses.overruled(self._said):
+            if task in assigned or task in running:
+                self._say_again(task, self._said[task])
 
-    def _release(self, task: TaskId, known: Status | None, config: Mapping[str, str]) -> None:
+    def _release(self, task: TaskId, *, is_held: bool, config: Mapping[str, str]) -> None:
         said = self._said.get(task)
         if said is not None and said.state is not State.UNASSIGNED:
             self.say(task, State.UNASSIGNED, config)
-        elif known is not None and known.worker_id == self._parts.worker_id and known.state is not State.UNASSIGNED:
+        elif is_held:
             # This worker wrote it before it was restarted, or its later report was not written.
             self._say_again(task, self._parts.status(State.UNASSIGNED, config))
 

@@ -103,15 +103,26 @@ class StatusStore:
         with self._lock:
             return dict(sorted(self._tasks.get(name, {}).items()))
 
-    def is_overruled(self, task: TaskId, said: Status) -> bool:
-        """Tell if readers of the topic find, now or later, another status of a task than `said`."""
+    def overruled(self, said: Mapping[TaskId, Status]) -> Sequence[TaskId]:
+        """Return the tasks of `said` of which readers of the topic find, now or later, another status."""
         with self._lock:
-            known = self._tasks.get(task.connector, {}).get(task.task)
-            return (
-                task in self._disputed
-                or known is None
-                or (known.state, known.worker_id) != (said.state, said.worker_id)
-            )
+            return [task for task, status in said.items() if self._is_overruled(task, status)]
+
+    def _is_overruled(self, task: TaskId, said: Status) -> bool:
+        known = self._tasks.get(task.connector, {}).get(task.task)
+        if known is said:
+            return task in self._disputed
+        return task in self._disputed or known is None or (known.state, known.worker_id) != (said.state, said.worker_id)
+
+    def held_by(self, worker_id: str) -> Sequence[TaskId]:
+        """Return the tasks whose last status names this worker as the one that has them."""
+        with self._lock:
+            return [
+                TaskId(name, number)
+                for name, tasks in self._tasks.items()
+                for number, status in tasks.items()
+                if status.worker_id == worker_id and status.state is not State.UNASSIGNED
+            ]
 
     def names(self) -> frozenset[str]:
         """Return every connector with a status, a history or used topics."""

@@ -209,7 +209,7 @@ def test_a_restart_that_meets_a_move_leaves_the_task_to_the_leader():
 def test_a_task_that_nobody_reports_is_named_with_the_reason_and_placed_again(monkeypatch):
     """Workers that let go of a task in silence, as they once did when a restart met a move."""
     churn = Churn(0)
-    monkeypatch.setattr(TaskStatuses, "_release", lambda *_: None)
+    monkeypatch.setattr(TaskStatuses, "_release", lambda *_, **__: None)
     leader, owner = churn.cluster.workers[:2]
     task = TaskId("c", 1)
     placed = [leader.reconciler.parts.configs.snapshot.placements.get(TaskId("c", n)) for n in range(4)]

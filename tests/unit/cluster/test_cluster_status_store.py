@@ -1,6 +1,10 @@
+from types import SimpleNamespace
+
 import pytest
 from cluster_fakes import MemoryTopic
 
+from connect.cluster.herder.task_statuses import SAY_AGAIN_S, TaskStatuses
+from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.record_json import RecordFormatError
 from connect.cluster.model.status_records import (
     ConnectorStatusRecord,
@@ -101,9 +105,9 @@ def test_what_an_old_owner_says_late_is_no_news_whenever_it_claimed_its_slots(st
         topic.append(*encode(TaskStatusRecord(T, status(State.UNASSIGNED, "old:1", 9))))
         assert store.tasks("s-1")[0] == said
         # Whoever reads the compacted topic later would see the late one alone.
-        assert store.is_overruled(T, said)
+        assert store.overruled({T: said}) == [T]
         store.put_task(T, said)
-        assert not store.is_overruled(T, said)
+        assert not store.overruled({T: said})
 
 
 def test_running_is_written_whatever_is_known(store):
@@ -142,3 +146,31 @@ def test_forgetting_a_connector_leaves_nothing(store):
     store.use_topic(T, "t")
     store.forget("s-1")
     assert store.names() == frozenset()
+
+
+def test_tasks_of_other_workers_are_not_asked_for_one_by_one(store, monkeypatch):
+    """A large cluster's tasks are mostly those of others, and each worker looks at its statuses at every change."""
+    for number in range(100):
+        store.put_task(TaskId(f"c-{number}", 0), status(worker="other:1"))
+    mine, left, lost = (TaskId(name, 0) for name in ("mine", "left", "lost"))
+    for task in (mine, left):
+        store.put_task(task, status())
+    tasks = {**{f"c-{n}": {0: {}} for n in range(100)}, **{t.connector: {0: {}} for t in (mine, left, lost)}}
+    snapshot = ConfigSnapshot(tasks=tasks)
+    asked = []
+    monkeypatch.setattr(StatusStore, "tasks", lambda _, name: asked.append(name))
+    parts = SimpleNamespace(statuses=store, worker_id="me:1", status=lambda state, *_: status(state))
+    now_s = [0.0]
+    statuses = TaskStatuses(parts, lambda: now_s[0])
+    statuses.say(lost, State.RUNNING, {})
+    store.put_task(lost, status(worker="other:1"))
+
+    now_s[0] = SAY_AGAIN_S
+    statuses.reconcile(snapshot, {mine, lost}, {mine})
+
+    assert asked == []
+    monkeypatch.undo()
+    assert store.tasks("mine")[0] == status()
+    assert store.tasks("left")[0] == status(State.UNASSIGNED), "nobody runs it here any more"
+    assert store.tasks("lost")[0] == status(), "what was said is said again"
+    assert {store.tasks(f"c-{n}")[0].worker_id for n in range(100)} == {"other:1"}
