@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final, assert_never
@@ -49,14 +49,16 @@ class TaskRuns:
 
     def reconcile(self, snapshot: ConfigSnapshot, view: View) -> None:
         """Take the next steps towards the tasks that should run here."""
-        desired = self._desired(snapshot)
-        self._assigned = frozenset(task for task in desired if view.owns(snapshot.placements.get(task)))
+        desired = {
+            task: spec for task in _placed_here(snapshot, view) if (spec := self._desired(snapshot, task)) is not None
+        }
+        self._assigned = frozenset(desired)
         self._awaited.keep(self._assigned)
         for action in plan(desired, self._assigned, self._running):
             if not (isinstance(action, Start) and self._parts.awaits_fencing(snapshot, action.task.connector)):
                 self._do(action)
         self._statuses.reconcile(snapshot, self._assigned, self._running)
-        for task in [t for t in self._attempts if t not in desired]:
+        for task in [t for t in self._attempts if t not in desired and self._desired(snapshot, t) is None]:
             del self._attempts[task]
             self._histories.pop(task, None)
 
@@ -164,23 +166,21 @@ class TaskRuns:
 
     def _superseded(self, task: TaskId, run: Run, snapshot: ConfigSnapshot) -> bool:
         """Return True if the task does not exist any more, or runs with other settings or on another worker now."""
-        wanted = self._desired(snapshot).get(task)
+        wanted = self._desired(snapshot, task)
         is_here = self._parts.membership.view.owns(snapshot.placements.get(task))
         return wanted is None or not is_here or not wanted.is_run_of(run.spec)
 
-    def _desired(self, snapshot: ConfigSnapshot) -> Mapping[TaskId, TaskSpec]:
-        desired = {}
-        for name, tasks in snapshot.tasks.items():
-            target = snapshot.target(name)
-            config = snapshot.applied[name]
-            kind = self._parts.catalog.kind(config)
-            if target is TargetState.STOPPED or kind == "unknown":
-                continue
-            for number, task_config in tasks.items():
-                task = TaskId(name, number)
-                attempt = self._attempts.setdefault(task, 0)
-                desired[task] = TaskSpec(kind, config, task_config, attempt, target is TargetState.PAUSED)
-        return desired
+    def _desired(self, snapshot: ConfigSnapshot, task: TaskId) -> TaskSpec | None:
+        """Return how a task should run, here or elsewhere; None if it should not run."""
+        name = task.connector
+        if not snapshot.has_task(task) or snapshot.target(name) is TargetState.STOPPED:
+            return None
+        config = snapshot.applied[name]
+        kind = self._parts.catalog.kind(config)
+        if kind == "unknown":
+            return None
+        is_paused = snapshot.target(name) is TargetState.PAUSED
+        return TaskSpec(kind, config, snapshot.tasks[name][task.task], self._attempts.setdefault(task, 0), is_paused)
 
     def _do(self, action: Action) -> None:
         match action:
@@ -235,3 +235,10 @@ class TaskRuns:
 
     def _history(self, task: TaskId) -> RestartHistory:
         return self._histories.get(task, RestartHistory())
+
+
+def _placed_here(snapshot: ConfigSnapshot, view: View) -> Sequence[TaskId]:
+    """Return the tasks that have a slot of this worker; those of a worker without a group are all."""
+    if view.slots is None:
+        return [TaskId(name, number) for name, tasks in snapshot.tasks.items() for number in tasks]
+    return [task for task, slot in snapshot.placements.items() if slot in view.slots]
