@@ -54,11 +54,11 @@ class TaskStatuses:
             del self._said[task]
             del self._said_s[task]
         # Tasks of other workers, which are most of them in a large cluster, are not looked at one by one.
-        held = dict.fromkeys(self._parts.statuses.held_by(self._parts.worker_id))
-        for task in [task for task in held | self._said if task not in assigned and task not in running]:
+        held, overruled = self._parts.statuses.seen_of(self._parts.worker_id, self._said)
+        for task in [task for task in {**held, **self._said} if task not in assigned and task not in running]:
             if snapshot.has_task(task):
                 self._release(task, is_held=task in held, config=snapshot.connectors.get(task.connector, {}))
-        for task in self._parts.statuses.overruled(self._said):
+        for task in overruled:
             if task in assigned or task in running:
                 self._say_again(task, self._said[task])
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from connect.cluster.model.history import Rebalance, StateChange
 from connect.cluster.model.record_json import RecordFormatError
@@ -64,6 +64,18 @@ def overrides(read: Status | None, known: Status | None) -> bool:
     return read is None or read.state is not State.UNASSIGNED or may_replace(read, known)
 
 
+class SeenOfWorker(NamedTuple):
+    """Says which tasks readers of the topic find with a worker, and which of its statuses they do not find."""
+
+    held: Mapping[TaskId, None]
+    overruled: Sequence[TaskId]
+    """Readers find, now or later, another status of each of these tasks than the worker has said."""
+
+
+def _says(known: Status | None, said: Status) -> bool:
+    return known is said or (known is not None and (known.state, known.worker_id) == (said.state, said.worker_id))
+
+
 class StatusStore:
     """Keeps the status topic as read, and writes to it. Fed by the log's thread, read and written by any."""
 
@@ -103,26 +115,22 @@ class StatusStore:
         with self._lock:
             return dict(sorted(self._tasks.get(name, {}).items()))
 
-    def overruled(self, said: Mapping[TaskId, Status]) -> Sequence[TaskId]:
-        """Return the tasks of `said` of which readers of the topic find, now or later, another status."""
+    def seen_of(self, worker_id: str, said: Mapping[TaskId, Status]) -> SeenOfWorker:
+        """Return what readers of the topic find of the tasks of a worker that has `said` these statuses."""
+        nothing: Mapping[int, Status] = {}
         with self._lock:
-            return [task for task, status in said.items() if self._is_overruled(task, status)]
-
-    def _is_overruled(self, task: TaskId, said: Status) -> bool:
-        known = self._tasks.get(task.connector, {}).get(task.task)
-        if known is said:
-            return task in self._disputed
-        return task in self._disputed or known is None or (known.state, known.worker_id) != (said.state, said.worker_id)
-
-    def held_by(self, worker_id: str) -> Sequence[TaskId]:
-        """Return the tasks whose last status names this worker as the one that has them."""
-        with self._lock:
-            return [
-                TaskId(name, number)
+            held = {
+                TaskId(name, number): None
                 for name, tasks in self._tasks.items()
                 for number, status in tasks.items()
                 if status.worker_id == worker_id and status.state is not State.UNASSIGNED
+            }
+            overruled = [
+                task
+                for task, status in said.items()
+                if task in self._disputed or not _says(self._tasks.get(task.connector, nothing).get(task.task), status)
             ]
+            return SeenOfWorker(held, overruled)
 
     def names(self) -> frozenset[str]:
         """Return every connector with a status, a history or used topics."""

@@ -105,9 +105,9 @@ def test_what_an_old_owner_says_late_is_no_news_whenever_it_claimed_its_slots(st
         topic.append(*encode(TaskStatusRecord(T, status(State.UNASSIGNED, "old:1", 9))))
         assert store.tasks("s-1")[0] == said
         # Whoever reads the compacted topic later would see the late one alone.
-        assert store.overruled({T: said}) == [T]
+        assert store.seen_of("me:1", {T: said}).overruled == [T]
         store.put_task(T, said)
-        assert not store.overruled({T: said})
+        assert not store.seen_of("me:1", {T: said}).overruled
 
 
 def test_running_is_written_whatever_is_known(store):
