@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from bigquery_oracle import Message, batch_of
 from bigquery_sql import SqlTable, config
@@ -21,7 +22,7 @@ from connectors.bigquery import sink
 from connectors.bigquery.dedup.sealed_batch import SealedBatch
 from connectors.bigquery.merge import merge_line, merge_writer
 from connectors.bigquery.merge.merge_writer import Merging
-from connectors.bigquery.merge.staging import batch_id
+from connectors.bigquery.merge.staging import batch_id, digest_of
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.warehouse.errors import RefusedJobError
@@ -277,3 +278,16 @@ def test_the_status_says_what_rows_on_their_way_wait_for(table, monkeypatch):
         f"Rows of table orders are on their way: task {1 - mine} of the connector merges this table."
     )
     task.close()
+
+
+def test_a_digest_tells_rows_and_their_form_apart():
+    def rows(*numbers: int | None, name: str = "n", kind: pa.DataType | None = None) -> pa.Table:
+        return pa.table({name: pa.array(numbers, kind or pa.int64())})
+
+    one = digest_of([rows(1, 2), rows(3)])
+    assert one == digest_of([rows(0, 1, 2, 9).slice(1, 2), rows(3)])
+    others = [
+        [rows(1, 2), rows(4)], [rows(1, 2)], [rows(1, None), rows(3)], [rows(2, 1), rows(3)],
+        [rows(1, 2, name="m"), rows(3, name="m")], [rows(1, 2, kind=pa.int32()), rows(3, kind=pa.int32())],
+    ]  # fmt: skip
+    assert len({one, *map(digest_of, others)}) == 1 + len(others)
