@@ -32,11 +32,15 @@ _SERIAL: Final = {"postgres": "SERIAL PRIMARY KEY", "mariadb": "INT AUTO_INCREME
 
 @dataclass(frozen=True)
 class Shape:
-    """Holds a kind of table. `has_key` says for a row if a unique key refuses a second one like it."""
+    """Holds a kind of table. `has_key` says for a row if a unique key refuses a second one like it.
+
+    A shape is drawn `weight` times as often as one of weight 1.
+    """
 
     statements: Sequence[str]
     has_key: Callable[[Pair], bool] = lambda row: True
     is_keyed: bool = True
+    weight: int = 1
 
 
 def _shapes(server: str) -> Mapping[str, Shape]:
@@ -63,7 +67,7 @@ def _shapes(server: str) -> Mapping[str, Shape]:
         ]),
         "some": Shape([
             "CREATE TABLE {t} (id BIGINT, v BIGINT)", "CREATE UNIQUE INDEX ON {t} (id) WHERE v > 10",
-        ], lambda row: (row[1] or 0) > 10, False),
+        ], lambda row: (row[1] or 0) > 10, False, weight=5),
     }  # fmt: skip
 
 
@@ -73,7 +77,7 @@ class SinkHistory:
     def __init__(self, server: Server, history: History) -> None:
         self._server, self._history, self._draw = server, history, history.draw
         shapes = _shapes(server.name)
-        name = self._draw.choice(sorted(shapes))
+        [name] = self._draw.choices(list(shapes), [shape.weight for shape in shapes.values()])
         self._shape = shapes[name]
         mode = self._draw.choice(["insert", "insert", "once", "upsert"] if self._shape.is_keyed else ["insert", "once"])
         self._is_upsert, self._is_once = mode == "upsert", mode == "once"
