@@ -8,9 +8,11 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
+from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.backfill.job.markers import HEADER_JOB
 from connect.backfill.verify import missing
+from connect.backfill.verify.found_rows import of_keys
 from connect.kafka.consume.log_reader import OffsetRange
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -113,3 +115,12 @@ def test_a_key_whose_row_came_meanwhile_is_not_deleted(
     assert (log.newest, written) == (newest, count)
     assert set(log.tombstone_times_ms) == ({BEGAN_MS} if newest else set()), "newer than a row that came back"
     assert log.partitions <= {2}
+
+
+def test_a_row_that_is_found_under_other_bytes_of_its_key_is_an_error_and_no_missing_row() -> None:
+    def raw(*keys: bytes | None) -> RawBatch:
+        return RawBatch("t", pa.array([b"row"] * len(keys), pa.binary()), keys=pa.array(keys, pa.binary()))
+
+    assert of_keys(raw(b"a", None, b"b"), {b"a", b"b", b"c"}).keys.to_pylist() == [b"a", b"b"]
+    with pytest.raises(ConnectError, match="1 rows that the source has would have other bytes"):
+        of_keys(raw(b"a", b"b in another schema"), {b"a", b"b"})
