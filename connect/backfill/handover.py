@@ -179,6 +179,8 @@ def _write_group(driver: Driver, parts: ConnectorParts, job: Job, deadline: Dead
         if tp in wanted and offset != wanted[tp]
     ]
     _refuse_overwrite(driver, there, job.positions)
+    # Nothing fences the group's write itself. A handover that froze before it finds here that another one is done.
+    job = driver.ownership.say(job, job.state)
     admin.alter_group_offsets(group, wanted, deadline)
     return _marked(driver, job, [])
 

@@ -13,14 +13,17 @@ from e2e_worker import WorkerProcess, wait_for
 from replay_job import Bucket, Replay, s3_sink
 
 from connect.api.errors import ConfigError, ConnectError
+from connect.api.records import TopicPartition
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.handover import ConnectorsByRest, hand_over
+from connect.backfill.handover import ConnectorsByRest, _write_group, hand_over, write_offsets
 from connect.backfill.job.chunk import LaneReport, Step
 from connect.backfill.job.states import JobState
 from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.backfill.ownership import TakenOverError
 from connect.backfill.verify.verify import verify
 from connect.client.rest import Access, ConnectClient
 from connect.lib.deadline import Deadline
+from connect.runtime.calls.group_calls import group_admin, group_of
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.tools.services import KafkaEndpoint, S3Endpoint
 
@@ -166,6 +169,21 @@ def test_offsets_of_the_group_are_not_overwritten_unless_the_spec_says_so(replay
     }
     assert offsets == {0: 100, 1: 100, 2: 100}
     client.delete(replay.name)
+
+
+def test_a_handover_that_was_frozen_does_not_set_the_group_back(replay, sink):
+    replay.produce(range(300))
+    wanted = {"overwrite": True}
+    with replay.driver(sink, handover=wanted) as frozen, replay.driver(sink, handover=wanted) as later:
+        job = frozen.run(OneAfterTheOther())
+        assert write_offsets(later, Deadline.after(60)).state is JobState.DONE
+        parts = frozen.settings.open()
+        group, admin = group_of(parts.resolved), group_admin(parts.clients, parts.resolved)
+        place = TopicPartition(replay.topic, 0)
+        admin.alter_group_offsets(group, {place: 105}, Deadline.after(30))
+        with pytest.raises(TakenOverError):
+            _write_group(frozen, parts, job, Deadline.after(30))
+        assert admin.group_offsets(group, Deadline.after(30))[place] == 105
 
 
 def test_a_replay_begins_at_the_offsets_that_are_given_and_refuses_those_that_are_not_there(replay, bucket, sink):
