@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from connect.api.errors import ConnectError, RetriableError
@@ -144,9 +144,12 @@ class SinkCommits:
         self._figures.level("active_rows", lag.active_rows)
         self._figures.set("active_bytes", lag.active_bytes)
 
-    def tell_lag_if_due(self) -> None:
-        """Set the figures of the lag, unless that was done within the last second."""
-        if time.monotonic() >= self._next_lag_s:
+    def tell_lag_if_due(self, read: Collection[TopicPartition] = ()) -> None:
+        """Set the figures of the lag, unless that was done within the last second, with the ends of partitions that
+        rows were `read` of.
+        """
+        seen = () if self._look is None else self._look.ends
+        if time.monotonic() >= self._next_lag_s or any(tp not in seen for tp in read):
             self.tell_lag()
 
     def tell_lag(self) -> None:

@@ -97,7 +97,7 @@ class SinkLoop:
         """Tell of rows that were read before the sink is called with them: it may not return for a long time."""
         for raw in batches:
             self._partitions.read(place_of(raw), raw)
-        self.commits.tell_lag_if_due()
+        self.commits.tell_lag_if_due(read={place_of(raw) for raw in batches})
 
     def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         """Flush once, then keep polling without taking anything: a silent consumer would be put out of its group."""

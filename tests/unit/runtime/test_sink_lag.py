@@ -29,7 +29,7 @@ class Topic:
         self.commits = []
 
     def end_offsets(self):
-        return {TP: self.end}
+        return {TP: self.end} if self.end else {}
 
     def position(self, partitions):
         return {TP: self.polled} | self.reached
@@ -264,3 +264,15 @@ def test_a_put_that_does_not_return_while_nothing_more_comes_keeps_what_was_told
     sink.commits.tell_lag()
     now_s[0] += 60.0
     assert (sink.figures.snapshot()["lag_rows"], sink.figures.snapshot()["lag_s"]) == (20, 60.0)
+
+
+def test_the_first_rows_of_a_partition_are_told_at_once_as_their_put_may_not_return(now_s):
+    sink = Sink(now_s)
+    sink.commits.tell_lag()
+    sink.topic.end = 15
+    sink.read(15, at_s=now_s[0])
+    sink.commits.tell_lag_if_due(read={TP})
+    assert sink.figures.snapshot()["lag_rows"] == 15
+    sink.topic.end = 40
+    now_s[0] += 30.0
+    assert (sink.figures.snapshot()["lag_rows"], sink.figures.snapshot()["lag_s"]) == (40, 30.0)
