@@ -89,6 +89,9 @@ def test_a_sinks_offsets_are_shown_set_forgotten_and_guarded(worker, kafka, topi
         assert text.endswith(f"issuing a 'PUT' request to the '/connectors/{unique}/stop' endpoint")
 
     sink.stop()
+    refused = f"No offset was changed, as these partitions do not exist: {topic}-9"
+    assert sink.patch({0: 2, 9: 2}) == (400, refused)
+    assert sink.has_read_all(), "nothing was written"
     assert sink.patch({0: "1"}) == (200, ALTERED)
     assert sink.offsets() == at(topic, {0: 1, 1: 3})
     assert sink.lines_after_resuming() == ["0-1", "0-2"]
