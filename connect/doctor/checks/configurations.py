@@ -12,6 +12,7 @@ from connect.cluster.validation.rules import DLQ
 from connect.doctor.model.facts import ConnectorFacts, Facts
 from connect.doctor.model.findings import Finding, Severity
 from connect.doctor.model.words import number, topic_config_line
+from connect.runtime.settings.alert_keys import WEBHOOK_URL
 from connect.runtime.settings.topic_groups import PREFIX as TOPIC_CREATION
 
 _NO_TOPIC_CHARS: Final = re.compile(r"[^a-zA-Z0-9._-]")
@@ -52,6 +53,12 @@ class Configurations:
                     "No record with a schema that is not known yet can be read or written.",
                     f"{registry.key}=http://registry:8081  # mend it, or start the registry",
                 )  # fmt: skip
+        if facts.receiver_trouble:
+            yield Finding(
+                "alert-receiver-unreachable", Severity.WARNING, "worker file", facts.receiver_trouble,
+                "Alerts wait, and nobody hears of a connector that fails.",
+                f"{WEBHOOK_URL}=https://alerts.example.com/hook  # mend it, or start the receiver",
+            )  # fmt: skip
         late = [f"The brokers did not tell {what} in time." for what in facts.kafka.unanswered]
         for text in [*facts.not_asked, *late]:
             yield Finding("not-asked", Severity.NOTE, "doctor", text, "What was not asked was not judged.")

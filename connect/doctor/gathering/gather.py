@@ -13,6 +13,7 @@ from connect.api.allowed_paths import EVERYWHERE, allowed_by
 from connect.doctor.gathering.certificate_facts import certificate_facts
 from connect.doctor.gathering.kafka_facts import Configs, kafka_facts
 from connect.doctor.gathering.machine_facts import machine_facts
+from connect.doctor.gathering.receiver_facts import receiver_trouble
 from connect.doctor.gathering.registry_facts import registry_facts, registry_settings
 from connect.doctor.gathering.sealing_facts import sealing_facts
 from connect.doctor.model.facts import CertificateFacts, ConnectorFacts, Facts, RegistryFacts
@@ -41,8 +42,9 @@ def gathered(
     certificates = threads.submit(_certificates, worker, configs)
     registries = [threads.submit(registry_facts, *named) for named in _named(worker, configs)]
     sealing = threads.submit(sealing_facts, worker, deadline)
+    receiver = threads.submit(receiver_trouble, worker)
     threads.shutdown(wait=False)
-    everything: list[Future[Any]] = [kafka, machine, certificates, sealing, *registries]
+    everything: list[Future[Any]] = [kafka, machine, certificates, sealing, receiver, *registries]
     late = await_all(everything, timeout=GATHER_S + 1).not_done
     missing = [f"{len(late)} questions were not answered in {GATHER_S:.0f} s."] if late else []
     facts = Facts(worker, datetime.now(UTC), is_running, connectors=connectors, file_notes=file_notes,
@@ -57,6 +59,7 @@ def gathered(
         certificates=certificates.result() if certificates.done() else (),
         registries=answers,
         sealing=sealing.result() if sealing.done() else None,
+        receiver_trouble=receiver.result() if receiver.done() else "",
     )
 
 

@@ -131,6 +131,8 @@ class Facts:
     certificates: Sequence[CertificateFacts] = ()
     registries: Sequence[RegistryFacts] = ()
     sealing: SealingFacts | None = None
+    receiver_trouble: str = ""
+    """It says why the receiver of alerts cannot be reached; it is empty if it can, or if there is none."""
     all_names: frozenset[str] | None = None
     """Holds the names of all connectors, if all are looked at for an admin."""
     file_notes: Sequence[str] = ()

@@ -103,7 +103,8 @@ def _compact(partitions: int) -> TopicState:
 
 
 NAMES = """
-advertised-unreachable bad-rows-dropped below-min-isr broken-key broker-configs-denied brokers-unreachable
+advertised-unreachable alert-receiver-unreachable
+bad-rows-dropped below-min-isr broken-key broker-configs-denied brokers-unreachable
 certificate-expired certificate-expiring certificate-unreadable clock-ahead config-topic-partitions configuration-note
 consumer-below-topic disk-low failed fewer-replicas group-denied group-shared host-memory-low hosts-unbounded idle-tasks
 internal-topic-missing internal-topic-refused
@@ -170,6 +171,10 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
             "offsets", topic(replicas=2, in_sync=2, cleanup_policy="compact", min_insync_replicas="1")
         ),
         "warning", "2 replicas; 3 are asked for", "kafka-reassign-partitions.sh",
+    ),
+    "no receiver": (
+        lambda: replace(SOUND, receiver_trouble="Nobody answers at alerts:443: refused."), "warning",
+        "Nobody answers at alerts:443", "alerts.webhook.url=",
     ),
     "tiny hosts": (
         lambda: with_keys(task_host_memory_limit="10"), "error", "limit=10; a task host takes about 120",
