@@ -14,6 +14,7 @@ from connect.kafka.raw import RawBatch
 from connect.runtime.records.bad_row_search import isolate
 from connect.runtime.records.chain import Link, apply_chain
 from connect.runtime.records.record_sizes import RecordSizes
+from connect.runtime.records.retry import TopicNotJudgedError
 from connect.runtime.records.row_origins import OriginLostError, marked, origins, unmarked
 from connect.runtime.records.source_letters import SourceDeadLetters
 from connect.runtime.records.tolerance import BadRow, Origin, Stage, bad_rows
@@ -178,10 +179,16 @@ class SourcePipeline:
                 parts.extend(_Traced(raw, [i] * len(raw)) for raw in made)
         return parts, bad
 
+    def _judge(self, batch: Batch) -> None:
+        try:
+            self._reserved.check(batch.topic, len(batch))
+        except RetriableError as error:
+            raise TopicNotJudgedError(str(error), waiting_for="kafka") from error
+
     def _encode_good(self, batch: Batch) -> RawBatch:
         c = self._converters
         # After the transforms, which may have chosen the topic.
-        _staged(Stage.KAFKA_PRODUCE, _PRODUCER, lambda: self._reserved.check(batch.topic, len(batch)))
+        _staged(Stage.KAFKA_PRODUCE, _PRODUCER, lambda: self._judge(batch))
         headers = _staged(Stage.HEADER_CONVERTER, c.header_name, lambda: _encode_headers(c.header, batch))
         keys = batch.keys
         raw_keys = None

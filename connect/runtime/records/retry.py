@@ -15,6 +15,14 @@ class RetriesOverError(ConnectError):
     """
 
 
+class TopicNotJudgedError(RetriableError):
+    """Says that no broker has told what a topic holds, so that no row can be sent there for now.
+
+    The framework asks this by itself, so it counts for no retry budget: rows wait for brokers that are away for as long
+    as they wait when they are sent.
+    """
+
+
 class RetryBudget:
     """Counts the time for which a converter or transform goes on to raise RetriableError. Owned by the task thread.
 

@@ -11,7 +11,7 @@ from connect.api.records import Batch, batches_of
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.records.pipeline import Encoded, SourcePipeline
-from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.retry import RetryBudget, TopicNotJudgedError
 from connect.runtime.records.tolerance import Tolerance
 from connect.runtime.task.task_metrics import TaskFigures
 
@@ -46,6 +46,8 @@ class SourceRecordPath:
         with self.figures.timed("convert_s_total"):
             try:
                 encoded = self.pipeline.encode(batch)
+            except TopicNotJudgedError:
+                raise
             except RetriableError as error:
                 self.retries.failed(error, f"A batch for topic {batch.topic}")
                 raise

@@ -13,11 +13,15 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
 from connect.kafka.client.errors import AbortableError
 from connect.kafka.raw import RawBatch
-from connect.runtime.records.pipeline import Encoded
+from connect.plugins.catalog import Catalog
+from connect.runtime.parts.task_parts import build_converters
+from connect.runtime.records.pipeline import Encoded, SourcePipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance
 from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.settings.internal_topics import ReservedTopics
 from connect.runtime.settings.loop_limits import LoopLimits
+from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.delivery import AtLeastOnceDelivery
 from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions
 from connect.runtime.source.record_path import SourceRecordPath
@@ -319,3 +323,34 @@ def test_a_task_that_fails_commits_no_transaction():
     with pytest.raises(ConnectError, match="The table is gone"):
         loop_of(Breaks(), Sends({}), delivery, 0, Topic()).run(Control(), lambda paused: None)
     assert (kafka.records["t"], kafka.offsets) == ([], {})
+
+
+class Brokers:
+    """They do not tell what a topic holds for so many questions; the task is asked to stop once they have."""
+
+    def __init__(self, control, silent):
+        self.control = control
+        self.silent = silent
+
+    def __call__(self, topic, deadline):
+        self.silent -= 1
+        if self.silent >= 0:
+            raise RetriableError("Failed describing the configs of topic t: timed out.")
+        self.control.ask_to_stop()
+
+
+def test_rows_wait_for_brokers_that_do_not_tell_what_a_topic_holds_whatever_the_retry_timeout():
+    raw = {"name": "n", "connector.class": "c", "key.converter": "JsonConverter", "value.converter": "JsonConverter"}
+    worker = WorkerConfig.parse({
+        "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "configs",
+        "offset.storage.topic": "o", "status.storage.topic": "s", **raw,
+    })  # fmt: skip
+    kafka, control, task = FakeKafka(), Control(), Task()
+    brokers = Brokers(control, silent=3)
+    pipeline = SourcePipeline(
+        [], build_converters(Catalog.installed(), raw, {}), lambda bad: None, reserved=ReservedTopics(worker, brokers)
+    )
+    loop_of(task, pipeline, at_least_once(kafka), 0, Topic()).run(control, lambda paused: None)
+    assert brokers.silent < 0
+    assert task.given == 1
+    assert len(kafka.records["t"]) == 1
