@@ -209,6 +209,34 @@ def test_columns_behind_an_index_on_expressions_are_not_taken_for_the_tables(ser
     assert second["after"] == {"id": 2, "j": '{"tags": [3]}', "a": "Y", "n": 4, "m": 3}
 
 
+def test_a_place_that_counts_the_files_of_another_server_is_told(server: Server, caplog):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "INSERT INTO {t} VALUES (1)")
+    with server.engine.connect() as connection:
+        uuid = connection.exec_driver_sql("SELECT @@server_uuid").scalar_one()
+    with log_run(server) as run:
+        run.open()
+        run.until_events(1)
+        run.until(lambda: "snapshot" not in _place(run)[1])
+        for number, stored in ((2, uuid), (3, "another")):
+            run.close()
+            partition, offset = _place(run)
+            offset.pop("gtids", None)
+            run.store.offsets[partition] = json.dumps({**offset, "server_uuid": stored})
+            run.open()
+            server.run(f"INSERT INTO {{t}} VALUES ({number})")
+            run.until_events(number)
+            run.poll()
+            assert ("UUID" in str(run.store.explained)) == (stored == "another")
+    assert f"The server's UUID is {uuid}, and the place" in str(run.store.explained)
+    assert "is of another: another server has other changes there" in caplog.text
+
+
+def _place(run: LogRun) -> tuple[str, dict[str, Any]]:
+    """Return the partition of the place in the log, and its offset."""
+    found = {partition: json.loads(text) for partition, text in run.store.offsets.items()}
+    return next((partition, offset) for partition, offset in found.items() if "file" in offset)
+
+
 def _with_gtids(server: Server) -> None:
     with server.engine.connect() as connection:
         connection.exec_driver_sql("SET GLOBAL enforce_gtid_consistency = ON")

@@ -23,7 +23,7 @@ from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, rea
 from connectors.jdbc.log.binlog.statements import tell
 from connectors.jdbc.log.ddl.logged_statements import StatementPlace
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
-from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
+from connectors.jdbc.log.mysql.binlog_records import SERVER, BinlogRecords
 from connectors.jdbc.log.mysql.flavour import MARIADB, MYSQL
 from connectors.jdbc.log.shared.column_change import ColumnChange
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
@@ -283,3 +283,11 @@ def test_a_row_that_no_record_can_hold_shows_no_more_than_events_do():
     found = BinlogRecords(CONFIG).bad_rows(table, [bad], BinlogPosition("f", 4))
     assert list(found.batch.values.rows()) == [{"id": "7", "mask": "***"}]
     assert str(found.reasons[0]) == "It does not fit. It is the row with id=7."
+
+
+def test_a_place_without_gtids_names_the_server_whose_files_it_counts():
+    records = BinlogRecords(CONFIG)
+    assert SERVER not in records.position(BinlogPosition("f", 4)).offset
+    records.server_uuid = "one"
+    assert records.position(BinlogPosition("f", 4)).offset[SERVER] == "one"
+    assert SERVER not in records.position(BinlogPosition("f", 4, {"u": "u:1-5"})).offset

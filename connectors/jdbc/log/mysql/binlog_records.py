@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,8 @@ from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of
 
+SERVER: Final = "server_uuid"
+"""This member of an offset names the server whose files it counts."""
 _OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
 """Holds the codes that operations have in events, in the order of `Operation`."""
 
@@ -34,6 +37,8 @@ class BinlogRecords:
         self._prefix = config.topic_prefix
         self.rules = options.rules(config)
         self.transaction_topic = options.transaction_topic
+        self.server_uuid = ""
+        """The files of a place are of this server of MySQL, which a place with GTIDs need not name."""
         self.chunked: ChunkedReading[tuple[int, int]] | None = None
         """It tells its progress to positions. It is None if no table is read again."""
 
@@ -80,7 +85,8 @@ class BinlogRecords:
     def position(self, position: BinlogPosition) -> SourcePosition:
         """Return a position as the framework stores it."""
         progress = {} if self.chunked is None else self.chunked.progress.offset()
-        return SourcePosition(partition_of(self._prefix), {**position.offset(), **progress})
+        server = {SERVER: self.server_uuid} if self.server_uuid and not position.gtids else {}
+        return SourcePosition(partition_of(self._prefix), {**position.offset(), **server, **progress})
 
     def _source(self, table: BinlogTable, collected: Collected, changes: Changes) -> dict[str, object]:
         told = np.array(collected.told, np.int64)[changes.event]

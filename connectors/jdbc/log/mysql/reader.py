@@ -23,14 +23,20 @@ from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.incremental.progress import Progress, progress_of
 from connectors.jdbc.log.incremental.signals import none_found
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
-from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
+from connectors.jdbc.log.mysql.binlog_records import SERVER, BinlogRecords
 from connectors.jdbc.log.mysql.chunks import MySqlChunks
 from connectors.jdbc.log.mysql.first_read import FirstRead, marked
 from connectors.jdbc.log.mysql.flavour import flavour_of
 from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_note, metadata_of
 from connectors.jdbc.log.mysql.schema_history import history_partition
 from connectors.jdbc.log.mysql.segments import SegmentFilter
-from connectors.jdbc.log.mysql.snapshot import begin_snapshot, log_bytes_after, log_end, prepared_transactions
+from connectors.jdbc.log.mysql.snapshot import (
+    begin_snapshot,
+    log_bytes_after,
+    log_end,
+    prepared_transactions,
+    server_uuid,
+)
 from connectors.jdbc.log.mysql.stream import BinlogStream, PositionLostError
 from connectors.jdbc.log.mysql.tables import BinlogTable, BinlogTables
 from connectors.jdbc.log.shared.log_end import LogEnd
@@ -100,6 +106,7 @@ class MySqlLog:
         offset = stored(partition_of(prefix))
         self.position = resumed(offset, read_binlog_offset)
         self._progress = resumed(offset, progress_of) or Progress()
+        self._server_uuid = str((offset or {}).get(SERVER) or "")
         self._stored_number = 0 if self.position is None else self.position.history
         history = stored(history_partition(prefix))
         self._history = MySqlHistory(
@@ -140,6 +147,7 @@ class MySqlLog:
         history = self._history
         metadata = metadata_of(database)
         self._session.note = metadata_note(metadata)
+        self._look_at_server(server_uuid(database))
         begun = None
         if self.position is not None:
             history.rewind(self.position.history)
@@ -183,6 +191,21 @@ class MySqlLog:
         finally:
             # If the connection breaks, reading goes on behind the batches that were given.
             self._progress = chunked.progress
+
+    def _look_at_server(self, uuid: str) -> None:
+        """Tell of a server that is not the one whose files the place counts. PositionLostError: read all anew then."""
+        before, self._server_uuid, self._records.server_uuid = self._server_uuid, uuid, uuid
+        if self.position is None or self.position.gtids or before in {"", uuid}:
+            return
+        text = (
+            f"The server's UUID is {uuid}, and the place {self.position.file}:{self.position.pos} is of {before}: "
+            "another server has other changes there, unless its log was copied. Name the server that was read before, "
+            "or reset the connector's offsets, so that the tables are read anew; with gtid_mode=ON servers may change."
+        )
+        if self._config.snapshot_mode == "when_needed":
+            raise PositionLostError(text)
+        _log.warning("%s", text)
+        self._note(text)
 
     def _prepared_ended(self) -> Iterator[None]:
         """Yield until no XA transaction is prepared, for some time at most.

@@ -92,6 +92,14 @@ def status_statement(connection: sa.Connection) -> str:
     return "SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS"
 
 
+def server_uuid(database: Database) -> str:
+    """Return the UUID of MySQL's server, or an empty text if it has none, as MariaDB."""
+    statement = sa.text("SHOW GLOBAL VARIABLES LIKE 'server_uuid'")
+    rows = database.rows(statement, "asking for the server's UUID")
+    database.end_transaction()
+    return str(rows[0][1]) if rows else ""
+
+
 def executed_gtids(database: Database) -> tuple[str, Mapping[str, str] | None]:
     """Return the UUID of MySQL's server, and the transactions that its tables show, or None if it does not tell them in
     a form that is known here.
