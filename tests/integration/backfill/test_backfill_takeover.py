@@ -38,8 +38,7 @@ def done(worker: WorkerProcess, table: Table) -> int:
 
 def child_of(worker: WorkerProcess) -> psutil.Process:
     """The process that runs the backfill: its lanes are processes below it."""
-    spawned = (p for p in psutil.Process(worker.pid).children() if "spawn_main" in " ".join(p.cmdline()))
-    return next(p for p in spawned if p.children())
+    return next(p for p in psutil.Process(worker.pid).children() if "connect.backfill.child" in p.cmdline())
 
 
 @pytest.mark.chaos
