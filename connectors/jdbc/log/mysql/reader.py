@@ -144,16 +144,15 @@ class MySqlLog:
             )
         mariadb, flavour = database.is_mariadb, flavour_of(database)
         database.end_transaction()
-        history = self._history
         metadata = metadata_of(database)
         self._session.note = metadata_note(metadata)
         self._look_at_server(server_uuid(database))
         begun = None
         if self.position is not None:
-            history.rewind(self.position.history)
+            self._history.rewind(self.position.history)
         elif metadata != "FULL":
             signals = () if self._options.signal_table is None else (self._options.signal_table,)
-            begun = history.begin([*dict.fromkeys((*self._session.tables, *signals))])
+            begun = self._history.begin([*dict.fromkeys((*self._session.tables, *signals))])
         plans, statements = self._tables_of(database, config, flavour.connector), self._teller_of(database)
         tables = {name: plans.plan(name) for name in self._session.tables}
         for name, table in tables.items():
@@ -163,8 +162,8 @@ class MySqlLog:
             here = begin_snapshot(database)
             self._tell_prepared(prepared_transactions(database))
             if begun is not None:
-                history.follow_to(begun, Place(here.file, here.pos))
-                here = replace(here, history=history.number)
+                self._history.follow_to(begun, Place(here.file, here.pos))
+                here = replace(here, history=self._history.number)
                 yield self._unsaved()
             yield from self._tables(tables, here, statements)
         while config.snapshot_mode == "initial_only":
@@ -178,7 +177,7 @@ class MySqlLog:
             plan=plans.plan,
             plan_gone=plans.plan_gone,
             plan_told=plans.plan_told,
-            history=history,
+            history=self._history,
             shown=SegmentFilter(database).shown,
             chosen=self._chooses,
             signal_table=self._options.signal_table,
