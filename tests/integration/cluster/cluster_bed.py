@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -87,7 +87,8 @@ class Member:
     def end(self) -> None:
         """Kill all processes of the worker."""
         for process in self.tree():
-            process.send_signal(signal.SIGCONT)
+            with suppress(psutil.NoSuchProcess):  # it may end meanwhile
+                process.send_signal(signal.SIGCONT)
         self.process.close()
         self.relay.close()
 

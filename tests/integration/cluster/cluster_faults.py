@@ -59,7 +59,7 @@ def _freeze_worker(member: Member, draw: random.Random) -> Fault:
 
 
 def _kill_hosts(member: Member, draw: random.Random) -> Fault:
-    hosts = [process for process in member.tree()[1:] if not process.children()] if member.tree() else []
+    hosts = [process for process in member.tree()[1:] if _is_leaf(process)]
     _signal(draw.sample(hosts, min(1, len(hosts))), signal.SIGKILL)
     return Fault(f"a host of worker {member.number} killed", lambda: None, member)
 
@@ -84,6 +84,14 @@ def _freeze_kafka(bed: Bed) -> Fault:
 def _start_again(member: Member) -> None:
     member.process.stop()
     member.start()
+
+
+def _is_leaf(process: psutil.Process) -> bool:
+    """Return True if a process has no children; one that has ended meanwhile does not count."""
+    try:
+        return not process.children()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _signal(processes: Sequence[psutil.Process], number: int) -> None:
