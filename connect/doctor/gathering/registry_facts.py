@@ -1,9 +1,12 @@
-"""Asks the schema registries that configurations name whether they answer."""
+"""Asks the schema registries that configurations name if they answer, and when their certificates end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ssl
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
+from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter
 
@@ -17,6 +20,8 @@ from connect.runtime.settings.config_providers import placeholders
 URL: Final = "schema.registry.url"
 _TIMES: Final = {"max.retries": "0", "http.connect.timeout.ms": "3000", "http.read.timeout.ms": "3000"}
 _KINDS: Final = TypeAdapter(list[str])
+_CERTIFICATE_S: Final = 3.0
+_HTTPS_PORT: Final = 443
 
 
 def registry_settings(config: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -36,7 +41,8 @@ def registry_facts(
 ) -> RegistryFacts | None:
     """Return the answer of a registry; None if its settings are broken, which validation reports."""
     try:
-        transport = Transport(RegistryConfig.parse(RegistryConfig.with_leave({**settings, **_TIMES}, worker)))
+        parsed = RegistryConfig.parse(RegistryConfig.with_leave({**settings, **_TIMES}, worker))
+        transport = Transport(parsed)
     except ConfigError:
         return None
     try:
@@ -45,4 +51,24 @@ def registry_facts(
         return RegistryFacts(owner, key, error.message)
     finally:
         transport.close()
-    return RegistryFacts(owner, key, None)
+    return _with_certificates(RegistryFacts(owner, key, None), parsed.url)
+
+
+def _with_certificates(facts: RegistryFacts, urls: Iterable[str]) -> RegistryFacts:
+    """Return the facts with the certificate that ends first. One that is not shown to this machine, as behind a proxy,
+    is left out.
+    """
+    from cryptography import x509
+
+    for url in map(urlsplit, urls):
+        if url.scheme != "https" or url.hostname is None:
+            continue
+        host, port = url.hostname, url.port or _HTTPS_PORT
+        try:
+            text = ssl.get_server_certificate((host, port), timeout=_CERTIFICATE_S)
+            ends = x509.load_pem_x509_certificate(text.encode()).not_valid_after_utc
+        except (OSError, ValueError):
+            continue
+        if facts.ends is None or ends < facts.ends:
+            facts = replace(facts, address=f"{host}:{port}", ends=ends)
+    return facts

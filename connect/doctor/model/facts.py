@@ -96,11 +96,16 @@ class CertificateFacts:
 
 @dataclass(frozen=True, slots=True)
 class RegistryFacts:
-    """Tells why a schema registry does not answer; None if it answers. The key `key` of `owner` names it."""
+    """Tells why a schema registry does not answer; None if it answers. The key `key` of `owner` names it.
+
+    `ends` is when its certificate ends, at `address` (host:port); it is None where that is not known.
+    """
 
     owner: str
     key: str
     trouble: str | None
+    address: str = ""
+    ends: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -335,6 +335,11 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
         lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", NOW + timedelta(days=29))]), "warning",
         "ends in 29 days", "openssl",
     ),
+    "registry's expires": (
+        lambda: replace(SOUND, registries=[
+            RegistryFacts("connector late", "value.converter.url", None, "registry:443", NOW + timedelta(days=6))]),
+        "warning", "The certificate of the registry at registry:443 ends in 6 days", "s_client -connect registry:443",
+    ),
     "no certificate": (
         lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", trouble="no file.")]), "warning",
         "no file",
