@@ -66,7 +66,7 @@ def test_what_is_not_installed_is_named_unless_nobody_asked_for_it():
     with pytest.raises(ConfigError, match=r"Extra cassandra is not installed.*cassandra-driver"):
         needed(find, ("cassandra",))
     found = needed(distribution, ("jdbc-postgres",))
-    assert {"connect-for-kafka", "pyarrow", "adbc-driver-postgresql", "psycopg-binary"} <= found.keys()
+    assert {"connect-for-kafka", "pyarrow", "sqlalchemy", "psycopg-binary"} <= found.keys()
     assert not {"pyspark", "pytest", "duckdb"} & found.keys()
 
 

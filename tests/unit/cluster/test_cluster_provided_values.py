@@ -67,6 +67,7 @@ def test_a_sinks_offsets_are_asked_for_in_a_host(world, herder):
     herder.connectors.create("c", OVERRIDE, TargetState.STOPPED).result(60)
     said = {
         "read_group": CallResult(0, [({"topic": "t", "partition": 1}, {"offset": 7})]),
+        "list_topics": CallResult(0, {"t": 2}),
         "alter_group": CallResult(0),
         "delete_group": CallResult(0, error="the group still has members", retriable=True),
     }
@@ -87,7 +88,8 @@ def test_a_sinks_offsets_are_asked_for_in_a_host(world, herder):
     herder.offsets.alter(
         "c", [PartitionOffset({"kafka_topic": "t", "kafka_partition": 0}, {"kafka_offset": 3}), forget]
     ).result(60)
-    assert asked[1] == (
+    assert asked[1] == ("list_topics", [])
+    assert asked[2] == (
         "alter_group",
         [({"topic": "t", "partition": 0}, {"offset": 3}), ({"topic": "t", "partition": 1}, None)],
     )
