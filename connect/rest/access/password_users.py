@@ -24,7 +24,7 @@ REFUSED = "User cannot access the resource."
 """Kafka Connect answers with this text whatever is wrong with the name or the password."""
 LOOK_S: Final = 1.0
 """A login looks at most so often if the file of users has changed."""
-_Mark = tuple[int, int, int]
+_Mark = tuple[int, int, int, int]
 _LOG = logging.getLogger(__name__)
 
 
@@ -85,7 +85,8 @@ def _mark(path: Path) -> _Mark | None:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    # A right to read it that was missing changes the file's state alone.
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _read(path: Path) -> Mapping[str, str]:

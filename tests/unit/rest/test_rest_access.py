@@ -96,6 +96,26 @@ def test_a_changed_file_of_users_counts_without_a_restart(
     assert rest("GET", "/connectors", auth=("ada", "again")).status_code == 200
 
 
+def test_a_file_of_users_that_could_not_be_read_is_read_when_that_is_allowed(
+    serve: ServerMaker, users: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connect.rest.access.password_users.LOOK_S", 0.0)
+    rest, file, read_text = serve(worker={"rest.basic.auth.file": users}), Path(users), Path.read_text
+    file.write_text("eve=x\n", encoding="utf-8")
+
+    def refuse(path: Path, encoding: str) -> str:
+        if path == file:
+            raise PermissionError(13, "Permission denied")
+        return read_text(path, encoding=encoding)
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    assert rest("GET", "/connectors", auth=("ada", "lovelace")).status_code == 200, "the former users are kept"
+    monkeypatch.setattr(Path, "read_text", read_text)
+    file.chmod(0o600)
+    refused(rest("GET", "/connectors", auth=("ada", "lovelace")), 401)
+    assert rest("GET", "/connectors", auth=("eve", "x")).status_code == 200
+
+
 def test_a_live_page_ends_with_the_password_that_it_was_opened_with(
     serve: ServerMaker, users: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
