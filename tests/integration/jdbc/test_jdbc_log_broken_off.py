@@ -202,36 +202,6 @@ def test_a_first_read_goes_on_beside_a_table_that_is_dropped(server: Server):
         run.until(lambda: len(run.rebuilt(run.topic())) == 41)
 
 
-@pytest.mark.parametrize("server", ["mariadb"], indirect=True)
-@pytest.mark.parametrize("metadata", ["NO_LOG", "FULL"])
-def test_rows_of_a_table_that_was_dropped_while_nobody_read_the_log_are_delivered(server: Server, metadata: str):
-    other = f"{server.table}_b"
-    with server.engine.connect() as connection:
-        before = connection.exec_driver_sql("SELECT @@global.binlog_row_metadata").scalar_one()
-    server.run(
-        f"SET GLOBAL binlog_row_metadata = {metadata}", "CREATE TABLE {t} (id INT PRIMARY KEY)",
-        f"CREATE TABLE {other} (id INT PRIMARY KEY, name VARCHAR(9), state ENUM('new', 'old'))",
-        f"INSERT INTO {other} VALUES (1, 'a', 'new')",
-    )  # fmt: skip
-    server.engine.dispose()
-    try:
-        with log_run(server, server.table, other) as run:
-            run.open()
-            run.until_events(1)
-            run.until(lambda: "snapshot" not in next(iter(run.store.offsets.values())))
-            run.close()
-            server.run(f"INSERT INTO {other} VALUES (2, 'b', 'old')", f"DROP TABLE {other}")
-            server.run("INSERT INTO {t} VALUES (3)")
-            run.open()
-            run.until_events(3)
-    finally:
-        server.run(f"SET GLOBAL binlog_row_metadata = {before}")
-        server.engine.dispose()
-    assert [(topic, key, value["after"]) for topic, key, value in run.events[1:]] == [
-        (run.topic(other), {"id": 2}, {"id": 2, "name": "b", "state": "old"}), (run.topic(), {"id": 3}, {"id": 3}),
-    ]  # fmt: skip
-
-
 def _refused(run: LogRun) -> str:
     """Poll until an error that passes."""
     deadline = Deadline.after(PATIENCE_S)

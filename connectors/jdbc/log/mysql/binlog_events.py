@@ -47,7 +47,6 @@ _ROW_BYTES = 128
 """A row is assumed to have this many bytes until the first rows have come."""
 _MAPS = 1000
 """This many descriptions of tables are remembered. An event of rows has its table's description shortly before it."""
-_NO_PLAN: Callable[[TableName], BinlogTable] = dict[TableName, BinlogTable]().__getitem__
 Shown = Callable[[Changes, Fence[SnapshotEnd], Mask], Changes]
 _STARTS = {binlog.GTID, binlog.MYSQL_GTID, binlog.ANONYMOUS, binlog.TAGGED}
 
@@ -63,7 +62,6 @@ class BinlogEvents:
         *,
         tables: Mapping[TableName, BinlogTable],
         plan: Callable[[TableName], BinlogTable],
-        plan_gone: Callable[[TableName], BinlogTable] = _NO_PLAN,
         plan_told: Callable[[BinlogTable, binlog.TableMap], BinlogTable] = lambda now, _: now,
         history: History | None = None,
         shown: Shown = lambda changes, _fence, _hidden: changes,
@@ -72,7 +70,7 @@ class BinlogEvents:
         statements: StatementTeller = SILENT,
     ) -> None:
         self._records = records
-        self._plan, self._plan_gone, self._plan_told, self._shown = plan, plan_gone, plan_told, shown
+        self._plan, self._plan_told, self._shown = plan, plan_told, shown
         self._chosen, self._signal_table = chosen, signal_table
         self._history: History = history or NoHistory()
         self._statements, self._told_statements = statements, list[Part]()
@@ -225,7 +223,10 @@ class BinlogEvents:
             try:
                 now = self._plan(name)
             except NoTableError:
-                now = known or self._plan_gone(name)
+                if known is None:
+                    self._leave_out(name)
+                    return None
+                now = known
             known = self._tables[name] = self._plan_told(now, mapped)
         return known.rows(mapped)
 

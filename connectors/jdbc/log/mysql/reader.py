@@ -175,7 +175,6 @@ class MySqlLog:
             self.position,
             tables=tables,
             plan=plans.plan,
-            plan_gone=plans.plan_gone,
             plan_told=plans.plan_told,
             history=self._history,
             shown=SegmentFilter(database).shown,

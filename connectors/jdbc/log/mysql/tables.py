@@ -140,12 +140,6 @@ class BinlogTables:
         """Return a table as it is now. NoTableError: there is no such table; RetriableError: it is being altered."""
         return plan_table(self.database, name, self.config, self.connector)
 
-    def plan_gone(self, name: TableName) -> BinlogTable:
-        """Return a table that is gone, without columns: the log, or the history of the table, tells them."""
-        topic = topic_of(name, self.config)
-        form = RowFormat(name.full, f"{topic}.Value", (), TimeRules.of(self.config))
-        return BinlogTable(name, form, EventFormat(topic, form.schema, (), binlog_source(self.connector)), ())
-
     def plan_told(self, now: BinlogTable, mapped: TableMap) -> BinlogTable:
         """Return a table with the columns that it had in the log, which `mapped.told` tells."""
         return plan_told(self.database, now, mapped, self.config)
