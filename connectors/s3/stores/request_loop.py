@@ -118,11 +118,13 @@ class RequestLoop:
 
         async with most:
             try:
-                return await request()
+                answer = await request()
             except ConnectError as error:
                 return error
             except (BaseError, OSError) as error:
                 return self._errors.translated(error)
+        self._errors.answered()
+        return answer
 
     def _answer(self, result: T | ConnectError | BaseException) -> T | ConnectError:
         if isinstance(result, asyncio.CancelledError):

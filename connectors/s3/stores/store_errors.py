@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -46,6 +47,11 @@ class StoreErrors:
     where: str
     credentials: Sequence[str]
     keys: Keys | None
+    _has_answered: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    def answered(self) -> None:
+        """Note that the store answered a request, so that the client has found access keys if it looks for them."""
+        self._has_answered.set()
 
     def translated(self, error: Exception) -> ConnectError:
         """Return RetriableError if the same request may succeed later, ConfigError if it needs other settings.
@@ -60,6 +66,8 @@ class StoreErrors:
             return ConnectError(f"{self.where}: the object key is not valid: {error}", key="topics.dir")
         text = str(error)
         if self.keys is None and _NO_KEYS.search(text):
+            if self._has_answered.is_set():
+                return RetriableError(f"{self.where}: the machine's service gives no access keys now.")
             return ConfigError(
                 f"{self.where}: no access keys were found on this worker.",
                 key="s3.credentials.provider.class",

@@ -13,9 +13,10 @@ import pytest
 from s3_http_store import Store, served
 from s3_task_runs import batch, written
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, RetriableError
 from connectors.s3.formats.format_specs import JSON_FORMAT
 from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.stores.store_errors import StoreErrors
 
 pytestmark = pytest.mark.usefixtures("keyless_machine", "_no_botocore")
 
@@ -86,6 +87,14 @@ def test_keys_that_are_nowhere_are_asked_for_in_words(store: Store, monkeypatch:
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(ConfigError, match=r"no access keys were found on this worker.*\[s3-aws\]"):
         signers(store)
+
+
+def test_a_machine_that_gives_no_keys_for_a_while_is_waited_for():
+    errors = StoreErrors("Bucket b", ("aws.access.key.id",), None)
+    outage = OSError("error sending request for url (http://169.254.169.254/latest/api/token)")
+    assert isinstance(errors.translated(outage), ConfigError)
+    errors.answered()
+    assert isinstance(errors.translated(outage), RetriableError)
 
 
 @pytest.mark.parametrize(
