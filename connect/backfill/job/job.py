@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
-from connect.api.state import require_known
+from connect.api.state import FIRST_FORMAT, FORMAT_MEMBER, require_known
 from connect.backfill.job.chunk import Signal
 from connect.backfill.job.markers import compact, parsed
 from connect.backfill.job.pace import Pace
@@ -94,7 +94,9 @@ class Job:
     def record(self) -> tuple[bytes, bytes]:
         """Return the key and value of the job's record."""
         told = asdict(self)
-        return job_key(self.name), compact({key: told[key] for key in told if told[key] or key not in _LATER})
+        kept = {key: told[key] for key in told if told[key] or key not in _LATER}
+        # A version that does not know the id would name the chunks in a sink otherwise, and write them twice.
+        return job_key(self.name), compact({**kept, **({FORMAT_MEMBER: _WITH_ID} if self.id else {})})
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class Jobs:
         told: dict[str, Any] = {}
         try:
             told = parsed(value)
-            require_known(told, f"A record of backfill {job}")
+            require_known(told, f"A record of backfill {job}", known=_WITH_ID if kind == "job" else FIRST_FORMAT)
             if kind == "pace":
                 self.paces[job] = _PACE.validate_python(told)
             elif kind == "wish":
@@ -207,6 +209,8 @@ class Jobs:
 
 
 _JOB: Final = TypeAdapter(Job)
+_WITH_ID: Final = 2
+"""The number of the format of a job's record that has the job's id."""
 _LATER: Final = frozenset({"configs", "id"})
 """These members are left out where they are empty, as a release wrote the record that did not know them."""
 _PACE: Final = TypeAdapter(Pace)

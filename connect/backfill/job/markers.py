@@ -99,8 +99,13 @@ class RecordedVerdict:
     began_ms: int = 0
 
     def replaces(self, other: RecordedVerdict | None) -> bool:
-        """Return True if this verdict is of a later reading than the other one."""
-        return other is None or (self.began_ms or self.written_ms) >= (other.began_ms or other.written_ms)
+        """Return True if this verdict is of a later reading than the other one, or says that the rows are not good.
+
+        Clocks of machines differ, and a handover has to see that something is wrong.
+        """
+        return (
+            other is None or not self.good or (self.began_ms or self.written_ms) >= (other.began_ms or other.written_ms)
+        )
 
     @property
     def record(self) -> tuple[bytes, bytes]:

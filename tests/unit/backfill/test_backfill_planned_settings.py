@@ -54,5 +54,7 @@ def test_a_job_of_a_release_that_kept_no_settings_goes_on_and_its_name_in_sinks_
     older = replace(PLANNED, configs={}, id="")
     assert require_as_planned(older, connectors(mode="incrementing")) == []
     assert older.name_in_sinks == "orders"
+    assert b"format_version" not in older.record[1]
+    assert b'"format_version":2' in PLANNED.record[1], "an older version would name its chunks in a sink otherwise"
     again = Jobs([PLANNED.record]).known("orders")
     assert (again.configs, again.name_in_sinks) == (PLANNED.configs, "orders.ab12cd34")

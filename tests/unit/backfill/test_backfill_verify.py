@@ -245,5 +245,7 @@ def test_of_two_verdicts_the_one_whose_reading_began_later_counts():
     bad, late = RecordedVerdict(False, "bad", 50, began_ms=40), RecordedVerdict(True, "good", 60, began_ms=10)
     for told in ([bad, late], [late, bad]):
         assert driver_state([one.record for one in told]).verdict == bad
+    slow = RecordedVerdict(False, "bad, by a machine whose clock is late", 20, began_ms=5)
+    assert driver_state([late.record, slow.record]).verdict == slow, "a handover sees that something is wrong"
     older = RecordedVerdict(True, "of a release that did not tell", 70)
     assert driver_state([bad.record, older.record]).verdict == older, "it counts as of its writing"
