@@ -57,14 +57,19 @@ class ForkSeed:
 def fork_seed(catalog: Catalog) -> ForkSeed | None:
     """Return a process that has the modules of this one; `catalog` is that of the hosts.
 
-    Return None where a fork is not safe: on other systems than Linux, and in a process with more than one thread.
+    Return None where a fork is not safe or not possible: on other systems than Linux, in a process with more than one
+    thread, and where the machine has no room for a process.
     """
     if not sys.platform.startswith("linux") or not _is_alone():
         return None
     line, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     worker = os.getpid()
     with its:
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:  # the machine has no room for it; the server is started with the first host then
+            line.close()
+            return None
         if pid == 0:
             line.close()
             _wait_for_work(its, worker, catalog)
@@ -73,7 +78,11 @@ def fork_seed(catalog: Catalog) -> ForkSeed | None:
 
 def _is_alone() -> bool:
     """Tell if this process has a single thread, those of libraries included."""
-    return threading.active_count() == 1 and len(list(Path("/proc/self/task").iterdir())) == 1
+    try:
+        threads = len(list(Path("/proc/self/task").iterdir()))
+    except OSError:
+        return False  # nobody tells of the threads of libraries
+    return threading.active_count() == threads == 1
 
 
 def _wait_for_work(line: socket.socket, worker: int, catalog: Catalog) -> NoReturn:

@@ -13,6 +13,9 @@ import psutil
 import pytest
 from cluster_fakes import eventually
 
+from connect.cluster.hosts.fork_seed import fork_seed
+from connect.plugins.catalog import Catalog
+
 pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="hosts are forked on Linux only"),
@@ -96,6 +99,15 @@ def test_a_process_with_two_threads_is_not_forked(tmp_path: Path) -> None:
         tmp_path,
     )
     assert found is True
+
+
+def test_a_machine_without_room_for_a_process_has_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("connect.cluster.hosts.fork_seed._is_alone", lambda: True)
+    monkeypatch.setattr("os.fork", refuse)
+    assert fork_seed(Catalog([])) is None
 
 
 def test_a_seed_ends_with_its_worker(tmp_path: Path) -> None:
