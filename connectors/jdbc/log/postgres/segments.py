@@ -13,6 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.dialects.postgres.result_types import BOOL, XML
 from connectors.jdbc.log.postgres.pgoutput import DELETE, INSERT, UPDATE, Changes
 from connectors.jdbc.log.postgres.tables import LogTable
 from connectors.jdbc.log.shared.cells import Buffer, Cells, Mask
@@ -29,8 +30,23 @@ _OF_DIGESTS = (
 """The digests are those that `log/postgres/snapshot.py` makes."""
 
 
+_AS_LOGGED = ("texts as logged",)
+_TOLD_APART: frozenset[int] = frozenset({BOOL, XML})
+"""The first release made digests of other texts of these types, so that a first read of it has another order."""
+
+
 def order_of(table: LogTable) -> tuple[str, ...]:
-    """Return the columns that give a table's rows their order: those of its key, or all columns if it has no key."""
+    """Return what gives a table's rows their order: the columns of its key, or all columns if it has no key.
+
+    With columns of which an earlier release took other texts, a mark stands before them.
+    """
+    if table.events.key:
+        return table.events.key
+    mark = () if _TOLD_APART.isdisjoint(table.bases) else _AS_LOGGED
+    return (*mark, *_columns_of(table))
+
+
+def _columns_of(table: LogTable) -> tuple[str, ...]:
     return table.events.key or tuple(column.name for column in table.relation.columns)
 
 
@@ -88,7 +104,7 @@ def _by_row(
         in_all: Mask = np.logical_and.reduce(masks)
         return in_all, in_all
     of_new = np.full(count, len(fence.segments) - 1)
-    places = [[c.name for c in table.relation.columns].index(name) for name in fence.by]
+    places = [[c.name for c in table.relation.columns].index(name) for name in _columns_of(table)]
     rows = _texts(item.buffer, item.after, places) + _texts(item.buffer, item.before, places)
     found = np.array(_segments(table, fence.bounds, rows, database), np.int64)
     of_new[item.new] = found[: len(item.new)]
