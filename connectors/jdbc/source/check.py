@@ -78,7 +78,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
     yield from topic_problems(chosen, config)
     log = database.dialect.log if config.mode == "log" else None
     if log is not None:
-        chosen, problems = _logged(log.without_log(database, chosen), chosen, notes)
+        chosen, problems = _logged(log.without_log(database, config, chosen), chosen, notes)
         yield from problems
     rights = database.dialect.rights
     refused: dict[TableName, str] = {}

@@ -95,6 +95,24 @@ def test_partitions_are_followed_where_the_publication_names_them(partitioned):
     ]  # fmt: skip
 
 
+def test_a_table_that_the_publication_names_otherwise_does_not_stop_the_others(partitioned):
+    name = partitioned.table
+    partitioned.run("CREATE TABLE {t}x (id INT PRIMARY KEY)", "CREATE PUBLICATION {t} FOR ALL TABLES")
+    names = {"table__whitelist": f"{name},{name}x"}
+    notes = partitioned.connector(mode="log", slot__name=name, publication__name=name, **names).check(
+        Deadline.after(60)
+    )
+    told = f"tells changes of public.{name} by the name of the partitions: none would come."
+    assert any(told in note and "left aside" in note for note in notes or ()), notes
+    with log_run(partitioned, f"{name}x", **names) as run:
+        run.open()
+        run.until(lambda: run.batches)
+        partitioned.run("INSERT INTO {t}x VALUES (1)", "INSERT INTO {t} VALUES (2, 'c')")
+        run.until_events(1)
+        assert told in (run.store.explained or "")
+    assert {topic for topic, _, _ in run.events} == {run.topic(f"{name}x")}
+
+
 def test_a_publication_that_names_others_than_the_tables_is_refused(partitioned, monkeypatch):
     monkeypatch.setattr(pg_reader, "_WATCH_S", 0.1)
     name = partitioned.table

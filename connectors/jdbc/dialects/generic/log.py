@@ -48,9 +48,11 @@ class LogSupport(ABC):
         del database, config
         return None
 
-    def without_log(self, database: Database, tables: Sequence[TableName]) -> Mapping[TableName, str]:
+    def without_log(
+        self, database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]
+    ) -> Mapping[TableName, str]:
         """Return the tables whose changes are not in the log, each with the reason and the remedy."""
-        del database, tables
+        del database, config, tables
         return {}
 
     def kept(self, config: JdbcSourceConfig) -> str | None:

@@ -55,11 +55,13 @@ class PostgresLogSupport(LogSupport):
         del database
         return of_key(table, shape.primary or shape.unique, page_rows)
 
-    def without_log(self, database: Database, tables: Sequence[TableName]) -> Mapping[TableName, str]:
-        """Return the unlogged ones of the tables, whose changes are not in the log, with the remedy."""
+    def without_log(
+        self, database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]
+    ) -> Mapping[TableName, str]:
+        """Return those of the tables whose changes are not in the log by their names, with the remedy."""
         from connectors.jdbc.log.postgres.unlogged import without_log
 
-        return without_log(database, tables)
+        return without_log(database, config, tables)
 
     def kept(self, config: JdbcSourceConfig) -> str | None:
         """Return the name of the replication slot that the server keeps for this connector."""

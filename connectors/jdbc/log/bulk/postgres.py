@@ -69,7 +69,7 @@ class PostgresBulk:
         RetriableError: transactions that were open have not ended by the deadline. ConnectError: somebody reads the
         slot.
         """
-        if aside := without_log(self.database, tables):
+        if aside := without_log(self.database, self._config, tables):
             reasons = " ".join(f"{table.full}: {reason}" for table, reason in aside.items())
             raise ConnectError(f"Tables have no log to follow. {reasons}", key="table.whitelist")
         publication.ensure_publication(self.database, self._config, tables)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -56,12 +56,7 @@ def publication_problems(
             f"Publication {config.publication_name} does not exist: create it, or set "
             "publication.autocreate.mode=filtered.",
         )
-    renamed = _told_by_other_names(database, config, found, tables)
-    if renamed:
-        error = _other_names(config, found, renamed)
-        yield ConfigProblem("publication.name", f"{error.message} {error.fix}")
     missing = [] if found is not None and found.all_tables else _lacking(database, config, tables)
-    missing = [table for table in missing if table not in renamed]
     if missing and config.publication_autocreate != "filtered" and found is not None:
         yield ConfigProblem(
             "publication.name",
@@ -228,6 +223,20 @@ def _publication(database: Database, name: str) -> _Publication | None:
     return _Publication(
         all_tables, by_root, tuple(o for o, is_sent in zip(_OPERATIONS.values(), sent, strict=True) if not is_sent)
     )
+
+
+def told_by_other_names(
+    database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]
+) -> Mapping[TableName, str]:
+    """Return the tables whose changes the log tells by other names, each with the reason and the fix.
+
+    Nothing that a connector has of such a table would change: it is left aside.
+    """
+    found = _publication(database, config.publication_name)
+    renamed = _told_by_other_names(database, config, found, tables)
+    database.end_transaction()
+    errors = {table: _other_names(config, found, [table]) for table in renamed}
+    return {table: f"{error.message} {error.fix}" for table, error in errors.items()}
 
 
 def _told_by_other_names(

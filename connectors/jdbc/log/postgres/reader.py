@@ -95,7 +95,7 @@ class PostgresLog:
         """
         config = self._config
         self._session.look_at_tables()
-        if aside := without_log(self._database, self._session.tables):
+        if aside := without_log(self._database, config, self._session.tables):
             self._session.leave_aside(aside)
         self._session.leave_unreadable_aside(is_read=self._is_read)
         signals = () if self._options.signal_table is None else (self._options.signal_table,)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 
 from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.postgres.publication import told_by_other_names
+from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 
 _TABLES = sa.text(
@@ -18,12 +20,14 @@ _TABLES = sa.text(
 )
 
 
-def without_log(database: Database, tables: Sequence[TableName]) -> Mapping[TableName, str]:
+def without_log(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> Mapping[TableName, str]:
     """Return the tables that cannot be followed by the log, each with the reason and the fix."""
+    renamed = told_by_other_names(database, config, tables)
     rows = database.rows(_TABLES, "looking for tables without a log")
     database.end_transaction()
     found = {TableName(str(row[0]), str(row[1])): bool(row[2]) for row in rows}
-    return {table: _reason(table, is_logged=found[table]) for table in tables if table in found}
+    unlogged = {table: _reason(table, is_logged=found[table]) for table in tables if table in found}
+    return {**renamed, **unlogged}
 
 
 def _reason(table: TableName, *, is_logged: bool) -> str:
