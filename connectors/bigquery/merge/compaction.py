@@ -17,7 +17,7 @@ from connectors.bigquery.dedup.key_bounds import bounds_of, ranged_keys
 from connectors.bigquery.dedup.log_sql import LogParts
 from connectors.bigquery.dedup.rules import CLEARS, IS_APPEND, IS_DELETE, KAFKA_ROW
 from connectors.bigquery.dedup.side_tables import LOG_BATCH, LOG_BOUND, log_table
-from connectors.bigquery.merge.merge_line import ColumnsCameError, MergeLine
+from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger
 from connectors.bigquery.merge.staging import StagedFacts
 from connectors.bigquery.rows.table_schema import Columns, by_name
@@ -99,10 +99,7 @@ class Compaction:
         if found:
             self._listed[target] = began_ms, found
             try:
-                try:
-                    self._merge(facts, parts, found)
-                except ColumnsCameError:
-                    self._merge(facts, parts, found)  # by the columns that are there now
+                self._merge(facts, parts, found)
             except RefusedJobError as error:
                 raise RetriableError(
                     f"The log of table {target} cannot be merged, and stays; its view goes on showing the rows. "
