@@ -17,6 +17,8 @@ from connect.kafka.raw import RawBatch
 
 ASK_S: Final = 3.0
 """Brokers are asked again after so many seconds."""
+BEGINS_S: Final = 30.0
+"""Brokers are asked so seldom, in seconds, where the logs begin that a busy sink has not read to their ends."""
 _ANSWER_S: Final = 1.0
 """An answer is waited for so long; after that the previous answer counts."""
 _LOG = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ class PartitionEnds:
     def __init__(self, consumer: Consumer, policy: ResetPolicy) -> None:
         self._consumer = consumer
         self._policy = policy
-        self._next_s = 0.0
+        self._next_s = self._next_begins_s = 0.0
         self._asked: dict[TopicPartition, int] = {}
         self._held_back: dict[TopicPartition, int] = {}
         self.reached: dict[TopicPartition, int] = {}
@@ -98,14 +100,18 @@ class PartitionEnds:
         if now_s < self._next_s:
             return
         self._next_s = now_s + ASK_S
-        wanted, begins = {*paused, *held_back}, {*paused, *(unread & self._behind)}
+        wanted, busy = {*paused, *held_back}, unread & self._behind
+        begins = {*paused, *busy}
+        # A question waits on the task's thread, so a sink that has rows to write asks seldom. Retention is slow, too.
+        is_due = bool(busy) and now_s >= self._next_begins_s
+        self._next_begins_s = now_s + BEGINS_S if is_due else self._next_begins_s
         self._behind = unread
         self._asked = {tp: end for tp, end in self._asked.items() if tp in wanted}
         self.starts = {tp: start for tp, start in self.starts.items() if tp in paused}
         self.log_starts = {tp: start for tp, start in self.log_starts.items() if tp in begins}
         try:
             self._asked |= self._ask(wanted, OFFSET_END)
-            self.log_starts |= self._ask(begins, OFFSET_BEGINNING)
+            self.log_starts |= self._ask(begins if is_due else set(paused), OFFSET_BEGINNING)
             if new := set(paused) - set(self.starts):
                 self.starts |= self._ask(new, self._policy.place(time.time_ns() // 1_000_000))
                 found = self._consumer.committed([KafkaPartition(*tp) for tp in sorted(new)], timeout=_ANSWER_S)
