@@ -2,8 +2,8 @@
 
 A worker has loaded most of the modules that its hosts need. A process that is forked from it has them already and
 shares their memory, so the first host is there five times sooner than from a new interpreter. The process waits without
-work, and loads the rest when it begins. It is made before the worker reads its file, so that it never holds a key that
-hosts must not have.
+work, and loads the rest when it begins. It is made before the worker reads its file, so that it holds no key of
+that file; keys of `--set` stand in the command line, which any user of the machine can read.
 """
 
 from __future__ import annotations
