@@ -139,7 +139,7 @@ def written_bytes(process):
 
 
 def holds(process, text):
-    """Whether a process has a text anywhere in its own memory."""
+    """Return True if a process has a text anywhere in its own memory."""
     with Path(f"/proc/{process.pid}/mem").open("rb", buffering=0) as memory:
         for mapped in process.memory_maps(grouped=False):
             begin, end = (int(address, 16) for address in mapped.addr.split("-"))

@@ -14,7 +14,7 @@ from jdbc_server import Server
 from table_writers import TableWriters, require_order
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
-from connect.api.optional.bulk import ReadSplit, Split, SplitSize
+from connect.api.optional.bulk import DivisibleReader, ReadSplit, Split, SplitSize
 from connect.api.records import Batch, Column, SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.log.shared.position import read_offset
@@ -379,6 +379,8 @@ def test_a_chunk_that_is_cut_while_its_rows_come_gives_every_row(server: Server,
             for number, batch in enumerate(rows.read(split, None)):
                 read_rows += len(batch)
                 if number == 0:
-                    offset = dict(batch.position.offset)  # type: ignore[union-attr, arg-type]
-                    pieces = rows.divide(split, offset, 4)  # type: ignore[attr-defined]
+                    assert isinstance(rows, DivisibleReader)
+                    assert batch.position is not None
+                    assert batch.position.offset is not None
+                    pieces = rows.divide(split, batch.position.offset, 4)
         assert (bool(pieces), read_rows) == (key == "BIGINT", 5000)
