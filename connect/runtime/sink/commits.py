@@ -27,7 +27,10 @@ BUSY_S: Final = 2.0
 
 
 class _Look(NamedTuple):
-    """Holds what the task's thread has last seen of the lag. `since_s` is None if no row waited then."""
+    """Holds what the task's thread has last seen of the lag. `since_s` is None if no row waited then.
+
+    `ends` are those of the logs, with rows of open transactions, which the lag in `rows` leaves out.
+    """
 
     at_s: float
     ends: Mapping[TopicPartition, int]
@@ -172,7 +175,7 @@ class SinkCommits:
         times_s = (untaken_s, None if oldest_ms is None else oldest_ms / 1000)
         since_s = min((at_s for at_s in times_s if at_s is not None), default=None)
         self._figures.set_since("lag_s", since_s)
-        self._look = _Look(now_s, ends, rows, since_s)
+        self._look = _Look(now_s, self._consumer.fetched.of(ends), rows, since_s)
 
     def _while_busy(self) -> Mapping[str, float]:
         """Return the lag with the rows that came since the last look, if that is long ago. Any thread may ask."""

@@ -22,7 +22,7 @@ class Topic:
     """Has rows up to an end, of which all were polled or none."""
 
     def __init__(self):
-        self.end = self.polled = 0
+        self.end = self.polled = self.unreadable = 0
         self.reached = {}
         self.deleted = {}
         self.committed_before = {}
@@ -39,7 +39,7 @@ class Topic:
         return self
 
     def of(self, partitions):
-        return dict.fromkeys(partitions, self.end)
+        return dict.fromkeys(partitions, self.end + self.unreadable)
 
     def deleted_unread(self):
         return self.deleted
@@ -255,6 +255,18 @@ def test_rows_that_come_while_a_put_does_not_return_are_behind(now_s):
     now_s[0] += 30.0
     assert sink.figures.snapshot()["lag_s"] == 45.0
     assert (sink.lag_rows(), sink.lag_s()) == (100, 45.0), "it has not begun anew once the put has failed"
+
+
+def test_rows_of_an_open_transaction_are_no_lag_while_a_put_does_not_return(now_s):
+    sink = Sink(now_s)
+    sink.topic.end, sink.topic.unreadable = 20, 500
+    sink.take(20, at_s=now_s[0])
+    sink.partitions.committed({TP: 20})
+    sink.commits.tell_lag()
+    now_s[0] += 15.0
+    assert (sink.figures.snapshot()["lag_rows"], sink.figures.snapshot()["lag_s"]) == (0, 0)
+    sink.topic.end = 50
+    assert sink.figures.snapshot()["lag_rows"] == 30
 
 
 def test_a_put_that_does_not_return_while_nothing_more_comes_keeps_what_was_told(now_s):
