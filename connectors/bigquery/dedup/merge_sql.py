@@ -306,8 +306,15 @@ class Merge:
         return f"S.{self.quote(name)}" if name in self.present else "NULL"
 
     def _update(self, condition: str, names: Sequence[str]) -> str:
-        sets = ", ".join(f"{self.quote(name)} = {self.value(name)}" for name in names if name not in self.keys)
+        sets = ", ".join(f"{self.quote(name)} = {self._set_to(name)}" for name in names if name not in self.keys)
         return f"WHEN MATCHED AND {condition} THEN UPDATE SET {sets}"
+
+    def _set_to(self, name: str) -> str:
+        """Return SQL of the value that an update sets; the NULL of a column that the rows lack has the column's type,
+        as the embedded service takes no other one.
+        """
+        value = self.value(name)
+        return f"CASE WHEN FALSE THEN T.{self.quote(name)} END" if value == "NULL" else value
 
     def _insert(self, condition: str, late: str = "NULL") -> str:
         names = ", ".join(map(self.quote, self.columns))

@@ -17,7 +17,7 @@ from connectors.bigquery.dedup.key_bounds import bounds_of, ranged_keys
 from connectors.bigquery.dedup.log_sql import LogParts
 from connectors.bigquery.dedup.rules import CLEARS, IS_APPEND, IS_DELETE, KAFKA_ROW
 from connectors.bigquery.dedup.side_tables import LOG_BATCH, LOG_BOUND, log_table
-from connectors.bigquery.merge.merge_line import MergeLine
+from connectors.bigquery.merge.merge_line import ColumnsCameError, MergeLine
 from connectors.bigquery.merge.merger import Merger
 from connectors.bigquery.merge.staging import StagedFacts
 from connectors.bigquery.rows.table_schema import Columns, by_name
@@ -99,7 +99,10 @@ class Compaction:
         if found:
             self._listed[target] = began_ms, found
             try:
-                self._merge(facts, parts, found)
+                try:
+                    self._merge(facts, parts, found)
+                except ColumnsCameError:
+                    self._merge(facts, parts, found)  # by the columns that are there now
             except RefusedJobError as error:
                 raise RetriableError(
                     f"The log of table {target} cannot be merged, and stays; its view goes on showing the rows. "
@@ -151,7 +154,7 @@ class Compaction:
         in_log = by_name(columns).keys() - {LOG_BATCH, LOG_BOUND}
         known = {column.name.lower(): column.name for column in table.columns if column.name.lower() in in_log}
         lost = sorted(column.name for column in columns if column.name.lower() in in_log - known.keys() - _MARKS)
-        self._require_no_values(target, parts, batches, lost)
+        self._require_no_values(target, parts, batches, lost, table.columns)
         has_clears = _has_clears(columns)
         ranged = ranged_keys(columns, facts.keys)
         # Rows of one record are told apart by their numbers, also where this task has seen no such record.
@@ -171,13 +174,19 @@ class Compaction:
         self._forget(target, parts)
         _log.info("Compacted the log of table %s: %d batches.", target, len(batches))
 
-    def _require_no_values(self, target: str, parts: LogParts, batches: Sequence[str], lost: Sequence[str]) -> None:
-        """Raise RetriableError if batches have values in columns that the table has `lost`: they stay in the log."""
+    def _require_no_values(
+        self, target: str, parts: LogParts, batches: Sequence[str], lost: Sequence[str], columns: Columns
+    ) -> None:
+        """Raise RetriableError if batches have values in columns that the table has `lost`: they stay in the log.
+
+        `columns` are those that the table has.
+        """
         if not lost:
             return
         counting = parts.valued(batches, lost)
         self._line.begin(target, [counting])
-        (counts,) = self._line.read(target, counting, f"reading table {log_table(target)}", Kind.COMPACTION)
+        doing = f"reading table {log_table(target)}"
+        (counts,) = self._line.read(target, counting, doing, Kind.COMPACTION, columns=columns)
         found = [name for number, name in enumerate(lost) if counts[f"count_{number}"]]
         if found:
             raise RetriableError(

@@ -6,6 +6,10 @@ The id of a job is used once in a project. So the statements of a table are numb
 that has its number, once the job of the number before it has ended. A task that was frozen, and so does not know that
 another task merges the table now, finds its number taken. Then its statement runs behind the other's.
 
+Another process may have added a column, and a statement of before would leave an older record's value there. So each
+look at the label is one at the columns, too, and who finds a column that its statement does not know makes it anew. A
+process that fills a column merges, so it takes a number before any other finds a value there.
+
 A mode that does not merge ends the line of a table: it labels the table, and takes the next number. A process that
 tells rows apart by other fields does the same. So each process looks at the label before its first statement, and again
 when it finds a number taken. After a statement of its own it need not look, as the end of the line would have taken the
@@ -21,8 +25,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from connect.api.errors import RetriableError
 from connectors.bigquery.dedup.side_tables import merges_table
-from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, ColumnType, by_name
 from connectors.bigquery.spending.ledger import Kind
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
 from connectors.bigquery.tables.key_changes import require_keys
@@ -46,6 +51,14 @@ _QUIET_S: Final = 3.0
 def _line_of(target: str) -> str:
     # An id holds letters, digits, _ and -; the name of a table may hold more, so it is hashed.
     return f"kafka-connect-merge-{hashlib.sha256(target.encode()).hexdigest()[:24]}"
+
+
+class ColumnsCameError(RetriableError):
+    """Says that a table has columns by now which a statement does not know. `columns` are all that it has."""
+
+    def __init__(self, target: str, columns: Columns) -> None:
+        super().__init__(f"Table {target} has got columns, so its merge is made anew.")
+        self.columns = columns
 
 
 class MergeLine:
@@ -73,23 +86,35 @@ class MergeLine:
             self._with_own.discard(target)
             self._keys[target] = keys
 
+    def look_again(self, target: str) -> None:
+        """Have the table's next statement look at its label and columns, whoever took the last number."""
+        self._with_own.discard(target)
+
     def begin(self, target: str, statements: Sequence[str]) -> None:
         """Raise BudgetSpentError if the bytes left in the budget are too few for all of these statements."""
         self._spending.begin(target, statements)
 
-    def run(self, target: str, sql: str, doing: str, kind: Kind = Kind.MERGE) -> Changed:
-        """Run a statement once all those before it have ended. Raise RetriableError if nobody knows whether it ran."""
-        return self._run(target, sql, doing, kind, reads=False)
+    def run(
+        self, target: str, sql: str, doing: str, kind: Kind = Kind.MERGE, *, columns: Columns | None = None
+    ) -> Changed:
+        """Run a statement once all those before it have ended. Raise RetriableError if nobody knows whether it ran.
 
-    def read(self, target: str, sql: str, doing: str, kind: Kind) -> Sequence[Mapping[str, Any]]:
+        `columns` are those that the statement has to know of the table; None: it may know some alone. Raise
+        ColumnsCameError, before it runs, if another process may have filled further ones.
+        """
+        return self._run(target, sql, doing, kind, columns, reads=False)
+
+    def read(
+        self, target: str, sql: str, doing: str, kind: Kind, *, columns: Columns | None = None
+    ) -> Sequence[Mapping[str, Any]]:
         """Run a query in the line of the table, as `run` runs a statement, and return its rows."""
-        return self._run(target, sql, doing, kind, reads=True).rows
+        return self._run(target, sql, doing, kind, columns, reads=True).rows
 
-    def _run(self, target: str, sql: str, doing: str, kind: Kind, *, reads: bool) -> Changed:
+    def _run(self, target: str, sql: str, doing: str, kind: Kind, columns: Columns | None, *, reads: bool) -> Changed:
         line = _line_of(target)
         metering, number = self._spending.metering(target, sql, kind), self._number(target, line)
         keys, is_known = self._keys.get(target, ""), target in self._with_own
-        metering = _LabelledMetering(self._warehouse, target, metering, keys, is_known=is_known)
+        metering = _LabelledMetering(self._warehouse, target, metering, keys, columns, is_known=is_known)
         done = self._warehouse.run(sql, line, doing, first_attempt=number, metering=metering, reads=reads)
         self._next[target] = done.attempt + 1
         self._with_own.add(target)
@@ -175,14 +200,24 @@ def _number_in(table: TableFacts | None) -> int:
 
 
 class _LabelledMetering:
-    """Lets a job be submitted only if the labels of its table still allow merges by the same keys."""
+    """Lets a job be submitted only if its table still allows merges by the same keys, and has no further columns."""
 
-    def __init__(self, warehouse: Warehouse, target: str, metering: Metering, keys: str, *, is_known: bool) -> None:
-        """Take the table and its keys. `is_known` is True if the labels need no look before the first job."""
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        target: str,
+        metering: Metering,
+        keys: str,
+        columns: Columns | None,
+        *,
+        is_known: bool,
+    ) -> None:
+        """Take the table, its keys and columns. `is_known` is True if the table needs no look before the first job."""
         self._warehouse = warehouse
         self._target = target
         self._metering = metering
         self._keys = keys
+        self._columns = columns
         self._is_known = is_known
 
     def limit_bytes(self, job_id: str) -> int | None:
@@ -190,6 +225,8 @@ class _LabelledMetering:
             table = require_merged(self._warehouse, self._target)
             if table is not None:
                 require_keys(self._warehouse, table, self._keys)
+                if self._columns is not None and by_name(table.columns).keys() - by_name(self._columns).keys():
+                    raise ColumnsCameError(self._target, table.columns)
         self._is_known = False  # if the number is taken, the end of the line may have taken it
         return self._metering.limit_bytes(job_id)
 

@@ -18,9 +18,10 @@ from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 from connectors.bigquery.dedup.side_tables import log_table
 from connectors.bigquery.merge.compaction import Compaction
 from connectors.bigquery.merge.halving import write_parts
-from connectors.bigquery.merge.merge_line import MergeLine
+from connectors.bigquery.merge.merge_line import ColumnsCameError, MergeLine
 from connectors.bigquery.merge.merger import Merger, MergeRules
 from connectors.bigquery.merge.several_tables import for_each_table
+from connectors.bigquery.merge.staging import StagedFacts
 from connectors.bigquery.merge.staging_tables import Role, Staged, StagingTables, State
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, ColumnType, by_name
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
@@ -62,6 +63,8 @@ class Merging:
         self._merger = Merger(warehouse, self._line, rules, report)
         self._compaction = Compaction(warehouse, self._line, self._merger)
         self._log_looked_s: dict[str, float] = {}
+        self._came: dict[str, Columns] = {}
+        """Holds the columns of tables that others have widened since this task looked at them."""
         self._stop = threading.Event()
         # A thread that waits for another task does not hold this: two tasks could wait for each other for ever.
         self._working = threading.BoundedSemaphore(at_once)
@@ -136,7 +139,7 @@ class Merging:
 
     def _merge_own(self, staged: Staged, batch: SealedBatch) -> None:
         with self._working, self._locks[batch.target], self._staging.dropped_if_refused(staged.name):
-            # A column that a person has added since keeps its values.
+            # A column that a person has added since keeps its values, as long as nobody else merges.
             self._merge(batch.target, [staged], batch.columns)
 
     @property
@@ -237,10 +240,34 @@ class Merging:
 
     def _merge(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
         # Rows that dedup.mode=compact left in a log are merged first.
-        if self._may_have_log(target) and self._compaction.run(staged[0].facts):
-            self._log_looked_s[target] = time.monotonic()
+        if self._may_have_log(target):
+            if self._compaction.run(staged[0].facts):
+                self._log_looked_s[target] = time.monotonic()
+            # Its statements may have found a number taken, and know columns that this batch does not.
+            self._line.look_again(target)
         sources = sorted(self._warehouse.path(one.name) for one in staged)
-        # BigQuery refuses a column that somebody dropped meanwhile, rather than its values are lost.
-        known, names = by_name(columns), staged[0].facts.columns
-        gone = (ColumnSchema(name, ColumnType.STRING) for name in names if name.lower() not in known)
-        self._merger.merge(target, (*columns, *gone), sources, [one.facts for one in staged])
+        facts = [one.facts for one in staged]
+        try:
+            self._merger.merge(target, _with_lost(self._with_came(target, columns), facts[0]), sources, facts)
+        except ColumnsCameError as error:
+            # The row gets NULL in the columns of others' records, not what an older record has there.
+            self._came[target] = error.columns
+            self._merger.merge(target, _with_lost(error.columns, facts[0]), sources, facts)
+        except RefusedJobError:
+            if self._came.pop(target, None) is None:
+                raise
+            # One of these columns may be gone again.
+            self._merger.merge(target, _with_lost(columns, facts[0]), sources, facts)
+
+    def _with_came(self, target: str, columns: Columns) -> Columns:
+        """Return the columns with those that others have added before."""
+        known = by_name(columns)
+        return (*columns, *(one for one in self._came.get(target, ()) if one.name.lower() not in known))
+
+
+def _with_lost(columns: Columns, facts: StagedFacts) -> Columns:
+    """Return the columns of a table with those of the rows that it lost: BigQuery refuses them, rather than leaves
+    their values out.
+    """
+    known = by_name(columns)
+    return (*columns, *(ColumnSchema(n, ColumnType.STRING) for n in facts.columns if n.lower() not in known))

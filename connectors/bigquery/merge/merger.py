@@ -111,13 +111,14 @@ class Merger:
         appending = [merge.append()] if any(one.appends for one in staged) else []
         self._line.begin(target, [*clearing, *remembering, merge.text(), *appending])
         taken_out = Changed()  # the rows that the last statement changed, which is the one on the table
+        # Whichever statement comes first looks at the table, and so at the columns that others have added.
         for statement in clearing:
-            taken_out = self._line.run(target, statement, f"clearing keys of table {target}", kind)
+            taken_out = self._line.run(target, statement, f"clearing keys of table {target}", kind, columns=columns)
         for statement in remembering:
-            self._line.run(target, statement, f"remembering deletes of {target}", kind)
+            self._line.run(target, statement, f"remembering deletes of {target}", kind, columns=columns)
         if not rules.in_any_order:
             self._estimate(target, merge.text())
-        changed = self._line.run(target, merge.text(), f"merging into table {target}", kind)
+        changed = self._line.run(target, merge.text(), f"merging into table {target}", kind, columns=columns)
         for statement in appending:
             appended = self._line.run(target, statement, f"adding rows of their own to table {target}", kind)
             changed = replace(changed, inserted=changed.inserted + appended.inserted)

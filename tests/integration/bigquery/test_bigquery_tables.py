@@ -41,11 +41,11 @@ ROWS = [
 ]  # fmt: skip
 
 
-def put(life: Life, rows: list[dict], schema: s.Schema) -> None:
+def put(life: Life, rows: list[dict], schema: s.Schema, *, at: int = 0) -> None:
     values = Column.from_arrow(pa.array(rows, arrow_type(schema)), schema)
-    times = pa.array([1_700_000_000_000 + number for number in range(len(rows))], pa.int64())
-    offsets = pa.array(range(len(rows)), pa.int64())
-    consumed = Consumed(PLACE, offsets, len(rows))
+    times = pa.array([1_700_000_000_000 + at + number for number in range(len(rows))], pa.int64())
+    offsets = pa.array(range(at, at + len(rows)), pa.int64())
+    consumed = Consumed(PLACE, offsets, at + len(rows))
     life.take(Batch(TOPIC, values, timestamps_ms=times, partition=0, consumed=consumed))
 
 
@@ -156,6 +156,22 @@ def test_a_new_column_leaves_what_somebody_says_of_the_others(dataset):
         life.settle()
     found = {field.name: field.description for field in dataset.client.get_table(f"{dataset.name}.orders").schema}
     assert found == {"more": None, **{field["name"]: f"says {field['name']}" for field in described}}
+
+
+def test_a_newer_record_has_null_in_columns_that_another_process_added(dataset):
+    plain = s.struct({"id": s.INT64, "name": s.STRING})
+    more = s.struct({"id": s.INT64, "name": s.STRING, "n": s.INT64, "part": s.struct({"a": s.STRING}),
+                     "list": s.array(s.INT64)})  # fmt: skip
+    settings = dataset.settings(allowNewBigQueryFields="true")
+    with Life(settings, tasks=2) as first, Life(settings, task=1, tasks=2) as second:
+        put(first, [{"id": 1, "name": "x"}], plain)
+        first.settle()
+        put(second, [{"id": 7, "name": "old", "n": 5, "part": {"a": "b"}, "list": [1]}], more, at=10)
+        second.settle()
+        put(first, [{"id": 7, "name": "new"}], plain, at=20)
+        first.settle()
+    rows = [(row["id"], row["name"], row["n"], row["part"], row["list"] or None) for row in dataset.rows("orders")]
+    assert sorted(rows) == [(1, "x", None, None, None), (7, "new", None, None, None)]
 
 
 @pytest.mark.parametrize("told", ["Input schema has more fields than BigQuery schema", "Schema mismatch"])

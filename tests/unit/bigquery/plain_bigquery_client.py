@@ -133,6 +133,11 @@ class PlainClient:
             except (api.NotFound, duckdb.CatalogException) as error:
                 message = f"Not found: {error}"
                 job.end = lambda: {"reason": "notFound", "message": message}
+            except duckdb.BinderException as error:
+                if "does not have a column" not in str(error):
+                    raise
+                message = f"Unrecognized name: {error}"
+                job.end = lambda: {"reason": "invalidQuery", "message": message}
 
         return self._job(self._asked(lambda: self._service.submit(job_id, job_config.labels, begin)))
 

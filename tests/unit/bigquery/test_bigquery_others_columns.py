@@ -15,6 +15,7 @@ from connect.api import schema as s
 from connect.api.records import Batch
 from connectors.bigquery.dedup.dedup_values import own_columns
 from connectors.bigquery.dedup.rules import placed
+from connectors.bigquery.merge import merge_writer
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse import jobs
 
@@ -36,7 +37,7 @@ def rows_of(service: PlainBigQuery) -> list[tuple[int, str, int | None]]:
     return sorted((row["id"], row["text"], row["b"]) for row in service.rows("orders"))
 
 
-@pytest.mark.parametrize("modes", [("compact", "compact")], ids=str)
+@pytest.mark.parametrize("modes", [("merge", "merge"), ("compact", "compact")], ids=str)
 def test_a_newer_record_keeps_no_value_of_an_older_one_in_a_column_that_it_lacks(service, modes):
     first, second = (Life(service, dedup__mode=mode, **SETTINGS) for mode in modes)
     first.write(batch_of([Message(0, 1, 1, 0)]))
@@ -46,6 +47,31 @@ def test_a_newer_record_keeps_no_value_of_an_older_one_in_a_column_that_it_lacks
         first.write(batch_of([Message(0, offset, number, 2, text="new")]))
         first.writer.collect()
     assert rows_of(service) == [(1, "x", None), (7, "new", None), (8, "new", None), (9, "old", 5)]
+
+
+@pytest.mark.parametrize("delete", ["tombstone", "gone=true"])
+def test_deletes_before_the_newer_record_do_not_hide_the_column(service, delete):
+    """The statement that remembers deletes runs before the merge, and is the one that looks at the table."""
+    first, second = (Life(service, dedup__mode="merge", dedup__delete=delete, **SETTINGS) for _ in range(2))
+    first.write(batch_of([Message(0, 1, 1, 0), Message(0, 2, 2, 0)]))
+    second.write(with_b(7))
+    removed = Message(0, 3, 2, 2, text=None) if delete == "tombstone" else Message(0, 3, 2, 2, gone=True)
+    first.write(batch_of([removed, Message(0, 4, 7, 2, text="new")]))
+    assert rows_of(service) == [(1, "x", None), (7, "new", None)]
+
+
+def test_a_log_that_is_merged_before_the_newer_record_does_not_hide_the_column(service, monkeypatch):
+    """Statements of the log run before the batch's own merge, and look at the table first."""
+    monkeypatch.setattr(merge_writer, "_LOG_LOOK_S", 0.0)
+    first, second = (Life(service, dedup__mode="merge", **SETTINGS) for _ in range(2))
+    first.write(batch_of([Message(0, 1, 1, 0)]))
+    second.write(with_b(7))
+    later = Life(service, dedup__mode="compact", **{**SETTINGS, "dedup__compact__interval__ms": "86400000"})
+    later.write(batch_of([Message(2, 1, 5, 1, text="logged")]))
+    assert len(service.rows("_orders_log")) == 1
+    first.write(batch_of([Message(0, 2, 7, 2, text="new")]))
+    assert service.rows("_orders_log") == []
+    assert rows_of(service) == [(1, "x", None), (5, "logged", None), (7, "new", None)]
 
 
 def test_a_column_that_a_person_adds_keeps_its_values_while_nobody_else_merges(service):
