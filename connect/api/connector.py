@@ -147,6 +147,13 @@ class SinkContext(TaskContext, Protocol):
         Return None if the brokers give no ids (before Kafka 2.8). RetriableError: no broker answers.
         """
 
+    def has_record(self, partition: TopicPartition, offset: int, timestamp_ms: int, deadline: Deadline) -> bool:
+        """Return True if a partition has a record of this timestamp at this offset now.
+
+        So a sink tells a record of a topic that was made anew from one that was read before. RetriableError: no broker
+        answers.
+        """
+
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
         """Ask the brokers if a partition is still this task's. RetriableError: no broker gives an answer.
 

@@ -92,6 +92,10 @@ class FrameSinkContext:
         """Return the id of the write's own topic, by which sinks tell its rows from others in the same place."""
         return self.write
 
+    def has_record(self, partition: TopicPartition, offset: int, timestamp_ms: int, deadline: Deadline) -> bool:  # noqa: ARG002 - nobody is asked
+        """Return True: a write has one topic, which is never made anew."""
+        return True
+
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:  # noqa: ARG002 - nobody is asked
         """Return True: a write is nobody else's."""
         return True

@@ -163,6 +163,7 @@ class FakeSinkContext(FakeTaskContext):
     flush_requests: int = 0
     flush_within_s: float | None = None
     topic_ids: dict[str, str | None] = field(default_factory=dict)
+    records: Callable[[TopicPartition, int, int], bool] = lambda *_: True
     lost: set[TopicPartition] = field(default_factory=set)
     avro_values: Callable[[Schema, Mapping[str, str]], AvroValues] | None = None
 
@@ -179,6 +180,10 @@ class FakeSinkContext(FakeTaskContext):
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:  # noqa: ARG002 - nobody is asked
         """Return one of `topic_ids`, else the topic's name: each name is one log."""
         return self.topic_ids.get(topic, topic)
+
+    def has_record(self, partition: TopicPartition, offset: int, timestamp_ms: int, deadline: Deadline) -> bool:  # noqa: ARG002 - nobody is asked
+        """Return what `records` says; by default each partition has every record."""
+        return self.records(partition, offset, timestamp_ms)
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:  # noqa: ARG002 - nobody is asked
         """Return True, except for the partitions of `lost`."""

@@ -180,7 +180,8 @@ class BigQuerySinkTask:
         warehouse.on_load = pace.count
         self._opened = OpenSink(
             ctx, warehouse, writer, targets, FirstRecords(targets, config.threads, f"{name}-first"),
-            TopicIds(ctx.topic_id), threads, spending, pace, has_ledger=config.mode.merges_rows,
+            TopicIds(ctx.topic_id, self._now_s, ctx.has_record), threads, spending, pace,
+            has_ledger=config.mode.merges_rows,
         )  # fmt: skip
         warehouse.look()
         targets.modes.recall(map(config.table_names.table, config.named_topics))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from connect.api.codec import AvroValues
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.api.schema import Schema
 from connect.api.topics import SourceTopics, TopicRecords
@@ -17,6 +19,9 @@ from connect.runtime.source.exactly_once import ConnectorTransactions
 from connect.runtime.source.offset_store import SourceOffsets
 from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_reports import TaskReports
+from connect.runtime.topics.record_lookup import has_record
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -97,6 +102,19 @@ class TaskContext:
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
         """Return the id of a topic that this sink reads."""
         return self.clients.topics.topic_id(TaskId(self.connector, self.task), self.config, topic, deadline)
+
+    def has_record(self, partition: TopicPartition, offset: int, timestamp_ms: int, deadline: Deadline) -> bool:
+        """Return True if a partition has a record of this timestamp at this offset now; False if Kafka refuses it."""
+        settings = self.clients.topics.looking_up(TaskId(self.connector, self.task), self.config)
+        try:
+            return has_record(settings, partition, offset, timestamp_ms, deadline)
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            log.info(
+                "%s-%d: it is not known if %s-%d has a record again: %s", self.connector, self.task, *partition, error
+            )
+            return False
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
         """Return True if this task still owns a partition."""

@@ -14,6 +14,7 @@ from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_part, admin_settings, consumer_settings
 from connect.kafka.client.shared import Shared
 from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.consume.log_reader import Settings
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.connector_overrides import known, overrides
 from connect.runtime.records.pipeline import Converters
@@ -97,6 +98,11 @@ class TaskTopics:
     def _memory_topic(self, connector: Mapping[str, str], name: str, partitions: int) -> InternalTopic:
         reserved_topics(self._worker, connector).require_free(name, "state.topic", but={StateKind.MEMORY})
         return state_topic(self._worker, name, partitions)
+
+    def looking_up(self, task: TaskId, config: Mapping[str, str]) -> Settings:
+        """Return the settings of a consumer without a group that reads single records of a sink's topics again."""
+        given = without_group(overrides(config, "consumer.override."))
+        return consumer_settings(self._worker.originals, given, client_id=f"connector-lookup-{task}").properties
 
     def topic_id(self, task: TaskId, config: Mapping[str, str], topic: str, deadline: Deadline) -> str | None:
         """Return the id of a topic that a sink reads, by its consumer's rights; None where Kafka refuses it."""

@@ -185,6 +185,13 @@ class Mode(ABC):
                 "A topic that is made anew has the same offsets once more, and its records count as those before. "
                 "dedup.fields=__topic_id,__partition,__offset tells them apart.",
             )
+        if {Root.OFFSET, Root.TOPIC_ID} <= named:
+            yield ConfigProblem(
+                "dedup.fields",
+                "Kafka gives no id with records. Where a topic is made anew, and filled beyond the place of its reader "
+                "before that looks, the rows of up to 10 seconds have the former topic's id: read again, they come "
+                "twice. Stop the connector before a topic is made anew.",
+            )
         if Root.OFFSET in named and Root.ROW not in named and self._explodes:
             yield ConfigProblem(
                 "dedup.fields",

@@ -88,7 +88,7 @@ class BigQueryHistory:
                 client = PlainClient(self._service)
                 self._clients.append(client)
                 task = BigQuerySinkTask(BigQuerySinkConfig.parse(self._settings), lambda: self._clock_s, self._wall_s)
-                context = FakeSinkContext(task=number, topic_ids=self._topic_ids)
+                context = FakeSinkContext(task=number, topic_ids=self._topic_ids, records=self._topics.has)
                 try:
                     task.open(context)
                 except RetriableError:
@@ -261,20 +261,19 @@ class BigQueryHistory:
         self._rebalance()
 
     def _anew(self) -> None:
-        """All is written; then the topic is made anew, and the consumers go on at its beginning."""
-        topic = self._draw.choice(list(self._table_of))
+        """All is written; then the topic is made anew. Consumers begin anew or, if it is full at once, go on."""
+        topic, is_seen = self._draw.choice(list(self._table_of)), self._draw.random() < 0.5
         self._drain()
-        self._history.note("anew", topic=topic)
-        self._topics.anew(topic)
+        self._history.note("anew", topic=topic, is_seen=is_seen)
+        self._topics.anew(topic, {} if is_seen else self._committed)
         self._learn_ids()
-        for partition in self._topics.logs:
-            if partition.topic == topic:
+        for partition in [one for one in self._topics.logs if one.topic == topic]:
+            if is_seen:
                 self._committed[partition] = self._changed_at[partition] = 0
                 for member in self._members:
-                    if partition in member.reads:
-                        member.reads[partition] = 0
-                if self._draw.random() < 0.9:
-                    self._topics.grow(1)
+                    member.begin_anew(partition)
+            if self._draw.random() < 0.9:
+                self._topics.grow(1)
 
     def _change_mode(self) -> None:
         """Rows are merged at once from now on, or by way of the log, with what the other mode has written there."""

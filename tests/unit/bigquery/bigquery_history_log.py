@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -58,6 +58,10 @@ class Sent:
     @property
     def place(self) -> tuple[str, str, int, int]:
         return self.topic, self.topic_id, self.partition, self.offset
+
+    @property
+    def time_ms(self) -> int:
+        return int((EPOCH + timedelta(seconds=self.time_s)).timestamp() * 1000)
 
     @property
     def time_order(self) -> tuple[Any, ...]:
@@ -137,6 +141,7 @@ class Topics:
             TopicPartition(name, number): [] for name in names for number in range(draw.randint(1, 3))
         }
         self.earlier: list[Sent] = []
+        self._begins: dict[TopicPartition, int] = {}
         self.forms = draw.choice([(0,), (0, 1), (0, 1, 2), (3,), (0, 3), (0, 1, 2, 3)])
         self._has_own_keys = draw.random() < 0.5
         self._now_s = 10
@@ -150,7 +155,7 @@ class Topics:
 
     def end(self, partition: TopicPartition) -> int:
         log = self.logs[partition]
-        return log[-1].offset + 1 if log else 0
+        return log[-1].offset + 1 if log else self._begins.get(partition, 0)
 
     def read(self, partition: TopicPartition, start: int, count: int) -> list[Sent]:
         """Return at most `count` records of a partition, the first at `start` or behind it: offsets have gaps."""
@@ -173,12 +178,17 @@ class Topics:
             Sent(partition.topic, self.id_of(partition.topic), partition.partition, 0, 0, 2, key, value)
         )
 
-    def anew(self, topic: str) -> None:
-        """The topic is deleted and made again: its offsets begin at 0."""
+    def has(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
+        """Say if the log of now has a record of this time at this offset."""
+        return any((sent.offset, sent.time_ms) == (offset, timestamp_ms) for sent in self.logs[partition])
+
+    def anew(self, topic: str, begins: Mapping[TopicPartition, int]) -> None:
+        """The topic is deleted and made again: its offsets begin at 0, or its first records are gone by now."""
         for partition, log in self.logs.items():
             if partition.topic == topic:
                 self.earlier += log
                 self.logs[partition] = []
+                self._begins[partition] = begins.get(partition, 0)
         self._lives[topic] += 1
 
     def _drawn(self, partition: TopicPartition) -> Sent:
@@ -222,9 +232,7 @@ def batches(rows: Sequence[Sent], end: int) -> Iterator[Batch]:
             partition.topic,
             Column.from_rows([row.value for row in part], form),
             keys=Column.from_rows([row.key for row in part], None if form is None else KEY),
-            timestamps_ms=pa.array(
-                [int((EPOCH + timedelta(seconds=row.time_s)).timestamp() * 1000) for row in part], pa.int64()
-            ),
+            timestamps_ms=pa.array([row.time_ms for row in part], pa.int64()),
             partition=partition.partition,
             consumed=Consumed(partition, offsets, end if part[-1] is rows[-1] else part[-1].offset + 1),
         )

@@ -27,3 +27,10 @@ class Member:
     reads: dict[TopicPartition, int] = field(default_factory=dict)
     known: dict[tuple[TopicPartition, int], Sent] = field(default_factory=dict)
     puts: set[tuple[TopicPartition, str]] = field(default_factory=set)
+
+    def begin_anew(self, partition: TopicPartition) -> None:
+        """As the worker does where a log has begun anew: the sink takes the partition as one that has just come."""
+        if partition in self.reads:
+            self.task.revoked([partition])
+            self.task.assigned([partition])
+            self.reads[partition] = 0

@@ -32,6 +32,7 @@ def one_history(monkeypatch: pytest.MonkeyPatch) -> Callable[[History], None]:
     monkeypatch.setattr(jobs, "_FIRST_LOOK_S", 0.0005)
     monkeypatch.setattr(jobs, "_LAST_LOOK_S", 0.002)
     monkeypatch.setattr(topic_ids, "_FRESH_S", 0.0)
+    monkeypatch.setattr(topic_ids, "_LOOK_S", 0.0)
 
     def one(history: History) -> None:
         run = BigQueryHistory(PlainBigQuery(Random(history.draw.random())), clients, history)

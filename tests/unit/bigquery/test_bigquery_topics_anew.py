@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from bigquery_oracle import Message, batch_of
+from bigquery_oracle import EPOCH, Message, batch_of
 from bigquery_sql import SqlTable, config, texts
 
 from connect.api.optional.topic_ids import TopicIds
@@ -164,6 +164,38 @@ def test_the_first_records_of_a_partition_may_be_of_a_topic_that_was_made_anew()
     assert placed(0, 0) == "b"
 
 
+def test_a_topic_made_anew_is_found_while_its_offsets_go_on():
+    """It was filled beyond the reader's place before the reader looked. Rows that wait since before keep their id."""
+    told, log, asked, now_s = {"orders": "a"}, {(0, 4), (0, 5), (0, 6)}, [], [100.0]
+
+    def ask(topic: str, deadline: Deadline) -> str:
+        del deadline
+        asked.append(now_s[0])
+        return told[topic]
+
+    def has_record(partition: TopicPartition, offset: int, timestamp_ms: int, deadline: Deadline) -> bool:
+        del deadline
+        assert timestamp_ms == EPOCH.timestamp() * 1000
+        return (partition.partition, offset) in log
+
+    ids = TopicIds(ask, lambda: now_s[0], has_record)
+
+    def placed(partition: int, offset: int, after_s: float = 0.0) -> str | None:
+        now_s[0] += after_s
+        consumed = ids.placed(batch_of([Message(partition, offset, 1, 0)]), Deadline.after(1)).consumed
+        assert consumed is not None
+        return consumed.topic_id
+
+    assert [placed(0, 5), placed(1, 5)] == ["a", "a"]
+    told["orders"], log = "b", {(0, 8)}
+    assert placed(0, 6, after_s=9) == "a"
+    assert asked == [100.0], "a topic is not asked for with each batch"
+    assert placed(0, 7, after_s=1) == "a", "the new topic has no such record"
+    assert [placed(0, 8, after_s=1), placed(1, 6)] == ["b", "a"], "each partition is looked at by itself"
+    assert [placed(0, 9), placed(1, 0)] == ["b", "b"]
+    assert asked == [100.0, 110.0, 111.0]
+
+
 def notes(found: BigQuerySinkConfig) -> str:
     return " ".join(note.message for note in found.notes())
 
@@ -175,4 +207,6 @@ def test_validation_notes_where_an_order_is_not_known():
     assert "A tombstone has no version" in notes(config(**by_version))
     assert "A tombstone" not in notes(config(**by_version, delete="ignore")) + notes(config())
     assert "dedup.fields=__topic_id" in notes(config(fields="__topic,__partition,__offset", keep="first"))
-    assert "__topic_id" not in notes(config(fields="__topic_id,__partition,__offset", keep="first"))
+    by_id = notes(config(fields="__topic_id,__partition,__offset", keep="first"))
+    assert "dedup.fields=__topic_id" not in by_id
+    assert "Stop the connector before a topic is made anew" in by_id
