@@ -19,6 +19,8 @@ SECONDS: Final = "CONNECT_HISTORY_S"
 """If this environment variable is set, seeds are drawn and their histories run until this many seconds are over."""
 SEED: Final = "CONNECT_HISTORY_SEED"
 """If this environment variable is set, only the history of this seed runs."""
+STANDSTILL: Final = "CONNECT_HISTORY_STANDSTILL_S"
+"""If this environment variable is set, a history fails after so many seconds in which nothing moves."""
 FOLDER: Final = Path("build/histories")
 """Histories that failed are saved here, below the folder in which pytest runs."""
 

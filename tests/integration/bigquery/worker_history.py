@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -16,7 +17,7 @@ from bigquery_dataset import Dataset
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
-from histories import History
+from histories import STANDSTILL, History
 from test_bigquery_killed import SOON, config_of
 from worker_log import Place, Sent, WorkerLog, send
 
@@ -24,8 +25,8 @@ from connect.tools.services import BigQueryService, KafkaEndpoint
 
 MERGES: Final = ("merge", "compact", "auto")
 """These modes may follow each other, and `view` may follow them."""
-FIRST_MODES: Final = (*MERGES, "view", "cdc")
-STANDSTILL_S: Final = 240.0
+FIRST_MODES: Final = (*MERGES, "view", "cdc", "cdc")
+STANDSTILL_S: Final = float(os.environ.get(STANDSTILL, "240"))
 """While there are records to read, some must be committed within this many seconds, or at least a table made or
 written, whichever fault came last. A merge waits 15 s for a task that is gone, a group 6 s, and the emulator is frozen
 for 30 s at most; the rest is for a busy machine.
