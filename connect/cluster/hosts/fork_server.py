@@ -10,11 +10,13 @@ A worker's first server is forked from the worker itself (`fork_seed`). If that 
 
 N is the descriptor of a socket that keeps messages apart. The worker sends `{"number"}` with the descriptors of a
 host's line and of its crash report to start a host, or `{"kill": number, "signal"}` to end one. The server answers with
-`{"number", "pid"}` when the host is started, and with `{"number", "code"}` when it has ended.
+`{"number", "pid"}` when the host is started, with `{"number", "error"}` when the machine refused it, and with
+`{"number", "code"}` when it has ended.
 """
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import os
@@ -23,8 +25,8 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -110,15 +112,27 @@ class ForkServer:
                 os.kill(pid, order["signal"])
             return True
         self._load()
-        with socket.socket(fileno=descriptors[0]) as line:
-            server = os.getpid()
-            pid = os.fork()
-            if pid == 0:
-                self._become_host(server, line, descriptors[1])
-            os.close(descriptors[1])
+        with ExitStack() as given:
+            for descriptor in descriptors:
+                given.callback(os.close, descriptor)
+            try:
+                pid = self._fork(descriptors)
+            except OSError as error:
+                # The other hosts live on: they end with this process, so it must not end of one that is refused.
+                self._tell({"number": order["number"], "error": str(error)})
+                return True
         self._numbers[pid] = order["number"]
         self._tell({"number": order["number"], "pid": pid})
         return True
+
+    def _fork(self, descriptors: Sequence[int]) -> int:
+        if len(descriptors) < 2:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        server = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            self._become_host(server, socket.socket(fileno=descriptors[0]), descriptors[1])
+        return pid
 
     def _load(self) -> None:
         if self._catalog is None:

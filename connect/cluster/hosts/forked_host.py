@@ -14,9 +14,12 @@ from typing import Any, Final, Protocol
 
 from connect.cluster.hosts.fork_seed import ForkSeed
 from connect.cluster.hosts.host_process import MESSAGE_BYTES, exit_reason
+from connect.cluster.hosts.task_host import LIMITS_FIX
 from connect.lib import python_child
 
 SERVER_GONE: Final = "ended with the fork server that made it"
+NOT_MADE: Final = "was not made"
+"""The reason of a host's end begins so if there never was a process."""
 _logger = logging.getLogger(__name__)
 
 
@@ -130,7 +133,7 @@ class _Server:
         try:
             socket.send_fds(self._control, [json.dumps({"number": number}).encode()], [line.fileno(), report])
         except OSError as error:
-            process.end(f"was not made: the fork server is gone ({error})")
+            process.end(f"{NOT_MADE}: the fork server is gone ({error})")
         return process
 
     def close(self) -> None:
@@ -165,6 +168,9 @@ class _Server:
         process = self._processes[said["number"]]
         if "pid" in said:
             process.pid = said["pid"]
+        elif "error" in said:
+            del self._processes[said["number"]]
+            process.end(f"{NOT_MADE}: {said['error']}. {LIMITS_FIX}")
         else:
             del self._processes[said["number"]]
             process.end(exit_reason(said["code"]))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from connect.api.errors import ConnectError
 from connect.cluster.hosts.task_host import Host, HostListener
 from connect.runtime.task.messages import Figures, WarmUp
 from connect.runtime.task.task_id import TaskId
@@ -17,6 +19,8 @@ SPARE_PAUSE_S: Final = 5.0
 """After a host without tasks has died, the next one is made ready this many seconds later."""
 
 Launch = Callable[[str, HostListener], Host]
+"""Starts a host by its name. It raises ConnectError where the machine refuses the host."""
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +75,17 @@ class HostPool:
         self.make_ready()
 
     def make_ready(self) -> None:
-        """Start the host to keep ready if one is wanted, there is none, and the pause after a death is over."""
+        """Start the host to keep ready if one is wanted, there is none, and the pause after a death is over.
+
+        A host that the machine refuses is tried again after the same pause.
+        """
         wanted = self._keeps_ready and self._has_room() and self._idle(self._fitting(None)) is None
         if wanted and self._clock_s() >= self._ready_again_s:
-            self._launched(None)
+            try:
+                self._launched(None)
+            except ConnectError as error:
+                _logger.warning("task_host_not_started", extra={"error": str(error)})
+                self.pause_making_ready()
 
     def pause_making_ready(self) -> None:
         """Wait `SPARE_PAUSE_S` before a host is made ready again, as one without tasks has died."""
@@ -85,7 +96,10 @@ class HostPool:
         return next((host for host, tasks in self.hosts.items() if run in tasks.runs), None)
 
     def host_for(self, connector: str | None) -> Host:
-        """Return the connector's own host, or for None a shared host: an idle or new one, or the least used."""
+        """Return the connector's own host, or for None a shared host: an idle or new one, or the least used.
+
+        Raise ConnectError where the machine refuses a host that has to be started.
+        """
         fitting = self._fitting(connector)
         idle = self._idle(fitting)
         if idle is not None:

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from connect.api.errors import ConnectError
 from connect.cluster.hosts.asked_figures import AskedFigures
+from connect.cluster.hosts.forked_host import NOT_MADE
 from connect.cluster.hosts.host_pool import HostLimits, HostPool, Launch
 from connect.cluster.hosts.host_watch import HostWatch
 from connect.cluster.hosts.lease import LEASE_OVER
@@ -81,9 +83,14 @@ class Supervisor:
         """Run a task in a host of its connector's own if `isolated`, else in the shared host with the fewest tasks.
 
         Connectors whose host died get hosts apart from others for a while. So the one that ended the host does not
-        end the tasks of the others again.
+        end the tasks of the others again. A run whose host the machine refuses fails, and may be started again.
         """
-        host = self.pool.host_for(message.connector if isolated else self._suspects.group_of(message.connector))
+        try:
+            host = self.pool.host_for(message.connector if isolated else self._suspects.group_of(message.connector))
+        except ConnectError as error:
+            refused = TaskState(message.connector, message.task, message.run, State.FAILED, str(error), retriable=True)
+            self._post("taking in a task host that was refused", lambda: self._listener.run_changed(refused))
+            return
         self.pool.hosts[host].runs[message.run] = TaskId(message.connector, message.task)
         host.send(message)
 
@@ -176,7 +183,8 @@ class Supervisor:
             _logger.error(
                 "task_host_died", extra={"host": host.name, "pid": host.pid, "reason": reason, "tasks": len(tasks.runs)}
             )
-            self._suspects.add({task.connector for task in tasks.runs.values()})
+            if not reason.startswith(NOT_MADE):
+                self._suspects.add({task.connector for task in tasks.runs.values()})
         for run, task in tuple(tasks.runs.items()):
             asked = tasks.sacrificed or run in tasks.overdue_s
             trace = None if asked else last_words(host.pid, reason, host.crash_report, run)

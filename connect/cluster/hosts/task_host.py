@@ -11,11 +11,13 @@ import queue
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import orjson
 
+from connect.api.errors import ConnectError
 from connect.cluster.hosts.host_process import StartProcess
 from connect.cluster.hosts.lease import LEASE_OVER
 from connect.cluster.hosts.shared_memory import shared_memory
@@ -26,6 +28,9 @@ EXIT_WAIT_S: Final = 3.0
 """A host has this many seconds to end after its line was closed; then it is killed."""
 
 UNHEEDED: Final = "was killed: it gave no sign of life, and did not look at its lease either"
+LIMITS_FIX: Final = (
+    "Raise the limits of processes, threads and open files of the worker (ulimit -u and -n, pids.max of the container)."
+)
 _logger = logging.getLogger(__name__)
 
 
@@ -94,20 +99,36 @@ class TaskHost:
         start: StartProcess,
         lease_is_good: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Start a host. `lease_is_good` tells if the worker may work now and its lease has not run out before."""
+        """Start a host. `lease_is_good` tells if the worker may work now and its lease has not run out before.
+
+        Raise ConnectError where the machine allows no further process, thread or descriptor. Nothing is left then.
+        """
         self._name = name
         self._lease_is_good = lease_is_good
         self._listener = listener
         self._killed_because: str | None = None
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._outgoing.put(orjson.dumps(dict(worker)) + b"\n")
-        self._report = shared_memory("crash-report", REPORT_BYTES)
         self._left_behind = CrashReport({}, "")
-        self._line, child = socket.socketpair()
-        with child:
-            self._process = start(child, self._report)
-        for target, what in ((self._read, "reader"), (self._write, "writer")):
-            threading.Thread(target=target, name=f"{name}-{what}", daemon=True).start()
+        try:
+            self._begin(start)
+        except (OSError, RuntimeError) as error:
+            raise ConnectError(f"Task host {name} could not be started: {error}.", fix=LIMITS_FIX) from error
+
+    def _begin(self, start: StartProcess) -> None:
+        with ExitStack() as undo:
+            self._report = shared_memory("crash-report", REPORT_BYTES)
+            undo.callback(os.close, self._report)
+            self._line, child = socket.socketpair()
+            undo.callback(self._line.close)
+            with child:
+                self._process = start(child, self._report)
+            undo.callback(self._process.kill)
+            undo.callback(self._outgoing.put, None)
+            # The reader closes what is opened here, so it is started last.
+            for target, what in ((self._write, "writer"), (self._read, "reader")):
+                threading.Thread(target=target, name=f"{self._name}-{what}", daemon=True).start()
+            undo.pop_all()
 
     @property
     def name(self) -> str:

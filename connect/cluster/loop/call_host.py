@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from connect.api.errors import ConnectError
 from connect.cluster.hosts.host_pool import Launch
 from connect.cluster.hosts.host_watch import MIB, MemoryLimit, require_memory
 from connect.cluster.hosts.supervisor import Post
@@ -82,9 +83,16 @@ class CallHost:
         return tuple(self._asked.values())
 
     def send(self, asked: Asked) -> None:
-        """Send a call to the process, and start it first if it does not run."""
+        """Send a call to the process, and start it first if it does not run.
+
+        A call whose process the machine refuses is answered with an error, and may be made again.
+        """
+        try:
+            self.make_ready()
+        except ConnectError as error:
+            asked.answer.set_result(CallResult(asked.call.id, error=str(error), retriable=True))
+            return
         self._asked[asked.call.id] = asked
-        self.make_ready()
         assert self._host is not None
         self._host.send(asked.call)
 
@@ -96,7 +104,7 @@ class CallHost:
         return taken
 
     def make_ready(self) -> None:
-        """Start the process if it does not run."""
+        """Start the process if it does not run. Raise ConnectError where the machine refuses it."""
         if self._host is None:
             self._idle_since_s = self._settings.clock_s()
             self._host = self._settings.launch(self._name, self)

@@ -8,12 +8,15 @@ move to a new one. So nobody waits for another asker's slow question, nor again 
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from connect.api.errors import ConnectError
+from connect.cluster.hosts.forked_host import NOT_MADE
 from connect.cluster.hosts.lease import LEASE_OVER
 from connect.cluster.hosts.supervisor import KILL_GRACE_S
 from connect.cluster.hosts.suspects import SuspectedAskers
@@ -30,6 +33,8 @@ SLOW_S: Final = 10.0
 
 MOVED: Final[frozenset[Method]] = frozenset({"check", "validate", "sample"})
 """These calls change nothing. So they may be sent to another host while the first one still works on them."""
+
+_logger = logging.getLogger(__name__)
 
 Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 """Holds pairs of a source partition and its offset, see `Call.positions`."""
@@ -70,8 +75,11 @@ class ConnectorCalls:
         return asked.answer
 
     def make_ready(self) -> None:
-        """Start the shared host before the first question."""
-        self._hosts[0].make_ready()
+        """Start the shared host before the first question. Where the machine refuses it, that question tries again."""
+        try:
+            self._hosts[0].make_ready()
+        except ConnectError as error:
+            _logger.warning("call_host_not_started", extra={"error": str(error)})
 
     def tick(self) -> None:
         """End hosts that hang or idle, and make suspects of those whose questions take long."""
@@ -104,7 +112,7 @@ class ConnectorCalls:
 
     def calls_lost(self, overdue: Sequence[Asked], others: Sequence[Asked], host: Host, reason: str) -> None:
         """See CallsListener."""
-        if reason != LEASE_OVER:
+        if reason != LEASE_OVER and not reason.startswith(NOT_MADE):
             # A process that died by itself may have died of any of its calls.
             for asked in overdue or others:
                 self._suspects.add(asked.asker)

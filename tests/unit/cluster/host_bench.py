@@ -2,6 +2,7 @@
 
 import itertools
 
+from connect.api.errors import ConnectError
 from connect.cluster.hosts.host_pool import HostLimits
 from connect.cluster.hosts.host_watch import MemoryLimit
 from connect.cluster.hosts.supervisor import Supervisor
@@ -45,7 +46,7 @@ class Bench:
     """A supervisor with a clock that stands until it is moved, and hosts that say nothing by themselves."""
 
     def __init__(self, hosts=2, memory_bytes=0):
-        self.now_s, self.hosts, self.changes = 0.0, [], []
+        self.now_s, self.hosts, self.changes, self.refusals = 0.0, [], [], 0
         limits = HostLimits(hosts, memory_bytes)
         self.supervisor = Supervisor(self.launch, limits, self.post, self, lambda: self.now_s)
         settings = CallHostSettings(
@@ -54,6 +55,9 @@ class Bench:
         self.calls = ConnectorCalls("call-host", settings)
 
     def launch(self, name, listener):
+        if self.refusals:
+            self.refusals -= 1
+            raise ConnectError(f"Task host {name} could not be started: no processes.")
         self.hosts.append(Host(name, listener))
         return self.hosts[-1]
 

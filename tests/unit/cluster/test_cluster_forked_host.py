@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -137,3 +138,42 @@ def test_hosts_whose_server_was_killed_can_be_closed(lease):
     eventually(lambda: not psutil.pid_exists(pid))  # the reader has taken note of its end
     hosts.close()
     hosts.close()
+
+
+class ServerThatIsRefused:
+    """Runs a fork server whose first fork the machine refuses, as one does with too many processes."""
+
+    PROGRAM = """
+import errno, os, sys
+from connect.cluster.hosts import fork_server
+fork, refusals = os.fork, [OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))]
+os.fork = lambda: fork() if not refusals else (_ for _ in ()).throw(refusals.pop())
+sys.exit(fork_server.main())
+"""
+
+    def begin(self, control, lease, held):
+        descriptors = [control.fileno(), lease, held]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", self.PROGRAM, *map(str, descriptors)], pass_fds=descriptors, process_group=0
+        )
+        self.pid = self._process.pid
+        return True
+
+    def wait(self):
+        return self._process.wait()
+
+
+def test_a_fork_that_is_refused_costs_one_host_and_no_other(lease):
+    hosts = ForkedHosts(lease.descriptor, LifeLine().held, ServerThatIsRefused())
+    report = shared_memory("crash-report", REPORT_BYTES)
+    (ours, theirs), (others, its) = socket.socketpair(), socket.socketpair()
+    with ours, theirs, others, its:
+        refused = hosts.start(theirs, report)
+        assert "Resource temporarily unavailable" in refused.wait(20)
+        server = hosts.server_pid
+        made = hosts.start(its, report)
+        eventually(lambda: made.pid)
+        assert hosts.server_pid == server
+        hosts.close()
+        made.wait(20)
+    os.close(report)

@@ -1,12 +1,13 @@
 import pytest
 from host_bench import KEEP_CALL_HOST_S, Bench
 
+from connect.cluster.hosts.forked_host import NOT_MADE
 from connect.cluster.hosts.host_pool import IDLE_S, SPARE_PAUSE_S
 from connect.cluster.hosts.host_watch import ABORT_TICKS, SILENT_TICKS
 from connect.cluster.hosts.lease import EXIT_CODE, LEASE_OVER
 from connect.cluster.hosts.suspects import FEW, PROBATION_S
 from connect.cluster.hosts.task_host import CrashReport
-from connect.runtime.task.messages import Call, CallResult, Heartbeat, StopTask, TaskState
+from connect.runtime.task.messages import Call, CallResult, Heartbeat, StartTask, StopTask, TaskState
 from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
@@ -286,3 +287,43 @@ def test_the_call_host_ends_when_nothing_is_asked(bench):
     assert not host.closed
     bench.pass_s(1)
     assert host.closed
+
+
+def test_a_task_whose_host_the_machine_refuses_fails_and_starts_in_the_next_one(bench):
+    bench.refusals = 1
+    bench.supervisor.start(StartTask("c", 0, 1, "source", {}, {}), isolated=False)
+    [refused] = bench.changes
+    assert (refused.run, refused.state, refused.retriable) == (1, State.FAILED, True)
+    assert "no processes" in refused.trace
+    assert bench.start(2) is bench.hosts[0]
+
+
+def test_a_host_to_keep_ready_that_is_refused_is_tried_again_after_a_pause(bench, caplog):
+    bench.refusals = 1
+    bench.supervisor.pool.keep_ready(True)
+    assert "task_host_not_started" in caplog.text
+    bench.pass_s(SPARE_PAUSE_S - 1)
+    assert bench.hosts == []
+    bench.pass_s(2)
+    assert len(bench.hosts) == 1
+
+
+def test_a_question_whose_process_is_refused_is_answered_and_the_next_one_is_asked(bench, caplog):
+    bench.refusals = 2
+    bench.calls.make_ready()
+    assert "call_host_not_started" in caplog.text
+    refused = bench.calls.ask("check", {"name": "c"}, 1.0).result(0)
+    assert "no processes" in refused.error
+    assert refused.retriable
+    bench.pass_s(100)
+    answer = bench.calls.ask("check", {"name": "c"}, 1.0)
+    assert not answer.done()
+    assert [m.method for m in bench.hosts[0].heard if isinstance(m, Call)] == ["check"]
+
+
+def test_a_host_that_was_never_made_makes_no_suspects(bench):
+    host = bench.start(1, "a")
+    bench.start(2, "b")
+    host.listener.ended(host, f"{NOT_MADE}: no processes")
+    assert [(change.run, change.state) for change in bench.changes] == [(1, State.FAILED)]
+    assert bench.supervisor.pool.hosts[bench.start(3, "a")].isolated_for is None

@@ -5,12 +5,15 @@ import queue
 import signal
 import socket
 import sys
+import threading
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 from cluster_fakes import eventually
 
+from connect.api.errors import ConnectError
 from connect.cluster.hosts.host_process import CommandProcess, exit_reason, python_host
 from connect.cluster.hosts.lease import EXIT_CODE, LEASE_OVER, Lease
 from connect.cluster.hosts.shared_memory import shared_memory
@@ -194,3 +197,30 @@ def test_it_ends_by_itself_when_no_broker_answers_its_worker_any_more(heard, sta
 )
 def test_exit_codes_in_words(code, text):
     assert exit_reason(code).startswith(text)
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_nothing_is_left_of_a_host_that_could_not_be_started(monkeypatch, heard, started):
+    processes = []
+
+    def process(line, report):
+        if not started:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        command = [sys.executable, "-c", CHILD, str(line.fileno()), str(report)]
+        processes.append(CommandProcess(line, lambda _: command, [report]))
+        return processes[-1]
+
+    begin = threading.Thread.start
+
+    def begun(thread):
+        if thread.name == "refused-reader":
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", begun)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(ConnectError, match="Raise the limits of processes"):
+        TaskHost("refused", {"a": "1"}, heard, process)
+    assert ["SIGKILL" in one.wait(20) for one in processes] == [True] * started
+    eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("refused")])
+    eventually(lambda: len(list(Path("/proc/self/fd").iterdir())) <= before)
