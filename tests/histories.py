@@ -11,7 +11,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,8 @@ SEED: Final = "CONNECT_HISTORY_SEED"
 """If this environment variable is set, only the history of this seed runs."""
 STANDSTILL: Final = "CONNECT_HISTORY_STANDSTILL_S"
 """If this environment variable is set, a history fails after so many seconds in which nothing moves."""
+THEME: Final = "CONNECT_HISTORY_THEME"
+"""If this environment variable is set, histories have this theme instead of a drawn one."""
 FOLDER: Final = Path("build/histories")
 """Histories that failed are saved here, below the folder in which pytest runs."""
 
@@ -33,6 +35,16 @@ class History:
         self.draw = random.Random(f"{part} {seed}")
         self.steps: list[dict[str, Any]] = []
         self._began_s = time.monotonic()
+
+    def theme(self, weights: Mapping[str, int]) -> str:
+        """Return the theme of this history, which says what its steps are about. ValueError: the environment names one
+        that is not among those with a weight.
+        """
+        (drawn,) = self.draw.choices(list(weights), list(weights.values()))
+        theme = os.environ.get(THEME, drawn)
+        if theme not in weights:
+            raise ValueError(f"{THEME} is {theme!r}, and histories of {self.part} have these themes: {sorted(weights)}")
+        return theme
 
     def note(self, step: str, **details: Any) -> None:
         """Note a step that is about to be done, or something that was seen."""
@@ -70,7 +82,8 @@ def run_histories(part: str, run: Callable[[History], None], *, short: int) -> i
 def again(seed: int) -> str:
     """Return the command that runs the history of a seed in the test that runs now."""
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
-    return f"{SEED}={seed} .venv/bin/python -m pytest -s --timeout=900 '{test}'"
+    theme = f"{THEME}='{os.environ[THEME]}' " if THEME in os.environ else ""
+    return f"{SEED}={seed} {theme}.venv/bin/python -m pytest -s --timeout=900 '{test}'"
 
 
 def _seeds(short: int) -> Iterator[int]:

@@ -30,13 +30,17 @@ NOTICED, LATE, NOT_NOTICED = "noticed", "LATE", "NOT NOTICED"
 
 @dataclass(frozen=True)
 class Mutant:
-    """`after` in the place of `before`, which stands once in `file`."""
+    """`after` in the place of `before`, which stands once in `file`.
+
+    `theme` is the theme of the random histories that have to find it; empty: any may.
+    """
 
     name: str
     file: str
     before: str
     after: str
     tests: Sequence[str]
+    theme: str = ""
 
 
 class NoAnswerError(Exception):

@@ -2,7 +2,8 @@
 
 The tests are those marked `histories` or `attacks`, and those of hypothesis: their silence counts only if they find
 such defects. Histories draw seeds until one finds the defect or LIMIT_S is over, hypothesis what `make test` draws.
-What fails is run again without the defect: if it fails then, too, the machine may be too busy, and nothing is found.
+A defect that names a theme is looked for by histories of this theme, of which others draw a share. What fails is run
+again without the defect: if it fails then, too, the machine may be too busy, and nothing is found.
 Names given as arguments choose the defects that contain one of them.
 """
 
@@ -18,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.histories import FOLDER, SECONDS, SEED, STANDSTILL
+from tests.histories import FOLDER, SECONDS, SEED, STANDSTILL, THEME
 from tests.mutants.run_mutants import FAILED, PASSED, ROOT, Mutant, NoAnswerError, copied, listed, say
 
 LIMIT_S = 600
@@ -48,9 +49,9 @@ def search(tree: Path, defect: Mutant) -> Search:
     if text.count(defect.before) != 1:
         raise NoAnswerError(f"{defect.file} has {text.count(defect.before)} places like this one:\n{defect.before}")
     file.write_text(text.replace(defect.before, defect.after), encoding="utf-8")
-    moving = {STANDSTILL: str(STANDSTILL_S)}
+    settings = {STANDSTILL: str(STANDSTILL_S), **({THEME: defect.theme} if defect.theme else {})}
     try:
-        failed, said = _fails(tree, defect.tests, {**moving, SECONDS: str(LIMIT_S)})
+        failed, said = _fails(tree, defect.tests, {**settings, SECONDS: str(LIMIT_S)})
     finally:
         file.write_text(text, encoding="utf-8")
     for saved in (tree / FOLDER).glob("*.json"):
@@ -61,7 +62,7 @@ def search(tree: Path, defect: Mutant) -> Search:
         return Search(NOT_FOUND, passed)
     error = next((line for line in said.splitlines() if line.startswith("E  ")), "E")[1:].strip()
     seed = _SEED.search(said)
-    fails_without, _ = _fails(tree, defect.tests, {**moving, SEED: seed[1]} if seed else moving)
+    fails_without, _ = _fails(tree, defect.tests, {**settings, SEED: seed[1]} if seed else settings)
     return Search(UNSURE if fails_without else FOUND, passed, error)
 
 

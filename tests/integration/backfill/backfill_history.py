@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 import time
@@ -11,20 +12,27 @@ from pathlib import Path
 from typing import Any, Final
 
 from backfill_bed import COMMAND_S, Bed, Command, connector, event
-from backfill_harm import Fault, begin
+from backfill_harm import THEMES_OF_FAULTS, Fault, begin
 from backfill_truth import Event, Promise, PromiseError
 from backfill_writers import ChangedTable, Writers
-from histories import History
+from histories import STANDSTILL, History
 
-_CAUGHT_UP_S: Final = 90.0
+_CAUGHT_UP_S: Final = float(os.environ.get(STANDSTILL, "90"))
 _RUNS: Final = 4
 """After all faults are healed a job may need this many runs, as a run may notice a fault late, or a pause."""
 _FIRST_ROWS_S: Final = 15.0
 _SOME_ROWS: Final = re.compile(r"RUNNING: \d+%, [1-9]")
+_ROWS_DONE: Final = re.compile(r"([\d,]+) of about [\d,]+ row")
 _SHAPES: Final = {
     "incrementing": ("key", "key", "text", "none"), "timestamp+incrementing": ("key", "text"),
     "log": ("key", "key", "text", "none"),
 }  # fmt: skip
+_THEMES: Final = {
+    "any": 5, "run again": 1, "killed in transactions": 1, "taken over": 1, "open transaction": 1, "changes": 1
+}  # fmt: skip
+"""Maps what a history may be about to how often it is drawn. "any" draws from all steps and faults."""
+_MODE_OF_THEME: Final = {"open transaction": "incrementing", "changes": "log"}
+_LONG_OPEN_S: Final = 60.0
 _KINDS: Final = {"incrementing": "c", "timestamp+incrementing": "cuu", "log": "cuud"}
 
 
@@ -35,8 +43,10 @@ class BackfillHistory:
         self._bed, self._history, self._draw = bed, history, history.draw
         draw = self._draw
         self._name = f"h{history.seed}"
-        self._mode = draw.choice(sorted(_SHAPES))
-        shape = draw.choice(_SHAPES[self._mode])
+        self._theme = history.theme(_THEMES)
+        drawn = draw.choice(sorted(_SHAPES))
+        self._mode = _MODE_OF_THEME.get(self._theme, drawn)
+        shape = draw.choice(_SHAPES[self._mode]) if self._theme == "any" else "key"
         self._promise = Promise(self._mode, shape != "none")
         # Rows without the log's keys are only ordered within a partition.
         self._partitions = draw.choice((1, 3)) if self._mode == "incrementing" or shape == "key" else 1
@@ -64,12 +74,14 @@ class BackfillHistory:
         self._set_up(draw.randint(200, 400) if is_short else draw.randint(500, 4000), is_short=is_short)
         writers = Writers(self._table, f"{self._history.seed}", _KINDS[self._mode])
         try:
-            for _ in range(2 if is_short else draw.randint(4, 14)):
+            if self._theme == "open transaction":
+                self._start_beside_open_transaction()
+            for _ in range(self._rounds(is_short=is_short)):
                 self._round()
                 if self._command is not None and self._command.process.poll() == 0:
                     break  # all is copied
             self._heal(len(self._faults))
-            if draw.random() < 0.1:
+            if draw.random() < 0.1 and self._theme == "any":
                 self._cancel()
                 return
             self._finish()
@@ -85,6 +97,10 @@ class BackfillHistory:
             writers.end()
             self._drop()
 
+    def _rounds(self, *, is_short: bool) -> int:
+        drawn = self._draw.randint(4, 14)
+        return 2 if is_short else drawn if self._theme == "any" else min(drawn, 6)
+
     # These methods set the history up.
 
     def _set_up(self, rows: int, *, is_short: bool) -> None:
@@ -98,20 +114,26 @@ class BackfillHistory:
         if draw.random() < 0.3:
             chunking["max_bytes"] = "16KiB"
         lasts_s = 4 if is_short else draw.choice((5, 10, 20))
+        if self._theme in THEMES_OF_FAULTS:
+            chunking["rows"], lasts_s = 40, max(lasts_s, 8)  # lanes are in transactions most of the time
+        elif self._theme == "open transaction":
+            lasts_s = 4  # a run that does not wait copies all meanwhile
         mode = {"mode": "global_snapshot"} if self._mode == "log" and draw.random() < 0.3 else {}
         spec = {
             "apiVersion": "backfill/v1", "name": self._name, "source": {"connector": self._name},
             "engine": {"type": "local", "processes": draw.randint(1, 2 if is_short else 3)}, "chunking": chunking,
             "limits": {
-                "max_rows_per_second": rows // lasts_s, "max_chunk_retries": draw.choice((2, 8)), "chunk_timeout": "20s"
+                "max_rows_per_second": rows // lasts_s, "max_chunk_retries": draw.choice((2, 8)),
+                # Who takes over has to come before a transaction of the frozen run is aborted by its time-out.
+                "chunk_timeout": "60s" if self._theme == "taken over" else "20s",
             },
             "handover": mode,
         }  # fmt: skip
         self._spec = spec
         self._write_spec()
         config = connector(self._bed, self._name, self._mode, self._partitions)
-        ranges = {"first": first, "bend": bend, "gap": step}
-        self._history.note("set up", mode=self._mode, shape=self._table.shape, rows=rows, ids=ranges, spec=spec)
+        table = {"shape": self._table.shape, "rows": rows, "first": first, "bend": bend, "gap": step}
+        self._history.note("set up", theme=self._theme, mode=self._mode, table=table, spec=spec)
         self._bed.client.create(self._name, config, "STOPPED")
 
     def _write_spec(self) -> None:
@@ -125,18 +147,15 @@ class BackfillHistory:
     # These methods are the steps.
 
     def _round(self) -> None:
-        draw = self._draw
+        draw, has_theme = self._draw, self._theme in THEMES_OF_FAULTS
         if self._command is None or not self._command.runs or draw.random() < 0.1:
             self._start()
-        if draw.random() < 0.7:
+        if draw.random() < 0.7 or has_theme:
             self._wait_for_rows()
-        threading.Event().wait(draw.choice((0.0, 0.2, 1.0, 2.5)))
+        threading.Event().wait(0.2 if has_theme else draw.choice((0.0, 0.2, 1.0, 2.5)))
         done = draw.random()
-        if done < 0.6:
-            fault = begin(self._bed, draw, self._command, self._faults)
-            if fault is not None:
-                self._history.note("fault", fault=fault.name)
-                self._faults.append(fault)
+        if done < 0.6 or has_theme:
+            self._harm()
         elif done < 0.7:
             self._say("pause", self._name)
         elif done < 0.8:
@@ -150,6 +169,43 @@ class BackfillHistory:
             self._heal(1)
         if not any(fault.service for fault in self._faults):
             self._look()
+
+    def _harm(self) -> None:
+        fault = begin(self._bed, self._draw, self._command, self._faults, self._theme)
+        if fault is not None:
+            self._history.note("fault", fault=fault.name)
+            self._faults.append(fault)
+        if self._theme == "taken over":
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """Let another run write what the frozen one has open, and then let that one go on."""
+        before = self._rows_done()
+        self._start()
+        until_s = time.monotonic() + _FIRST_ROWS_S
+        assert self._command is not None
+        while self._command.runs and self._rows_done() <= before and time.monotonic() < until_s:
+            threading.Event().wait(0.1)
+        self._heal(len(self._faults))
+
+    def _rows_done(self) -> int:
+        """Return how many rows are in Kafka by the last line of the run."""
+        assert self._command is not None
+        told = _ROWS_DONE.findall(self._command.said)
+        return int(told[-1].replace(",", "")) if told else 0
+
+    def _start_beside_open_transaction(self) -> None:
+        """Run the job while a transaction has taken an id; it ends once the run waits for it, or has copied all."""
+        with self._table.held_row():
+            self._start()
+            command = self._command
+            assert command is not None
+            until_s = time.monotonic() + _LONG_OPEN_S
+            while command.runs and "waits for the open transactions" not in command.said:
+                if time.monotonic() > until_s:
+                    break
+                threading.Event().wait(0.1)
+            self._history.note("open transaction ends", runs=command.runs)
 
     def _start(self) -> None:
         """Run the job, even if a run of it has not ended: that one is frozen, or the new run takes over from it."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -48,6 +49,16 @@ class ChangedTable:
                     connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(f"ANALYZE {self.name}")
         self._run(f"SELECT setval('{self.name}_id_seq', {max(0, *ids) + 1000})")
 
+    @contextmanager
+    def held_row(self) -> Iterator[None]:
+        """Insert a row in a transaction that is open until the block ends; another row has a later id."""
+        with self.engine.connect() as held:
+            self._insert(held)
+            with self.engine.begin() as later:
+                self._insert(later)
+            yield
+            held.commit()
+
     def changes(self) -> list[Change]:
         """Return all changes that were committed."""
         with self.engine.connect() as connection:
@@ -59,6 +70,13 @@ class ChangedTable:
         self._run(f"SELECT pg_terminate_backend(active_pid) {slot} AND active")
         self._run(f"DROP TABLE {self.name}, {self.name}_said", f"DROP PUBLICATION IF EXISTS {self.name}")
         self.engine.dispose()
+
+    def _insert(self, connection: sa.Connection) -> None:
+        """Insert a row that no writer changes."""
+        version = next(self.versions)
+        made = sa.text(f"INSERT INTO {self.name} (v, w) VALUES ({version}, {_WRITERS}) RETURNING id")
+        row = connection.execute(made).scalar_one()
+        connection.execute(sa.text(f"INSERT INTO {self.name}_said VALUES ({row}, {version}, 'c')"))
 
     def _run(self, *statements: str) -> None:
         with self.engine.begin() as connection:

@@ -46,6 +46,12 @@ def pid_of(mark: str) -> int:
     return int(mark.partition("-")[0])
 
 
+def pids_of_tasks(folder: Path) -> dict[str, int]:
+    """Return the id of the process in which each task took its last step, by the names of their files."""
+    marks = {file.name: file.read_text().splitlines() for file in folder.iterdir()}
+    return {name: pid_of(its[-1]) for name, its in marks.items() if its}
+
+
 def runs_of(rows: Iterable[Row], name: str) -> list[Run]:
     """Return the runs of one share in the order of their rows. PromiseError: a row is missing, or late."""
     runs = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -43,7 +43,8 @@ def _kill_worker(member: Member, draw: random.Random) -> Fault:
     return Fault(f"worker {member.number} killed", lambda: _start_again(member), member)
 
 
-def _leave(member: Member, draw: random.Random) -> Fault:
+def leave(member: Member, draw: random.Random) -> Fault:
+    """Tell the worker to end."""
     member.process.process.send_signal(signal.SIGTERM)
     return Fault(f"worker {member.number} told to end", lambda: _start_again(member), member)
 
@@ -51,10 +52,18 @@ def _leave(member: Member, draw: random.Random) -> Fault:
 def _freeze_worker(member: Member, draw: random.Random) -> Fault:
     """Freeze the worker alone, or with its hosts, like a machine that is paused."""
     tree = member.tree()
-    frozen = tree if draw.random() < 0.5 else tree[:1]
-    _signal(frozen, signal.SIGSTOP)
+    return _frozen(member, tree if draw.random() < 0.5 else tree[:1])
+
+
+def freeze_alone(member: Member) -> Fault:
+    """Freeze the worker, but none of its hosts."""
+    return _frozen(member, member.tree()[:1])
+
+
+def _frozen(member: Member, processes: Sequence[psutil.Process]) -> Fault:
+    _signal(processes, signal.SIGSTOP)
     return Fault(
-        f"worker {member.number} frozen, {len(frozen)} processes", lambda: _signal(frozen, signal.SIGCONT), member
+        f"worker {member.number} frozen, {len(processes)} processes", lambda: _signal(processes, signal.SIGCONT), member
     )
 
 
@@ -62,6 +71,18 @@ def _kill_hosts(member: Member, draw: random.Random) -> Fault:
     hosts = [process for process in member.tree()[1:] if _is_leaf(process)]
     _signal(draw.sample(hosts, min(1, len(hosts))), signal.SIGKILL)
     return Fault(f"a host of worker {member.number} killed", lambda: None, member)
+
+
+def kill_tasks(bed: Bed, pids: Iterable[int]) -> None:
+    """Kill those processes in which tasks run."""
+    killed = frozenset(pids)
+    _signal([one for member in bed.members for one in member.tree() if one.pid in killed], signal.SIGKILL)
+
+
+def hold_up_rows(bed: Bed) -> Fault:
+    """Let the topics of rows take none, while all else in Kafka goes on."""
+    bed.hold_up_rows(are_held=True)
+    return Fault("topics of rows held up", lambda: bed.hold_up_rows(are_held=False))
 
 
 def _hold_up_rest(member: Member, draw: random.Random) -> Fault:
@@ -101,6 +122,6 @@ def _signal(processes: Sequence[psutil.Process], number: int) -> None:
 
 
 _TO_MEMBERS: dict[str, Callable[[Member, random.Random], Fault]] = {
-    "kill": _kill_worker, "leave": _leave, "freeze": _freeze_worker, "host": _kill_hosts, "rest": _hold_up_rest,
+    "kill": _kill_worker, "leave": leave, "freeze": _freeze_worker, "host": _kill_hosts, "rest": _hold_up_rest,
 }  # fmt: skip
 _TO_KAFKA: dict[str, Callable[[Bed], Fault]] = {"kafka killed": _kill_kafka, "kafka frozen": _freeze_kafka}

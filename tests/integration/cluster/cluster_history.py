@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from cluster_bed import TOPICS, Bed, Member
-from cluster_evidence import Row, check_presence, check_sink, check_source, pid_of
-from cluster_faults import Fault, begin
+from cluster_evidence import Row, check_presence, check_sink, check_source, pid_of, pids_of_tasks
+from cluster_faults import Fault, begin, freeze_alone, hold_up_rows, kill_tasks, leave
 from cluster_model import ABSENT, Answer, Asked, Connector, Operation, PromiseError, Truth
 from histories import History
 from topic_reader import TopicReader
@@ -25,6 +25,10 @@ _KINDS: Final = {
     "create": 2, "save": 4, "pause": 3, "resume": 4, "stop": 3, "restart": 2, "delete": 1, "delete_all": 1,
     "reset_offsets": 2, "set_offsets": 2,
 }  # fmt: skip
+_THEMES: Final = {"frozen worker": 1, "rows held up": 1, "slow ends": 1, "any": 4}
+"""Maps what a history may be about to how often it is drawn. "any" draws from all requests and faults."""
+_THEME_ROUNDS: Final = 3
+_LINGER_MS: Final = 3000
 _SINK: Final = "sink"
 _SOURCES: Final = {"once": TOPICS[0], "often": TOPICS[1]}
 
@@ -34,6 +38,7 @@ class ClusterHistory:
 
     def __init__(self, bed: Bed, history: History) -> None:
         self._bed, self._history, self._draw = bed, history, history.draw
+        self._theme = history.theme(_THEMES)
         self._connectors = {name: Connector(name) for name in (*_SOURCES, _SINK)}
         self._faults: list[Fault] = []
         self._healed_ns = 0
@@ -46,8 +51,8 @@ class ClusterHistory:
             for name in self._connectors:
                 self._do([(name, self._new("create", name), self._bed.members[0])])
             self._look()
-            for _ in range(rounds):
-                self._round()
+            for _ in range(rounds if self._theme == "any" else min(rounds, _THEME_ROUNDS)):
+                self._round_of_theme()
             self._heal(len(self._faults))
             self._finish()
         finally:
@@ -55,13 +60,59 @@ class ClusterHistory:
 
     # These methods are the steps.
 
+    def _round_of_theme(self) -> None:
+        if self._theme == "any":
+            self._round()
+            return
+        for name in self._connectors:
+            self._let_run(name)
+        self._look()
+        match self._theme:
+            case "frozen worker":
+                self._freeze_until_others_work()
+            case "rows held up":
+                self._kill_while_rows_are_held_up()
+            case "slow ends":
+                self._begin(leave(self._draw.choice(self._bed.members), self._draw))
+                self._heal(1)
+                self._look()
+                name = self._draw.choice(list(_SOURCES))
+                for kind in ("delete_all", "create"):
+                    self._do([(name, self._new(kind, name), self._draw.choice(self._bed.members))])
+        self._look()
+
+    def _begin(self, fault: Fault) -> None:
+        self._history.note("fault", fault=fault.name)
+        self._faults.append(fault)
+
+    def _freeze_until_others_work(self) -> None:
+        """Freeze a worker without its hosts until another has one of its tasks, and for a moment more."""
+        running = pids_of_tasks(self._bed.presence)
+        trees = {member.number: {process.pid for process in member.tree()} for member in self._bed.members}
+        member = self._draw.choice([one for one in self._bed.members if trees[one.number] & set(running.values())])
+        its = trees[member.number]
+        tasks = {name for name, pid in running.items() if pid in its}
+        self._begin(freeze_alone(member))
+        self._wait_for(
+            f"another worker runs one of {sorted(tasks)}",
+            lambda: any(pid not in its for name, pid in pids_of_tasks(self._bed.presence).items() if name in tasks),
+        )
+        threading.Event().wait(1)
+        self._heal(1)
+
+    def _kill_while_rows_are_held_up(self) -> None:
+        """Kill all tasks when sources have polled rows for a while that Kafka does not take."""
+        self._begin(hold_up_rows(self._bed))
+        threading.Event().wait(self._draw.choice((1.5, 3.0)))
+        kill_tasks(self._bed, pids_of_tasks(self._bed.presence).values())
+        self._heal(1)
+
     def _round(self) -> None:
         draw = self._draw
         if draw.random() < 0.6 and len(self._faults) < 2:
             fault = begin(self._bed, draw, self._faults)
             if fault is not None:
-                self._history.note("fault", fault=fault.name)
-                self._faults.append(fault)
+                self._begin(fault)
         names = draw.choices(list(self._connectors), k=draw.choice((1, 1, 2, 3)))
         kinds = draw.choices(list(_KINDS), weights=list(_KINDS.values()), k=len(names))
         asked = [
@@ -134,6 +185,8 @@ class ClusterHistory:
             "revision": str(operation.revision),
             "tasks.max": str(operation.tasks),
         }
+        if self._theme == "slow ends" and name != _SINK:
+            own["linger.ms"] = str(_LINGER_MS)
         if name == _SINK:
             return {"connector.class": "NumberedSink", "topics": ",".join(TOPICS), "folder": str(self._bed.sunk), **own}
         support = {"exactly.once.support": "required"} if name == "once" else {}

@@ -10,7 +10,7 @@ from histories import History, run_histories
 @pytest.fixture(autouse=True)
 def told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in (histories.SECONDS, histories.SEED):
+    for name in (histories.SECONDS, histories.SEED, histories.THEME):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
 
@@ -43,6 +43,34 @@ def test_seeds_are_drawn_until_the_time_is_over(told):
     assert len(set(seeds)) > 3
     told.setenv(histories.SECONDS, "0")
     assert drawn(short=5) == []
+
+
+def test_a_theme_is_drawn_or_given_and_all_else_is_the_same(told):
+    seen = []
+
+    def run(history: History) -> None:
+        seen.append((history.theme({"any": 3, "kills": 1}), history.draw.random()))
+
+    run_histories("cluster", run, short=20)
+    drawn_themes, seen = seen, []
+    assert {theme for theme, _ in drawn_themes} == {"any", "kills"}
+
+    told.setenv(histories.THEME, "kills")
+    run_histories("cluster", run, short=20)
+    assert seen == [("kills", other) for _, other in drawn_themes]
+
+    told.setenv(histories.THEME, "any")
+
+    def fail(history: History) -> None:
+        assert history.theme({"any": 1}) != "any"
+
+    with pytest.raises(AssertionError) as failed:
+        run_histories("cluster", fail, short=1)
+    assert failed.value.__notes__[1].startswith("again: CONNECT_HISTORY_SEED=1 CONNECT_HISTORY_THEME='any' ")
+
+    told.setenv(histories.THEME, "floods")
+    with pytest.raises(ValueError, match="'floods', and histories of cluster have these themes"):
+        run_histories("cluster", run, short=1)
 
 
 def test_a_history_that_fails_is_saved_and_named(tmp_path):

@@ -6,6 +6,7 @@ source has it, and so has each line in the file `<connector>-<task's share>` of 
 
 import os
 import secrets
+import threading
 import time
 from pathlib import Path
 
@@ -23,6 +24,7 @@ class NumberedConfig(ConnectorConfig):
     revision: Int = key("revision", 0, doc="Tells configurations apart.")
     topic: String = key("topic", "", doc="Where a source's rows go.")
     pause_ms: Int = key("pause.ms", 100, doc="Wait before each poll's rows.")
+    linger_ms: Int = key("linger.ms", 0, doc="Each poll of a source takes so long, even if its task is told to end.")
     folder: String = key("folder", "", doc="Where a sink writes which rows it has got.")
 
 
@@ -74,6 +76,9 @@ class NumberedSourceTask:
 
     def poll(self, deadline):
         self._run.is_here()
+        if self._config.linger_ms:
+            threading.Event().wait(self._config.linger_ms / 1000)
+            self._run.is_here()
         if not deadline.wait(self._config.pause_ms / 1000):
             return None
         numbers = range(self._next, self._next + ROWS)
