@@ -102,7 +102,7 @@ bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json 
 chaos: sanitize ## Random histories of each part (HISTORY_S=600 seconds each); workers of two releases (MIXED_S=3600); ten seeds of kills; databases under stress; a gigabyte
 	CONNECT_DRAWN_CASES=1 $(BIN)/python -m pytest -q -n 2 -p no:schemathesis -m hypothesis tests/unit tests/golden tests/kit
 	CONNECT_HISTORY_S=$(HISTORY_S) $(BIN)/python -m pytest -q -s -p no:schemathesis --timeout=$$(($(HISTORY_S) + 900)) -m histories tests
-	CONNECT_MIXED_S=$(MIXED_S) $(BIN)/python -m pytest -q -s -m chaos tests/kit tests/spec tests/unit/s3 tests/unit/bigquery tests/integration
+	CONNECT_MIXED_S=$(MIXED_S) $(BIN)/python -m pytest -q -s -m chaos tests/kit tests/spec tests/unit/s3 tests/unit/bigquery tests/unit/cluster tests/integration
 	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py \
 		tests/integration/jdbc/test_jdbc_first_read.py
 	$(BIN)/connect demo --exit --with bigquery,cassandra $(ARGS)

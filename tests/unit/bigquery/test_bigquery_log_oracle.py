@@ -16,6 +16,7 @@ import pytest
 from bigquery_oracle import Message, behind_tombstones, histories, latest
 from bigquery_sql import config, texts, wanted
 from bigquery_sql_log import SqlLog
+from drawn_cases import cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -109,21 +110,21 @@ def test_a_tombstone_without_an_order_takes_a_remembered_delete_away_from_the_vi
 
 
 @pytest.mark.thorough
-@settings(max_examples=40, **SLOW)
+@settings(max_examples=cases(15, drawn=200), **SLOW)
 @given(histories(), st.data())
 def test_the_view_shows_the_latest_record_in_many_histories(history, data):
     check(history, data)
 
 
 @pytest.mark.thorough
-@settings(max_examples=40, **SLOW)
+@settings(max_examples=cases(15, drawn=200), **SLOW)
 @given(histories(), st.data())
 def test_soft_deletes_are_marked_by_the_view_as_by_the_table(history, data):
     check(history, data, delete="soft")
 
 
 @pytest.mark.thorough
-@settings(max_examples=40, **SLOW)
+@settings(max_examples=cases(15, drawn=200), **SLOW)
 @given(histories(), st.data())
 def test_a_field_may_mark_deletes(history, data):
     check(history, data, delete="gone=true")
@@ -131,14 +132,14 @@ def test_a_field_may_mark_deletes(history, data):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("delete", ["tombstone", "soft", "gone=true"])
-@settings(max_examples=14, **SLOW)
+@settings(max_examples=cases(8, drawn=150), **SLOW)
 @given(history=histories(own_keys=True), data=st.data())
 def test_tombstones_without_an_order_follow_their_log(history, data, delete):
     check(history, data, order_by="version", delete=delete)
 
 
 @pytest.mark.thorough
-@settings(max_examples=40, **SLOW)
+@settings(max_examples=cases(15, drawn=200), **SLOW)
 @given(histories(), st.data())
 def test_records_without_a_key_are_rows_of_their_own_once_each(history, data):
     table = check(history, data, null_key="append")

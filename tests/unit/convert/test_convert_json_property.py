@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from convert_strategies import json_values, schemas, values
+from drawn_cases import cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +26,7 @@ from connect.testing.strategies import TYPE_CASES
 
 pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("both_ways")]
 
-THOROUGH = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+THOROUGH = settings(max_examples=cases(15, drawn=200), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def converter(**settings_given: str) -> JsonConverter:

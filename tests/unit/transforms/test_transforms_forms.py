@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from drawn_cases import cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -96,7 +97,7 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(15, drawn=300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(drawn=structs(scalar_schemas() | struct_schemas()))
 def test_rows_and_columns_give_the_same(name: str, drawn: tuple[Schema, list[Any]]) -> None:
     schema, rows = drawn
@@ -104,7 +105,7 @@ def test_rows_and_columns_give_the_same(name: str, drawn: tuple[Schema, list[Any
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=cases(15, drawn=300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(drawn=structs())
 def test_casts_of_rows_and_columns_are_the_same(target: Type, drawn: tuple[Schema, list[Any]]) -> None:
     schema, rows = drawn
@@ -112,7 +113,7 @@ def test_casts_of_rows_and_columns_are_the_same(target: Type, drawn: tuple[Schem
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t is not Type.STRING])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=cases(15, drawn=300), deadline=None)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
 def test_casts_of_texts_are_the_same(target: Type, texts: list[str]) -> None:
     assert_same("Cast$Value", {"spec": f"a:{target}"}, s.struct({"a": s.STRING}), [{"a": text} for text in texts])
@@ -120,7 +121,7 @@ def test_casts_of_texts_are_the_same(target: Type, texts: list[str]) -> None:
 
 @pytest.mark.parametrize("precision", ["seconds", "milliseconds", "microseconds", "nanoseconds"])
 @pytest.mark.parametrize("target", list(Form))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=cases(8, drawn=100), deadline=None)
 @given(data=st.data())
 def test_moments_of_rows_and_columns_are_the_same(target: Form, precision: str, data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(TIMES)).as_optional()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import orjson
 import pyarrow as pa
 import pytest
+from drawn_cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -129,7 +130,7 @@ def uneven(row: dict) -> dict:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("even", [True, False])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=cases(4, drawn=100), deadline=None)
 @given(rows=st.lists(whole_rows, min_size=1, max_size=4), tombstone=st.booleans())
 def test_rows_read_from_json_are_changed_alike_with_and_without_columns(
     name: str, even: bool, rows: list[dict], tombstone: bool

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from drawn_cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_avro_native import PREFIX, array_of, tables
@@ -70,7 +71,7 @@ def written(array: pa.Array, schema: s.Schema) -> pa.BinaryArray:
 
 
 @pytest.mark.thorough
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(60, drawn=600), deadline=None)
 @given(tables())
 def test_columns_are_those_of_the_python_code(table: tuple[s.Schema, list[Any], int]) -> None:
     schema, values, start = table
@@ -86,7 +87,7 @@ def test_columns_are_those_of_the_python_code(table: tuple[s.Schema, list[Any], 
 
 
 @pytest.mark.thorough
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(60, drawn=600), deadline=None)
 @given(tables(), st.data())
 def test_damaged_rows_are_refused_or_read_as_the_python_code_does(
     table: tuple[s.Schema, list[Any], int], draw: st.DataObject
