@@ -40,7 +40,7 @@ class Line(NamedTuple):
 class LineParser(Protocol):
     """Makes rows of lines."""
 
-    def header(self, first: bytes) -> int:
+    def header(self, first: bytes, path: str) -> int:
         """Return how many lines at the beginning of a file are no rows. `first` is the first line."""
 
     def is_row(self, text: bytes) -> bool:
@@ -89,7 +89,7 @@ class LineFiles:
             first = self._first_line(file, path)
             if not first:
                 return
-            skipped = self._parser.header(first)
+            skipped = self._parser.header(first, path)
             place = _line_start(file, start)
             if place == 0 and skipped:
                 place = len(first)
@@ -156,7 +156,7 @@ class LineFiles:
 class JsonLines:
     """Reads one JSON value without a schema from each line. Implements LineParser."""
 
-    def header(self, first: bytes) -> int:  # noqa: ARG002 - the protocol's
+    def header(self, first: bytes, path: str) -> int:  # noqa: ARG002 - the protocol's
         """Return 0, as every line is a row."""
         return 0
 
@@ -175,6 +175,14 @@ class JsonLines:
         return Column.from_rows(rows, None), bad
 
 
+class _SplitLineError(Exception):
+    """Says that Arrow reads another number of rows than there are lines."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+
 class CsvLines:
     """Reads each line as a struct of values between delimiters. An empty value without quotes is null.
 
@@ -188,10 +196,19 @@ class CsvLines:
         self._types = config.column_types
         self._is_multiline = config.csv_multiline
 
-    def header(self, first: bytes) -> int:
-        """Take the columns from the first line, if it names them. Return how many lines that took: 0 or 1."""
+    def header(self, first: bytes, path: str) -> int:
+        """Take the columns from the first line, if it names them. Return how many lines that took: 0 or 1.
+
+        ConnectError: the line has rows behind the names, as its lines end by carriage returns alone.
+        """
         if self._has_header:
             table = self._read(first, None)
+            if table.num_rows:
+                raise ConnectError(
+                    f"The first line of {path} holds its header and rows: its lines end by carriage returns alone.",
+                    key="format",
+                    fix="Write the file with line feeds, as `tr '\\r' '\\n'` makes it.",
+                )
             self._columns = table.column_names
         unknown = sorted(set(self._types) - set(self._columns))
         if unknown and self._columns:
@@ -209,7 +226,7 @@ class CsvLines:
         try:
             if not any(line.text.count(b'"') % 2 for line in lines):
                 return self._column(lines), {}
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, _SplitLineError):
             pass  # the loop below finds the bad lines
         good, bad = [], {}
         for line in lines:
@@ -218,6 +235,8 @@ class CsvLines:
                 continue
             try:
                 self._column([line])
+            except _SplitLineError as error:
+                bad[line.start] = BadLine(line.text, self._split_line(error))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 told = " ".join(str(error).split())
                 bad[line.start] = BadLine(line.text, self._no_row(told))
@@ -231,6 +250,13 @@ class CsvLines:
         fix = "If it is a part of a value in quotes that holds line ends, set csv.multiline=true." if is_part else None
         return SchemaError(f"This line is no row of its file: {told}", key="csv.types", fix=fix)
 
+    @staticmethod
+    def _split_line(error: _SplitLineError) -> SchemaError:
+        return SchemaError(
+            f"This line is {error.rows} rows: a carriage return outside of quotes ends one.", key="format",
+            fix="End each row by a line feed, or put the value that holds a carriage return in quotes.",
+        )  # fmt: skip
+
     def _open_quote(self) -> SchemaError:
         if self._is_multiline:
             return SchemaError("A quote of this row is never closed.", key="format")
@@ -243,6 +269,8 @@ class CsvLines:
         types = {name: _ARROW_TYPES.get(self._types.get(name, "string"), pa.string()) for name in self._columns}
         if lines:
             table = self._read(b"\n".join(line.text for line in lines) + b"\n", types).combine_chunks()
+            if table.num_rows != len(lines):
+                raise _SplitLineError(table.num_rows)
             arrays = [table[name].combine_chunks() for name in self._columns]
             arrays = [a.chunk(0) if isinstance(a, pa.ChunkedArray) else a for a in arrays]
         else:

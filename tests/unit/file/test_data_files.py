@@ -60,6 +60,12 @@ def polled(task: DataFilesSourceTask) -> list[object]:
     return rows
 
 
+def polled_of(source: DataFilesSourceConfig) -> list[object]:
+    task = DataFilesSourceTask(source, 0, 1)
+    task.open(FakeSourceContext())
+    return polled(task)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
 @pytest.mark.parametrize("rows", [1, 7, 64, 499, 10_000])
 def test_each_row_is_in_one_piece_wherever_files_are_cut(tmp_path, kind, rows):
@@ -184,6 +190,35 @@ def test_a_line_end_in_quotes_names_the_key_that_allows_it(tmp_path):
     error = ctx.rejected[0].reason
     assert error.key == "csv.multiline"
     assert "csv.multiline=true" in str(error)
+
+
+def test_a_file_whose_lines_end_by_carriage_returns_is_refused_and_not_read_as_empty(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"a,b\r1,2\r3,4\r")
+    source = config(tmp_path, "csv")
+    with pytest.raises(ConnectError, match=r"a\.csv holds its header and rows: .* carriage returns") as told:
+        polled_of(source)
+    assert told.value.fix == "Write the file with line feeds, as `tr '\\r' '\\n'` makes it."
+    with pytest.raises(ConnectError, match="carriage returns alone"):
+        bulk_ids(source, SplitSize(10, 10**9))
+
+
+def test_a_line_that_a_carriage_return_cuts_is_rejected_alone(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b'a,b\n1,2\r3,4\n5,"6\r7"\n8,9\r\n')
+    task, ctx = DataFilesSourceTask(config(tmp_path, "csv"), 0, 1), FakeSourceContext()
+    task.open(ctx)
+    assert polled(task) == [{"a": "5", "b": "6\r7"}, {"a": "8", "b": "9"}]
+    (bad,) = ctx.rejected
+    assert bad.record.value == b"1,2\r3,4"
+    assert "This line is 2 rows: a carriage return outside of quotes ends one" in str(bad.reason)
+
+
+def test_a_file_without_a_header_whose_lines_end_by_carriage_returns_is_one_bad_line(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"1,2\r3,4\r")
+    source = config(tmp_path, "csv", csv_header="false", csv_columns="a,b")
+    task, ctx = DataFilesSourceTask(source, 0, 1), FakeSourceContext()
+    task.open(ctx)
+    assert polled(task) == []
+    assert [bad.record.value for bad in ctx.rejected] == [b"1,2\r3,4"]
 
 
 def test_a_quote_that_nothing_closes_is_a_row_that_is_rejected(tmp_path):
