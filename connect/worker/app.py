@@ -34,7 +34,7 @@ from connect.cluster.loop.connector_catalog import InstalledConnectors
 from connect.cluster.loop.membership import Membership
 from connect.cluster.model.cluster_topics import internal_topics
 from connect.cluster.offsets.sink_groups import GroupOffsets
-from connect.cluster.store.config_store import ConfigStore
+from connect.cluster.store.config_store import DELIVERY_TIMEOUT_S, ConfigStore
 from connect.cluster.store.first_contact import FirstContact, StartError
 from connect.cluster.store.lost_topic import LostTopic
 from connect.cluster.store.record_log import MakeLog, OnRecord, RecordLog
@@ -147,7 +147,10 @@ class Worker:
     def _surroundings(self) -> HerderDependencies:
         return HerderDependencies(
             config_log=self._log(
-                self._config.config_storage_topic, "configs", leader_id=f"connect-cluster-{self._config.group_id}"
+                self._config.config_storage_topic,
+                "configs",
+                leader_id=f"connect-cluster-{self._config.group_id}",
+                deliver_within_s=DELIVERY_TIMEOUT_S,
             ),
             status_log=self._log(self._config.status_storage_topic, "statuses", on_error=self._lost_statuses().heard),
             offset_log=self._log(self._config.offset_storage_topic, "offsets"),
@@ -200,12 +203,14 @@ class Worker:
         purpose: str,
         leader_id: str | None = None,
         on_error: Callable[[ConnectError], None] | None = None,
+        deliver_within_s: float | None = None,
     ) -> MakeLog:
         """Return what makes the log of a topic. If the leader writes in transactions, `leader_id` is its transactional
-        id.
+        id. A record that no broker has taken within `deliver_within_s` is given up; without it each waits for ever.
         """
         worker = self._config.originals
         client_id = f"{self._config.client_prefix}-{purpose}"
+        deliver_within_ms = None if deliver_within_s is None else round(deliver_within_s * 1000)
         leader = None
         if leader_id is not None and fences_leader(self._config):
             leader = producer_settings(
@@ -213,11 +218,12 @@ class Worker:
             ).properties
 
         def make(on_record: OnRecord) -> RecordLog:
+            writer = producer_settings(worker, {}, client_id=client_id, deliver_within_ms=deliver_within_ms)
             return KeyValueLog(
                 topic,
                 # A worker must not take in a record whose transaction is aborted later.
                 {**consumer_settings(worker, {}, client_id=client_id).properties, "isolation.level": "read_committed"},
-                {**producer_settings(worker, {}, client_id=client_id).properties, "linger.ms": 0},
+                {**writer.properties, "linger.ms": 0},
                 on_record=on_record,
                 on_error=on_error,
                 transactional=leader,

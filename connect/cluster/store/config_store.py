@@ -37,6 +37,10 @@ from connect.runtime.task.task_id import TaskId
 
 WRITE_TIMEOUT_S: Final = 30.0
 """This many seconds a write and reading it back may take: KafkaConfigBackingStore's READ_WRITE_TOTAL_TIMEOUT_MS."""
+DELIVERY_TIMEOUT_S: Final = 25.0
+"""A record that no broker has taken after this many seconds is given up, so that it does not come behind those of a
+later leader: whoever asked for it is told that it was not written. It is well below `WRITE_TIMEOUT_S`.
+"""
 
 NOT_WRITTEN: Final = (
     "Failed to write to config topic; this may be due to a transient error and the request can be safely retried"
@@ -177,10 +181,9 @@ class ConfigStore:
 
     def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
         """Replace a connector's tasks at once: nobody sees some of the new ones without the others."""
-        deadline = Deadline.after(WRITE_TIMEOUT_S)
         if configs:
-            self._write([TaskRecord(TaskId(name, i), c) for i, c in enumerate(configs)], deadline)
-        self._write([CommitRecord(name, len(configs))], deadline)
+            self._write([TaskRecord(TaskId(name, i), c) for i, c in enumerate(configs)])
+        self._write([CommitRecord(name, len(configs))])
 
     def put_target(self, name: str, target: TargetState) -> None:
         """Store the target state of a connector. STOPPED also removes its tasks."""
@@ -191,8 +194,9 @@ class ConfigStore:
         """Write records in order."""
         self._write(records)
 
-    def _write(self, records: Sequence[ConfigRecord], deadline: Deadline | None = None) -> None:
-        deadline = deadline or Deadline.after(WRITE_TIMEOUT_S)
+    def _write(self, records: Sequence[ConfigRecord]) -> None:
+        # Each write has all of the time: with less the caller would hear of a failure while the record still waits.
+        deadline = Deadline.after(WRITE_TIMEOUT_S)
         encoded = [self._seals.seal(encode(record)) for record in records]
         self._refuse_unread(encoded)
         as_leader = self._fenced and not all(isinstance(record, _ANYONES) for record in records)
@@ -208,6 +212,8 @@ class ConfigStore:
         except FencedError as error:
             self._claim = Claim.LOST
             raise ConnectError(f"{NOT_WRITTEN}: {error}") from error
+        except RetriableError as error:
+            raise RetriableError(f"{NOT_WRITTEN}: {error}") from error
         read_back(deadline)
 
     def _refuse_unread(self, records: Sequence[KeyedBytes]) -> None:

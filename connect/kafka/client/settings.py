@@ -93,8 +93,12 @@ def producer_settings(
     *,
     client_id: str,
     transactional_id: str | None = None,
+    deliver_within_ms: int | None = None,
 ) -> ClientSettings:
-    """Return the settings of a producer. Raise ConfigError, which names every key that librdkafka cannot take."""
+    """Return the settings of a producer. Raise ConfigError, which names every key that librdkafka cannot take.
+
+    With `deliver_within_ms` a record that no broker has taken by then is given up, and never sent later.
+    """
     given = _merged(worker, "producer.", overrides)
     path = given.pop("path", None)
     given.pop(_SHARED, None)
@@ -105,7 +109,7 @@ def producer_settings(
     if path is not None:
         properties["producer.path"] = path
     _leave_idempotence(properties, translated.properties)
-    _bound_delivery(properties)
+    _bound_delivery(properties, deliver_within_ms)
     _hold_one_record(properties)
     return ClientSettings(properties, translated.unknown)
 
@@ -213,11 +217,15 @@ def _merged(worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str]
     return {**without_login(_workers_own(worker, prefix), wanted, worker.get(LOGIN_ADDRESSES, "")), **wanted}
 
 
-def _bound_delivery(properties: dict[str, Value]) -> None:
-    """Let a row wait for its brokers for ever (0), as Kafka Connect does, unless a transaction bounds the wait."""
+def _bound_delivery(properties: dict[str, Value], most_ms: int | None) -> None:
+    """Let a row wait for its brokers for ever (0), as Kafka Connect does, unless a transaction or `most_ms` bounds the
+    wait.
+    """
     timeout = properties.pop("delivery.timeout.ms", None)
     if "transactional.id" not in properties:
-        properties["message.timeout.ms"] = timeout if timeout not in {None, "2147483647"} else 0
+        wanted = timeout if timeout not in {None, "2147483647"} else 0
+        is_longer = str(wanted).isdecimal() and (int(wanted) == 0 or int(wanted) > (most_ms or 0))
+        properties["message.timeout.ms"] = most_ms if most_ms is not None and is_longer else wanted
         return
     # librdkafka refuses a time-out longer than the transaction's. By default it takes exactly the transaction's.
     transaction_ms = int(properties.get("transaction.timeout.ms", 60_000))

@@ -1,9 +1,17 @@
 """Checks what the clients keep while their broker is killed and comes back: one broker, killed once for each test."""
 
+from contextlib import ExitStack, suppress
+from functools import partial
+
 import pytest
 from kafka_drive import Member, in_s, read_values, send
 
 from connect.api.errors import RetriableError
+from connect.cluster.model.config_records import TargetRecord
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.store.config_store import ConfigStore
+from connect.kafka.client.settings import consumer_settings, producer_settings
+from connect.kafka.log.kv_log import KeyValueLog
 
 
 def test_producers_lose_no_row_and_repeat_none(own_kafka, own_clients, topic_name, values):
@@ -48,6 +56,49 @@ def test_a_member_of_a_group_commits_by_its_deadline_and_reads_on(own_kafka, own
     member.until(lambda: len(member.values) == 2, timeout_s=60)
 
     assert member.values == [b"1", b"2"]
+
+
+class Nobody:
+    """A listener of the config topic that takes note of nothing."""
+
+    def config_changed(self):
+        pass
+
+
+def test_a_configuration_that_was_not_written_in_time_does_not_come_later(own_kafka, own_clients, topic_name):
+    """It would replace the one that a later leader has written meanwhile, see `DELIVERY_TIMEOUT_S`."""
+    topic = own_clients.topic(topic_name, cleanup_policy="compact")
+
+    def store_of(within_ms):
+        store = ConfigStore(partial(log_of, within_ms), Nobody())
+        closing.callback(store.close)
+        store.start(in_s(60))
+        return store
+
+    def log_of(within_ms, on_record):
+        worker = own_clients.worker
+        return KeyValueLog(
+            topic,
+            consumer_settings(worker, {}, client_id="configs").properties,
+            producer_settings(worker, {}, client_id="configs", deliver_within_ms=within_ms).properties,
+            on_record=on_record,
+        )
+
+    with ExitStack() as closing:
+        hasty, patient = store_of(2000), store_of(25_000)
+        hasty.put_connector("c", {"version": "1"})
+        own_kafka.kill()
+        with pytest.raises(RetriableError, match=r"can be safely retried.*timed out"):
+            hasty.put_connector("c", {"version": "2"})
+        own_kafka.start()
+        patient.put_connector("c", {"version": "3"})
+        written, deadline = False, in_s(60)
+        while not written:  # by the same client, so behind all that it still holds
+            assert not deadline.expired
+            with suppress(RetriableError):
+                hasty.put(TargetRecord("c", TargetState.PAUSED))
+                written = True
+        assert hasty.refresh().connectors == {"c": {"version": "3"}}
 
 
 @pytest.mark.chaos

@@ -133,6 +133,14 @@ def test_javas_endless_delivery_timeout_is_endless_here():
     assert producer(overrides={"delivery.timeout.ms": "2147483647"}).properties["message.timeout.ms"] == 0
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"), [(None, 25_000), ("2147483647", 25_000), ("0", 25_000), ("30000", 25_000), ("1000", "1000")]
+)
+def test_what_must_not_come_late_is_given_up_in_time(given, kept):
+    overrides = {} if given is None else {"delivery.timeout.ms": given}
+    assert producer(overrides=overrides, deliver_within_ms=25_000).properties["message.timeout.ms"] == kept
+
+
 def test_a_consumer_commits_nothing_by_itself_and_starts_at_the_beginning():
     properties = consumer(group_id="connect-s").properties
 
