@@ -41,6 +41,10 @@ class AllowedHosts:
         """Return True where every machine may be named."""
         return self._listed is None
 
+    def allow(self, server: str) -> bool:
+        """Return True if a configuration may name this URL or `host:port`."""
+        return not any(True for _ in self.problems([("", server)]))
+
     def problems(self, named: Iterable[tuple[str, str]]) -> Iterator[ConfigProblem]:
         """Yield the problems of pairs of a key and a value: a URL or `host:port`, or several of them with commas
         between.
@@ -51,7 +55,7 @@ class AllowedHosts:
 
     def _problems(self, key: str, value: str, listed: tuple[str, ...]) -> Iterator[ConfigProblem]:
         for part in filter(None, (part.strip() for part in value.split(","))):
-            address = _address(part)
+            address = server_of(part)
             if address is None:
                 yield ConfigProblem(
                     key, f"Invalid value for configuration {key}: it names no host that this worker can judge. Write "
@@ -69,11 +73,29 @@ class AllowedHosts:
         )  # fmt: skip
 
 
+def with_ports(named: Iterable[tuple[str, str]], ports: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of a key and a server. A server without a port gets the one that `ports` has for its key; several
+    with commas between are taken apart.
+    """
+    for key, text in named:
+        if key not in ports or ports[key] < 1:
+            yield key, text
+        else:
+            yield from ((key, _with_port(part.strip(), ports[key])) for part in text.split(","))
+
+
+def _with_port(text: str, port: int) -> str:
+    server = server_of(text) if "://" not in text else None
+    if server is None or server[1] is not None:
+        return text
+    return f"{f'[{server[0]}]' if ':' in server[0] else server[0]}:{port}"
+
+
 def check_allowed_host(text: str) -> None:
     """Raise ValueError for an entry of ALLOWED_HOSTS that no host can match."""
     if text == ANY_HOST:
         return
-    if _network(text) is None and ("/" in text or _address(text.replace("*", "x")) is None):
+    if _network(text) is None and ("/" in text or server_of(text.replace("*", "x")) is None):
         raise ValueError(f"{text!r} is no name, address or network, as *.example.com, 10.0.0.7:5432 or 10.0.0.0/8")
 
 
@@ -84,7 +106,7 @@ def _fits(allowed: str, host: str, port: int | None) -> bool:
             return ipaddress.ip_address(host) in network
         except ValueError:
             return False  # The host is a name, which is not looked up.
-    wanted = _address(allowed)
+    wanted = server_of(allowed)
     if wanted is None:
         return False
     name, only = wanted
@@ -98,7 +120,7 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
         return None
 
 
-def _address(text: str) -> tuple[str, int | None] | None:
+def server_of(text: str) -> tuple[str, int | None] | None:
     """Return the host, in small letters, and the port of a URL or of `host:port`; None if it names no host."""
     # The program that connects may end the host at a backslash, or skip characters that do not print, and so reach
     # another host than the one checked here.

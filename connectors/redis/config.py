@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
+from connect.api.allowed_hosts import with_ports
 from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, at_least, between, key, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
@@ -75,6 +76,10 @@ class RedisSinkConfig(ConnectorConfig):
         "redis.separator", ":", group=WRITES, doc="What is between redis.keyspace and a record's key."
     )
 
+    def named_hosts(self) -> Iterable[tuple[str, str]]:
+        """Yield the server with its port."""
+        return with_ports(super().named_hosts(), {"redis.host": self.port})
+
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield a problem for each setting that cannot work."""
         if self.uri and (urlsplit(self.uri).scheme not in {"redis", "rediss"} or not urlsplit(self.uri).hostname):
@@ -135,6 +140,10 @@ class HostsRedisSinkConfig(ConnectorConfig):
     timeout_ms: Annotated[Int, at_least(1)] = key(
         "redis.operation.timeout.ms", 10_000, group=CONNECTION, importance="low", doc="How long to wait for an answer."
     )
+
+    def named_hosts(self) -> Iterable[tuple[str, str]]:
+        """Yield the servers with their ports."""
+        return with_ports(super().named_hosts(), {"redis.hosts": PORT})
 
     def problems(self) -> Iterator[ConfigProblem]:
         """Yield a problem if there is no host."""

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, SecretStr
 
+from connect.api.allowed_hosts import with_ports
 from connect.api.config import Boolean, ClassName, Config, Int, Password, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
@@ -205,6 +206,10 @@ class RegistryConfig(Config):
     def user_info(self) -> SecretStr | None:
         """Return user:password; None when there is none."""
         return self.user_info_given or self.user_info_old
+
+    def named_hosts(self) -> Iterable[tuple[str, str]]:
+        """Yield the servers, and the proxy with its port."""
+        return with_ports(super().named_hosts(), {"proxy.host": self.proxy_port})
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield a problem for each credential, proxy port or issuer setting that is asked for and missing."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
+from connect.api.allowed_hosts import with_ports
 from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, between, key, non_empty, one_of
 from connect.api.reach import Reach
 
@@ -64,3 +66,7 @@ class ConnectionKeys(ConnectorConfig):
     read_timeout_ms: Annotated[Int, between(1, 3_600_000)] = key(
         "read.timeout.ms", 30_000, group=CONTACT, importance="low", doc="How long one page, or one answer, may take."
     )  # fmt: skip
+
+    def named_hosts(self) -> Iterable[tuple[str, str]]:
+        """Yield the nodes with their port."""
+        return with_ports(super().named_hosts(), {"contact.points": self.port})

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AfterValidator
 
+from connect.api.allowed_hosts import with_ports
 from connect.api.config import Boolean, Int, Password, String, at_least, between, key, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
@@ -116,6 +117,10 @@ class HttpSinkConfig(ConfluentOAuthKeys):
     keystore_password: Password | None = store_password(_SSL, "keystore", CONNECTION)
     truststore_type: String = store_type(_SSL, "truststore", CONNECTION)
     keystore_type: String = store_type(_SSL, "keystore", CONNECTION)
+
+    def named_hosts(self) -> Iterable[tuple[str, str]]:
+        """Yield the servers, and the proxy with its port."""
+        return with_ports(super().named_hosts(), {"http.proxy.host": self.proxy_port})
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield what cannot be sent."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final
 
+from connect.api.allowed_hosts import with_ports
 from connect.api.config import (
     Boolean,
     ConnectorConfig,
@@ -146,6 +147,10 @@ class SearchSinkConfig(ConnectorConfig):
         "kerberos.keytab.path", "", group=SECURITY, importance="low", doc="No Kerberos is spoken here.",
         harmless="it is refused",
     )  # fmt: skip
+
+    def named_hosts(self) -> Iterable[tuple[str, str]]:
+        """Yield the servers, and the proxy with its port."""
+        return with_ports(super().named_hosts(), {"proxy.host": self.proxy_port})
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield a problem for each setting that cannot work."""

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, SecretStr
 
+from connect.api.allowed_hosts import with_ports
 from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
@@ -49,6 +50,10 @@ class ConnectionKeys(ConnectorConfig):
     sslpassword: Password = key(
         "database.sslpassword", SecretStr(""), group=CONNECTION, doc="The password of the client's key."
     )
+
+    def named_hosts(self) -> Iterable[tuple[str, str]]:
+        """Yield the servers with their port."""
+        return with_ports(super().named_hosts(), {"database.hostname": self.port})
 
 
 class TableKeys(ConnectorConfig):
