@@ -27,6 +27,10 @@ class HerderOffsets:
         self._requests.require_leader()
         return self._offsets.alter(name, offsets)
 
+    def unknown(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[Sequence[PartitionOffset]]:
+        """Return the offsets of partitions that do not exist."""
+        return self._offsets.unknown(name, offsets)
+
     def reset(self, name: str) -> Future[bool]:
         """Forget all offsets of a stopped connector."""
         self._requests.require_leader()

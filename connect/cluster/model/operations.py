@@ -172,6 +172,12 @@ class Offsets(Protocol):
         BadRequestError: the connector is not STOPPED, or an offset has a wrong shape. NotFoundError.
         """
 
+    def unknown(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[Sequence[PartitionOffset]]:
+        """Return those of the offsets that `alter` would refuse, as the partitions of topics do not exist.
+
+        BadRequestError: an offset has a wrong shape. NotFoundError.
+        """
+
     def reset(self, name: str) -> Future[bool]:
         """Delete all offsets of a connector. The result and errors are those of `alter`."""
 

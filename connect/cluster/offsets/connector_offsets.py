@@ -68,6 +68,13 @@ class ConnectorOffsets:
         """
         return self._threads.submit(self._alter, name, offsets)
 
+    def unknown(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[Sequence[PartitionOffset]]:
+        """Return the offsets that `alter` would refuse, as their partitions do not exist. RequestError, NotFoundError.
+
+        A source knows its partitions itself, so that none of its offsets are returned.
+        """
+        return self._threads.submit(self._unknown, name, offsets)
+
     def reset(self, name: str) -> Future[bool]:
         """Delete all offsets; the future gives True if the connector has no others. RequestError, NotFoundError."""
         return self._threads.submit(self._reset, name)
@@ -133,6 +140,19 @@ class ConnectorOffsets:
         if self._catalog.kind(config) == "sink":
             return self._alter_group(name, config, sink_offsets.parsed(offsets), deadline)
         return self._alter_source(name, config, [SourcePosition(o.partition, o.offset) for o in offsets], deadline)
+
+    def _unknown(self, name: str, offsets: Sequence[PartitionOffset]) -> Sequence[PartitionOffset]:
+        config = connector_config(self._snapshot(), name)
+        if not offsets or self._catalog.kind(config) != "sink":
+            return []
+        deadline = Deadline.after(TIMEOUT_S)
+        sizes = self._group(name, config).topics(deadline)
+        meant = [sink_offsets.parsed([one]) for one in self._meant(name, config, offsets, deadline)]
+        return [
+            one
+            for one, place in zip(offsets, meant, strict=True)
+            if one.offset is not None and sink_offsets.unknown(place, sizes)
+        ]
 
     def _reset(self, name: str) -> bool:
         config = self._stopped(name)

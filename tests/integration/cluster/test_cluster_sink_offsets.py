@@ -2,12 +2,14 @@
 refused.
 """
 
+import json
 from contextlib import contextmanager
 
 import pytest
 from cluster_worker import eventually
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
+from ui_reader import Reader
 
 from connect.kafka.admin.topics import TopicAdmin
 from connect.lib.deadline import Deadline
@@ -60,6 +62,11 @@ class Sink:
     def patch(self, offsets):
         return said(self._worker.call("PATCH", f"/connectors/{self._name}/offsets", at(self._topic, offsets)))
 
+    def preview(self, offsets):
+        reader = Reader(self._worker.url)
+        page = reader.open(f"/ui/offsets?name={self._name}")
+        return reader.press(page, "preview", "set-offsets", offsets=json.dumps(at(self._topic, offsets)))
+
     def delete(self):
         return said(self._worker.call("DELETE", f"/connectors/{self._name}/offsets"))
 
@@ -91,6 +98,11 @@ def test_a_sinks_offsets_are_shown_set_forgotten_and_guarded(worker, kafka, topi
     sink.stop()
     refused = f"No offset was changed, as these partitions do not exist: {topic}-9"
     assert sink.patch({0: 2, 9: 2}) == (400, refused)
+    preview = sink.preview({0: 2, 9: 2})
+    assert "does not exist" in preview.text
+    assert "nothing stored" not in preview.text
+    assert "apply" not in preview.fields
+    assert "apply" in sink.preview({0: 2}).fields
     assert sink.has_read_all(), "nothing was written"
     assert sink.patch({0: "1"}) == (200, ALTERED)
     assert sink.offsets() == at(topic, {0: 1, 1: 3})

@@ -115,6 +115,8 @@ def test_no_offset_is_set_where_one_of_the_partitions_does_not_exist(world, herd
     with pytest.raises(BadRequestError, match="No offset was changed, as these partitions do not exist: gone-0, t-9"):
         herder.offsets.alter("c", [sink(0, 7), sink(9, 2), gone]).result(60)
     assert world.groups.committed[GROUP] == {T0: 5}
+    given = [sink(0, 7), sink(9, 2), gone, sink(8, None)]
+    assert herder.offsets.unknown("c", given).result(60) == [sink(9, 2), gone]
     # The group may still have an offset of a topic that was deleted: one can forget it.
     herder.offsets.alter("c", [PartitionOffset(gone.partition, None), sink(0, 7)]).result(60)
     assert world.groups.committed[GROUP] == {T0: 7}

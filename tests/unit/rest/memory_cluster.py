@@ -63,6 +63,7 @@ class MemoryOperations:
         self.problems: Mapping[str, Sequence[str]] = {}
         self.check_notes: tuple[str, ...] = ()
         self.offset_notes: tuple[str, ...] = ()
+        self.missing_partitions: tuple[Mapping[str, object], ...] = ()
         self.check_error: Exception | None = None
         self.checked: list[Mapping[str, str]] = []
         self.check_is_stuck = False
@@ -303,6 +304,10 @@ class MemoryOffsets:
         ]
         self._whole.cluster.offsets[name] = kept + [o for o in offsets if o.offset is not None]
         return self._whole.done(AlteredOffsets(is_whole=True, notes=self._whole.offset_notes))
+
+    def unknown(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[Sequence[PartitionOffset]]:
+        self._whole.config(name)
+        return self._whole.done([one for one in offsets if one.partition in self._whole.missing_partitions])
 
     def reset(self, name: str) -> Future[bool]:
         self._whole.check_stopped(name)

@@ -48,6 +48,18 @@ def test_offsets_are_set_after_a_preview(rest: Rest, reader: Reader) -> None:
     assert "these are the stored offsets" in page.text
 
 
+def test_a_preview_says_that_a_partition_does_not_exist_and_offers_nothing_to_write(rest: Rest, reader: Reader) -> None:
+    rest.operations.missing_partitions = ({"filename": "gone"},)
+    both = json.dumps(
+        {"offsets": [{"partition": {"filename": name}, "offset": {"position": 1}} for name in ("gone", "new")]}
+    )
+    preview = reader.press(reader.open("/ui/offsets?name=a"), "preview", "set-offsets", offsets=both)
+    assert (preview.status, preview.unclosed) == (200, [])
+    assert (preview.text.count("does not exist"), preview.text.count("nothing stored")) == (1, 1)
+    assert "Nothing would be written, as 1 partition of these cannot be found in Kafka" in preview.text
+    assert "apply" not in preview.fields
+
+
 def test_offsets_that_have_moved_meanwhile_are_left_alone(rest: Rest, reader: Reader) -> None:
     preview = reader.press(reader.open("/ui/offsets?name=a"), "preview", "set-offsets", offsets=offsets(3))
     moved = PartitionOffset(STORED.partition, {"position": 8})

@@ -51,7 +51,8 @@ async def change(request: web.Request) -> web.Response:
         _check(request, name, stored, form)
         text = form.get("offsets", "")
         try:
-            found = offset_changes(stored, await _given(request, name, form))
+            given = await _given(request, name, form)
+            found = offset_changes(stored, given, await _unknown(request, name, given))
         except HttpError as error:
             # The page keeps the text that was typed.
             return await _page(request, name, text, wrong=error)
@@ -123,6 +124,14 @@ async def _given(request: web.Request, name: str, form: Mapping[str, str]) -> li
         entries = await parsed(request, form.get("offsets", "").encode(), lambda data: offsets_of(json_of(data)))
         is_sink = context_of(request).operations.connectors.info(name).type == "sink"
         return sink_offsets(entries) if is_sink else source_offsets(entries)
+    except RequestError as error:
+        raise HttpError(400 if status_of(error) == 500 else status_of(error), error.message) from None
+
+
+async def _unknown(request: web.Request, name: str, given: Sequence[PartitionOffset]) -> Sequence[PartitionOffset]:
+    asking = context_of(request).operations.offsets.unknown(name, given)
+    try:
+        return await finished(request, asking, f"asking which partitions connector {name} has")
     except RequestError as error:
         raise HttpError(400 if status_of(error) == 500 else status_of(error), error.message) from None
 

@@ -17,12 +17,13 @@ ROWS: Final = 200
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
     """Holds a partition whose offset would change. `before` is None if nothing is stored; `after` is None if the offset
-    would be forgotten.
+    would be forgotten. With `is_unknown` there is no such partition, and nothing can be written.
     """
 
     partition: str
     before: str | None
     after: str | None
+    is_unknown: bool = False
 
 
 def shown(value: object) -> str:
@@ -42,12 +43,17 @@ def as_text(offsets: Sequence[PartitionOffset]) -> str:
     return orjson.dumps({"offsets": entries}, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()
 
 
-def offset_changes(stored: Sequence[PartitionOffset], given: Sequence[PartitionOffset]) -> list[OffsetChange]:
-    """Return what would change if the given offsets were written; partitions that are not given stay as they are."""
+def offset_changes(
+    stored: Sequence[PartitionOffset], given: Sequence[PartitionOffset], unknown: Sequence[PartitionOffset] = ()
+) -> list[OffsetChange]:
+    """Return what would change if the given offsets were written; partitions that are not given stay as they are.
+    `unknown` are those of the given ones whose partitions do not exist.
+    """
+    missing = {shown(one.partition) for one in unknown}
     known = {shown(one.partition): None if one.offset is None else shown(one.offset) for one in stored}
     wanted = {shown(one.partition): None if one.offset is None else shown(one.offset) for one in given}
     return [
-        OffsetChange(partition, known.get(partition), offset)
+        OffsetChange(partition, known.get(partition), offset, partition in missing)
         for partition, offset in wanted.items()
         if known.get(partition) != offset
     ]
