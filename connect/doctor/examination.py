@@ -14,17 +14,21 @@ from connect.doctor.checks.lag import Lag
 from connect.doctor.checks.machine import Machine
 from connect.doctor.checks.message_sizes import MessageSizes
 from connect.doctor.checks.named_resources import NamedResources
+from connect.doctor.checks.releases import Releases
 from connect.doctor.checks.replication import Replication
 from connect.doctor.checks.rights import Rights
 from connect.doctor.checks.roles import Roles
 from connect.doctor.checks.sealing import Sealing
+from connect.doctor.checks.secret_files import SecretFiles
 from connect.doctor.checks.security import Security
 from connect.doctor.checks.skew import Skew
+from connect.doctor.checks.targets import Targets
 from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Check, Finding, Severity
 
 CHECKS: Final[Sequence[Check]] = (
     Brokers(),
+    Releases(),
     InternalTopics(),
     Replication(),
     Rights(),
@@ -32,10 +36,12 @@ CHECKS: Final[Sequence[Check]] = (
     MessageSizes(),
     Lag(),
     Skew(),
+    Targets(),
     Certificates(),
     Machine(),
     Clocks(),
     Security(),
+    SecretFiles(),
     Roles(),
     Sealing(),
     NamedResources(),

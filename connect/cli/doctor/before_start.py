@@ -24,6 +24,7 @@ from connect.doctor.model.findings import Finding, Severity
 from connect.kafka.client.trial import client_problems, unknown_client_keys
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
+from connect.rest.certificates.covered_names import uncovered_names
 from connect.rest.resources.checking import CLASS
 from connect.rest.server.authentication import Login
 from connect.rest.server.listeners import bind
@@ -63,7 +64,7 @@ def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Map
     notes = [*given.notes, *(f"{key} has no effect: no client of that kind knows it; check its spelling"
                              for key in unknown_client_keys(worker.originals)),
              *keys_without_effect(worker, catalog)]  # fmt: skip
-    facts = gathered(worker, declared, configs, is_running=False, file_notes=notes)
+    facts = gathered(worker, catalog, declared, configs, is_running=False, file_notes=notes)
     await_all(tries.values(), timeout=max(0.1, enough.remaining_s))
     tried = {name: trying.result() for name, trying in tries.items() if trying.done()}
     connectors = [replace(one, errors=tried[one.name]) if one.name in tried else one for one in facts.connectors]
@@ -71,7 +72,10 @@ def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Map
         f"Connector {name} did not say in {TRY_S:.0f} s whether its configuration works."
         for name in tries.keys() - tried
     ]
-    facts = replace(facts, connectors=connectors, not_asked=[*facts.not_asked, *sorted(late)])
+    facts = replace(
+        facts, connectors=connectors, not_asked=[*facts.not_asked, *sorted(late)],
+        uncovered_names=uncovered_names(worker),
+    )  # fmt: skip
     return [*broken, *unusable, *(finding.as_json() for finding in examined(facts))]
 
 

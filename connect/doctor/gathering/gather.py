@@ -16,8 +16,11 @@ from connect.doctor.gathering.machine_facts import machine_facts
 from connect.doctor.gathering.receiver_facts import receiver_trouble
 from connect.doctor.gathering.registry_facts import registry_facts, registry_settings
 from connect.doctor.gathering.sealing_facts import sealing_facts
+from connect.doctor.gathering.secret_file_facts import secret_file_facts
+from connect.doctor.gathering.target_facts import target_facts
 from connect.doctor.model.facts import CertificateFacts, ConnectorFacts, Facts, RegistryFacts
 from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
 from connect.runtime.settings.worker_config import WorkerConfig
 
 GATHER_S: Final = 4.0
@@ -27,6 +30,7 @@ _SIDE_BY_SIDE: Final = 8
 
 def gathered(
     worker: WorkerConfig,
+    catalog: Catalog,
     connectors: Sequence[ConnectorFacts],
     configs: Configs,
     *,
@@ -43,10 +47,17 @@ def gathered(
     registries = [threads.submit(registry_facts, *named) for named in _named(worker, configs)]
     sealing = threads.submit(sealing_facts, worker, deadline)
     receiver = threads.submit(receiver_trouble, worker)
+    targets = threads.submit(target_facts, catalog, configs, worker.originals, deadline)
+    secret_files = threads.submit(secret_file_facts, worker)
     threads.shutdown(wait=False)
-    everything: list[Future[Any]] = [kafka, machine, certificates, sealing, receiver, *registries]
+    everything: list[Future[Any]] = [
+        kafka, machine, certificates, sealing, receiver, targets, secret_files, *registries,
+    ]  # fmt: skip
     late = await_all(everything, timeout=GATHER_S + 1).not_done
     missing = [f"{len(late)} questions were not answered in {GATHER_S:.0f} s."] if late else []
+    found_targets, silent = targets.result() if targets.done() else ([], 0)
+    if silent:
+        missing.append(f"{silent} targets of connectors did not answer in time.")
     facts = Facts(worker, datetime.now(UTC), is_running, connectors=connectors, file_notes=file_notes,
                   not_asked=missing)  # fmt: skip
     if kafka.done():
@@ -58,6 +69,8 @@ def gathered(
         machine=machine.result() if machine.done() else facts.machine,
         certificates=certificates.result() if certificates.done() else (),
         registries=answers,
+        targets=found_targets,
+        secret_files=secret_files.result() if secret_files.done() else (),
         sealing=sealing.result() if sealing.done() else None,
         receiver_trouble=receiver.result() if receiver.done() else "",
     )

@@ -34,7 +34,7 @@ def named_things(catalog: Catalog, config: Mapping[str, str]) -> Sequence[NamedT
     `config` is as stored, with secrets masked and with the placeholders of config providers.
     """
     found = [
-        thing for prefix, declaration in _declarations(catalog, config) for thing in _of(declaration, prefix, config)
+        thing for prefix, declaration in declarations(catalog, config) for thing in _of(declaration, prefix, config)
     ]
     for prefix in CLIENT_OVERRIDES:
         for name, reaches in CLIENT_REACHES.items():
@@ -43,7 +43,7 @@ def named_things(catalog: Catalog, config: Mapping[str, str]) -> Sequence[NamedT
     return [*dict.fromkeys(found)]
 
 
-def _declarations(catalog: Catalog, config: Mapping[str, str]) -> Iterator[tuple[str, type[Config]]]:
+def declarations(catalog: Catalog, config: Mapping[str, str]) -> Iterator[tuple[str, type[Config]]]:
     """Yield the prefix of its keys and the declaration of each plug-in that reads a part of the configuration."""
     connector = catalog.find(config.get("connector.class", "").strip(), *CONNECTORS)
     is_sink = connector is not None and connector.kind is PluginKind.SINK

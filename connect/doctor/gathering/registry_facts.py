@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -14,7 +13,9 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.cluster.validation.plugins import CONVERTERS
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.transport import Transport
+from connect.doctor.gathering.shown_certificates import shown_certificate_end
 from connect.doctor.model.facts import RegistryFacts
+from connect.lib.deadline import Deadline
 from connect.runtime.settings.config_providers import placeholders
 
 URL: Final = "schema.registry.url"
@@ -55,20 +56,12 @@ def registry_facts(
 
 
 def _with_certificates(facts: RegistryFacts, urls: Iterable[str]) -> RegistryFacts:
-    """Return the facts with the certificate that ends first. One that is not shown to this machine, as behind a proxy,
-    is left out.
-    """
-    from cryptography import x509
-
+    """Return the facts with the certificate that ends first."""
     for url in map(urlsplit, urls):
         if url.scheme != "https" or url.hostname is None:
             continue
         host, port = url.hostname, url.port or _HTTPS_PORT
-        try:
-            text = ssl.get_server_certificate((host, port), timeout=_CERTIFICATE_S)
-            ends = x509.load_pem_x509_certificate(text.encode()).not_valid_after_utc
-        except (OSError, ValueError):
-            continue
-        if facts.ends is None or ends < facts.ends:
+        ends = shown_certificate_end(host, port, Deadline.after(_CERTIFICATE_S))
+        if ends is not None and (facts.ends is None or ends < facts.ends):
             facts = replace(facts, address=f"{host}:{port}", ends=ends)
     return facts

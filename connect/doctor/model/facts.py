@@ -109,6 +109,46 @@ class RegistryFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetFacts:
+    """Tells why nobody gets to a server (`address`: host:port) that the key `key` of a connector names; an empty
+    `trouble`: it takes connections. `ends` is when the certificate ends that it shows, if it is spoken to in TLS.
+    """
+
+    connector: str
+    key: str
+    address: str
+    trouble: str = ""
+    ends: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UncoveredName:
+    """Tells that the certificate of a listener does not hold for the host by which the listener is reached.
+
+    `key` is the key that names the certificate, `covered` what its certificate is for.
+    """
+
+    listener: str
+    key: str
+    host: str
+    covered: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SecretFile:
+    """Tells who may read a file with secrets that the worker's file names by `key`.
+
+    `is_own` says that it belongs to the worker's user, `is_read_only` that its file system takes no change.
+    """
+
+    key: str
+    path: str
+    mode: int
+    is_own: bool = True
+    is_read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SealingFacts:
     """Tells how the config topic is sealed, where the worker's file names a key for it.
 
@@ -135,6 +175,9 @@ class Facts:
     connectors: Sequence[ConnectorFacts] = ()
     certificates: Sequence[CertificateFacts] = ()
     registries: Sequence[RegistryFacts] = ()
+    targets: Sequence[TargetFacts] = ()
+    uncovered_names: Sequence[UncoveredName] = ()
+    secret_files: Sequence[SecretFile] = ()
     sealing: SealingFacts | None = None
     receiver_trouble: str = ""
     """It says why the receiver of alerts cannot be reached; it is empty if it can, or if there is none."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AclOperation, ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
+from confluent_kafka.admin import AclOperation, ConfigEntry, ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
 
 from connect.api.errors import ConnectError
+from connect.kafka.admin.broker_releases import BrokerRelease, release_of
 from connect.kafka.admin.calls import RetryingAdmin
 from connect.kafka.admin.topic_specs import TopicSpec
 from connect.kafka.client.librdkafka import COORDINATOR_S
@@ -88,6 +89,8 @@ class ClusterState:
     """Names the topics that are to be made and that the principal may not make."""
     creation_refused: Mapping[str, str] = field(default_factory=dict)
     """Maps each topic that is to be made, and that the brokers would not make as it is asked for, to the reason."""
+    releases: Mapping[int, BrokerRelease] = field(default_factory=dict)
+    """Maps the id of each broker to what its settings tell of its release."""
 
 
 def cluster_state(
@@ -117,7 +120,7 @@ def cluster_state(
     told = [name for name in sorted(topics) if name in seen]
     configs, configs_denied = ask.configs(ResourceType.TOPIC, told)
     first = str(min(metadata.brokers, default=0))
-    broker, broker_denied = ask.configs(ResourceType.BROKER, [first] if metadata.brokers else [])
+    brokers, broker_denied = ask.entries(ResourceType.BROKER, [str(number) for number in sorted(metadata.brokers)])
     newest = ask.newest({name: len(seen[name].partitions) for name in told})
     known = {
         name: TopicState(state.partitions, configs.get(name, {}), rights.get(name), newest.get(name))
@@ -126,10 +129,11 @@ def cluster_state(
     groups_denied = ask.denied_groups(sorted(groups))
     creation_denied, creation_refused = ask.creations([spec for spec in to_make if spec.name not in seen])
     return ClusterState(
-        None, len(metadata.brokers), known, denied, configs_denied, groups_denied, broker.get(first, {}), principal,
+        None, len(metadata.brokers), known, denied, configs_denied, groups_denied, _shown(brokers.get(first, {})),
+        principal,
         metadata.controller_id, bool(broker_denied), ask.unanswered,
         _unreached((one.host or "", one.port) for one in metadata.brokers.values()) if ask.unanswered else {},
-        creation_denied, creation_refused,
+        creation_denied, creation_refused, {int(number): release_of(entries) for number, entries in brokers.items()},
     )  # fmt: skip
 
 
@@ -164,18 +168,18 @@ class _Questions:
         return {name: rights for name, rights in found.items() if rights is not None}, refused
 
     def configs(self, kind: Any, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], frozenset[str]]:
-        """Return the configs of topics or of a broker, and the names whose configs may not be read."""
+        """Return the configs of topics or of brokers, and the names whose configs may not be read."""
+        answers, refused = self.entries(kind, names)
+        return {name: _shown(entries) for name, entries in answers.items()}, refused
+
+    def entries(self, kind: Any, names: Sequence[str]) -> tuple[dict[str, Mapping[str, ConfigEntry]], frozenset[str]]:
+        """Return the configs with where each is from, and the names whose configs may not be read."""
         if not names:
             return {}, frozenset()
         resources = {name: ConfigResource(kind, name) for name in names}
         asked = self._client.describe_configs(list(resources.values()), request_timeout=self._timeout_s)
         what = "the configs of brokers" if kind is ResourceType.BROKER else "the configs of topics"
-        answers, refused = self._answers(what, {name: asked[resource] for name, resource in resources.items()})
-        shown = {
-            name: {key: entry.value for key, entry in entries.items() if entry.value and not entry.is_sensitive}
-            for name, entries in answers.items()
-        }
-        return shown, refused
+        return self._answers(what, {name: asked[resource] for name, resource in resources.items()})
 
     def newest(self, partitions: Mapping[str, int]) -> dict[str, int]:
         """Return each topic's latest record time in epoch milliseconds. `partitions` holds their partition counts."""
@@ -238,6 +242,10 @@ class _Questions:
                 self.unanswered.append(what)
                 break  # the futures behind it are left out, too
         return answers, frozenset(refused)
+
+
+def _shown(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
+    return {key: entry.value for key, entry in entries.items() if entry.value and not entry.is_sensitive}
 
 
 def _operations(found: Sequence[AclOperation] | None) -> frozenset[str] | None:

@@ -22,6 +22,7 @@ from connect.doctor.model.declared_topics import declared_topics
 from connect.doctor.model.facts import ConnectorFacts, SealingFacts
 from connect.doctor.model.findings import Finding
 from connect.rest.access.role import Role
+from connect.rest.certificates.covered_names import uncovered_names
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import CLASS, checked, restored
 from connect.rest.resources.own_shapes import Examination
@@ -105,10 +106,11 @@ async def _examined(
     masked = await of_configs(request, configs.values(), MASKING, _masked, context_of(request), configs)
     declared = [_declared(request, name, config, masked[name]) for name, config in configs.items()]
     declared = [replace(one, failures=failures.get(one.name, {}), missed=missed.get(one.name, ())) for one in declared]
+    catalog = context_of(request).validator.catalog
     if is_alone:
-        catalog = context_of(request).validator.catalog
         declared = [replace(one, named=named_things(catalog, one.config)) for one in declared]
-    gathering = apart(gathered, context_of(request).worker, declared, configs, is_running=True)
+    gathering = apart(gathered, context_of(request).worker, catalog, declared, configs, is_running=True)
+    naming = apart(uncovered_names, context_of(request).worker)
     turns = asyncio.Semaphore(_SIDE_BY_SIDE)
 
     async def look(config: Mapping[str, str]) -> ValidatedConfig:
@@ -130,7 +132,10 @@ async def _examined(
     # Roles name other users, which is for admins to know.
     may_know = not is_alone and request[IDENTITY].may_everywhere(Role.ADMIN)
     all_names = frozenset(context_of(request).operations.connectors.names()) if may_know else None
-    facts = replace(facts, connectors=found, not_asked=[*facts.not_asked, *told], all_names=all_names)
+    facts = replace(
+        facts, connectors=found, not_asked=[*facts.not_asked, *told], all_names=all_names,
+        uncovered_names=await finished(request, naming, "judging the certificates of listeners"),
+    )  # fmt: skip
     return examined(replace(facts, sealing=_visible_sealing(request, facts.sealing)))
 
 

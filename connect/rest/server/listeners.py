@@ -17,7 +17,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 BACKLOG = 1024
 """This many connections may wait to be accepted; a client that finds no room tries again after a second."""
-_WILDCARDS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound
+WILDCARDS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound
 _ADMIN = "admin.listeners"
 
 
@@ -119,13 +119,13 @@ def _advertised(worker: WorkerConfig, main: Sequence[Listener]) -> str:
     scheme = (worker.rest_advertised_listener or ("http" if "http" in schemes else schemes[0])).lower()
     listener = next((known for known in main if known.scheme == scheme), main[0])
     host = worker.rest_advertised_host_name or listener.host
-    if host in _WILDCARDS:
-        host = _own_address()
+    if host in WILDCARDS:
+        host = own_address()
     shown = f"[{host}]" if ":" in host else host
     return f"{scheme}://{shown}:{worker.rest_advertised_port or listener.port}"
 
 
-def _own_address() -> str:
+def own_address() -> str:
     """Return the address of this host's name; the loopback's when the name cannot be resolved."""
     try:
         return socket.gethostbyname(socket.gethostname())

@@ -46,6 +46,13 @@ def server_context(worker: Mapping[str, str], prefix: str = LISTENERS) -> ssl.SS
     return context
 
 
+def identity_key(worker: Mapping[str, str]) -> str:
+    """Return the key that names the certificate of https listeners."""
+    keys = _Keys(worker, LISTENERS)
+    chain = "ssl.keystore.certificate.chain"
+    return keys.name(chain if keys.get(chain) else "ssl.keystore.location")
+
+
 def asks_for_certificates(worker: Mapping[str, str]) -> bool:
     """Return True when https listeners ask their clients for a certificate."""
     return _Keys(worker, LISTENERS).get("ssl.client.auth", "none").strip().lower() in {"requested", "required"}
@@ -59,7 +66,8 @@ def client_context(worker: Mapping[str, str]) -> ssl.SSLContext:
     context = _load_trust(keys, ssl.create_default_context) or ssl.create_default_context()
     _set_versions(context, keys)
     _load_identity(context, keys)
-    context.check_hostname = bool(keys.get("ssl.endpoint.identification.algorithm", "https").strip())
+    wanted = keys.given("ssl.endpoint.identification.algorithm")
+    context.check_hostname = wanted is None or bool(wanted.strip())
     return context
 
 

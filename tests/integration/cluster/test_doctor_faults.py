@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from doctor_system import SECRET, System
+from doctor_system import SECRET, System, tls_server
 
 from connect.api.records import TopicPartition
 from connect.cli.doctor import before_start
@@ -120,6 +121,13 @@ def _url(name: str, url: str) -> Callable[[System], None]:
 def _registry(system: System) -> None:
     system.keys["value.converter"] = "io.confluent.connect.avro.AvroConverter"
     system.keys["value.converter.schema.registry.url"] = f"http://someone:{SECRET}@127.0.0.1:1"
+
+
+def _users(system: System) -> None:
+    path = system.folder / "users.properties"
+    path.write_text(f"ada: {SECRET}\n", encoding="utf-8")
+    path.chmod(0o644)
+    system.keys["rest.basic.auth.file"] = str(path)
 
 
 def _set(key: str, value: str) -> Callable[[System], None]:
@@ -260,7 +268,35 @@ FAULTS: Mapping[str, Fault] = {
         lambda s: s.objects("no-key", s.topic("keyed"), key="AKIANOBODY"),
         "broken-key", "error", "connector no-key", "",
     ),
+    "dead target": Fault(
+        lambda s: s.calls("refused", s.topic("refused"), "http://127.0.0.1:9/x"),
+        "target-unreachable", "warning", "connector refused",
+        "Nobody answers at 127.0.0.1:9 (http.api.url): Connection refused.",
+    ),
+    "unknown target": Fault(
+        lambda s: s.calls("unknown", s.topic("unknown"), "http://nobody.invalid/x"),
+        "target-unreachable", "warning", "connector unknown", "Nobody answers at nobody.invalid:80",
+    ),
 }  # fmt: skip
+
+GUARDED: Mapping[str, Fault] = {
+    "another name": Fault(
+        lambda s: s.https_listener("elsewhere.example"), "certificate-of-another-name", "warning",
+        "listener https://127.0.0.1:0", "is for elsewhere.example, and it is reached as 127.0.0.1",
+    ),
+    "readable users": Fault(
+        _users, "secret-file-readable", "warning", "worker file, rest.basic.auth.file", "has mode 644: everybody",
+    ),
+    "target's certificate": Fault(
+        lambda s: s.calls("ends", s.topic(f"{s.prefix}ends"), f"https://{s.tls.address}/x"),
+        "certificate-expiring", "warning", "connector ends", "(http.api.url) ends in 5 days",
+    ),
+    "registry's certificate": Fault(
+        lambda s: s.avro(s.tls), "certificate-expiring", "warning",
+        "worker file, value.converter.schema.registry.url", "The certificate of the registry at 127.0.0.1:",
+    ),
+}  # fmt: skip
+"""These need a worker that asks its users to log in, which hides other faults."""
 
 
 @pytest.fixture(scope="module")
@@ -287,6 +323,24 @@ def found(
         for fault in FAULTS.values():
             fault.seed(system)
         yield system.findings()
+
+
+@pytest.fixture(scope="module")
+def found_guarded(
+    patient: None, kafka: Any, services: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[dict[str, str]]]:
+    """Returns the findings of a guarded worker that has all faults of such a one."""
+    folder, prefix = tmp_path_factory.mktemp("guarded"), f"{uuid.uuid4().hex[:8]}-"
+    with tls_server(folder, days=6) as tls:
+        system = System(folder, kafka.bootstrap_servers, **services, prefix=prefix, tls=tls)
+        for fault in GUARDED.values():
+            fault.seed(system)
+        yield system.findings()
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_a_seeded_fault_of_a_guarded_worker_is_found(found_guarded: list[dict[str, str]], name: str) -> None:
+    assert GUARDED[name].is_in(found_guarded), found_guarded
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -104,8 +104,10 @@ def _compact(partitions: int) -> TopicState:
 
 NAMES = """
 advertised-unreachable alert-receiver-unreachable
-bad-rows-dropped below-min-isr broken-key broker-configs-denied brokers-unreachable
-certificate-expired certificate-expiring certificate-unreadable clock-ahead config-topic-partitions configuration-note
+bad-rows-dropped below-min-isr broken-key broker-configs-denied
+brokers-of-different-releases brokers-too-old brokers-unmaintained brokers-unreachable
+certificate-expired certificate-expiring certificate-of-another-name certificate-unreadable
+clock-ahead config-topic-partitions configuration-note
 consumer-below-topic disk-low failed fewer-replicas group-denied group-shared host-memory-low hosts-unbounded idle-tasks
 internal-topic-missing internal-topic-refused
 internal-topic-not-compacted internal-topic-partitions java-missing key-without-effect letters-deleted-soon
@@ -113,8 +115,9 @@ letters-unwritable memory-free-low memory-limit-low min-isr-equals-replicas no-l
 offsets-retention-short
 open-files-low open-files-used open-listener override-refused partition-skew paths-unbounded producer-above-topic
 records-deleted-soon records-deleted-unread registry-unreachable replicas-out-of-sync request-below-topic rows-missed
-single-replica target-missing too-few-brokers topic-configs-denied topic-denied topic-missing
-topic-setting-unknown topics-unwritable unclean-leader-election weak-acks
+secret-file-readable single-replica target-missing target-unreachable too-few-brokers
+topic-configs-denied topic-denied topic-missing
+topic-setting-unknown topics-unwritable unclean-leader-election upgrade-unfinished weak-acks
 """
 
 FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
@@ -326,24 +329,6 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
     "dead registry": (
         lambda: replace(SOUND, registries=[RegistryFacts("worker file", "value.converter.url", "no answer")]), "error",
         "no answer", "value.converter.url=",
-    ),
-    "expired": (
-        lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", NOW - timedelta(days=1))]), "error",
-        "ended at 2025-12-31", "openssl x509 -in /ca.pem",
-    ),
-    "expires": (
-        lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", NOW + timedelta(days=29))]), "warning",
-        "ends in 29 days", "openssl",
-    ),
-    "registry's expires": (
-        lambda: replace(SOUND, registries=[
-            RegistryFacts("connector late", "value.converter.url", None, "registry:443", NOW + timedelta(days=6))]),
-        "warning", "The certificate of the registry at registry:443 ends in 6 days", "s_client -connect registry:443",
-    ),
-    "no certificate": (
-        lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", trouble="no file.")]), "warning",
-        "no file",
-        "openssl",
     ),
     "clock": (
         lambda: with_topic("orders", replace(topic(), newest_ms=int(NOW.timestamp() * 1000) + 3_600_000)), "warning",

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from doctor_faults import FAULTS, LATE, NAMES, SOUND, bounded, held, topic, with_keys, with_sink, with_topic
+from doctor_server_faults import SERVER_FAULTS
 
 from connect.api.reach import Reach
 from connect.doctor.examination import examined
@@ -12,6 +13,8 @@ from connect.doctor.model.facts import (
     NamedThing,
 )
 from connect.kafka.admin.cluster_state import ClusterState
+
+ALL = FAULTS | SERVER_FAULTS
 
 
 @pytest.mark.parametrize(
@@ -52,9 +55,9 @@ def test_a_sound_system_has_no_findings():
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", ALL)
 def test_a_fault_is_found_with_its_fix(fault):
-    facts, severity, evidence, fix = FAULTS[fault]
+    facts, severity, evidence, fix = ALL[fault]
 
     found = [finding for finding in examined(facts()) if evidence in finding.evidence]
 
@@ -77,7 +80,7 @@ def test_an_uneven_spread_that_costs_nothing_is_no_finding(tasks, offsets):
 
 @pytest.mark.quick
 def test_names_of_findings_stay_as_scripts_know_them():
-    found = {finding.name for facts, *_ in FAULTS.values() for finding in examined(facts())}
+    found = {finding.name for facts, *_ in ALL.values() for finding in examined(facts())}
 
     assert found == set(NAMES.split())
 

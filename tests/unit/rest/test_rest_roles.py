@@ -130,7 +130,7 @@ def test_the_doctor_names_no_connector_that_one_may_not_view(
 ) -> None:
     names = frozenset({"orders-1", "payments-1"})
 
-    def gathered(worker: Any, connectors: Any, configs: Any, **more: Any) -> Facts:
+    def gathered(worker: Any, _: Any, connectors: Any, configs: Any, **more: Any) -> Facts:
         del configs
         sealing = SealingFacts(outdated=names | {""}, closed=names)
         return Facts(worker, datetime.now(UTC), sealing=sealing, connectors=connectors, **more)

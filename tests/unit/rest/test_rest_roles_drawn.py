@@ -258,7 +258,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
     monkeypatch.setattr(answer_cache, "FIRST_WAIT_S", 0.05)
     monkeypatch.setattr(
         "connect.rest.resources.doctor.gathered",
-        lambda worker, connectors, configs, **more: Facts(worker, datetime.now(UTC), connectors=connectors, **more),
+        lambda worker, _, connectors, configs, **more: Facts(worker, datetime.now(UTC), connectors=connectors, **more),
     )
     return made
 

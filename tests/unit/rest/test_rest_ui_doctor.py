@@ -17,7 +17,7 @@ from connect.kafka.admin.cluster_state import ClusterState
 
 @pytest.fixture(autouse=True)
 def facts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def gathered(worker: Any, connectors: Any, configs: Any, **more: Any) -> Facts:
+    def gathered(worker: Any, _: Any, connectors: Any, configs: Any, **more: Any) -> Facts:
         del configs
         told = Facts(worker, datetime.now(UTC), kafka=ClusterState(trouble="<b>No broker</b> answers."), **more)
         return replace(told, connectors=connectors)
