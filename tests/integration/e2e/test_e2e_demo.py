@@ -10,7 +10,6 @@ import sys
 import psutil
 import pytest
 
-
 LIMIT_S = 900
 """The demo has limits of its own for each step, and says which one was not kept. This one ends a demo that hangs."""
 pytestmark = pytest.mark.timeout(LIMIT_S + 60)
