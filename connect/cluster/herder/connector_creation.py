@@ -16,6 +16,7 @@ from connect.cluster.herder.requests import Requests
 from connect.cluster.loop.background import Background
 from connect.cluster.loop.herder_parts import HerderParts
 from connect.cluster.model.connector_values import PartitionOffset, Saved, TargetState
+from connect.cluster.model.request_errors import ConflictError
 from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 
 
@@ -57,7 +58,11 @@ class ConnectorCreation:
         reserving.result(deadline.remaining_s)
         try:
             # Tasks of a connector of this name that was deleted a moment ago would store their offsets over these.
-            self._background.await_stopped(name, deadline)
+            if not self._background.await_stopped(name, deadline):
+                raise ConflictError(
+                    f"Connector {name} was not created: tasks of a deleted connector of this name "
+                    "haven't stopped completely yet. Send the request again."
+                )
             whole = self._offsets.replace(name, config, offsets).result(deadline.remaining_s)
             step = partial(self._requests.create, name, config, initial, who, reserved=True)
             saved = loop.submit(f"creating connector {name}", step).result(deadline.remaining_s)

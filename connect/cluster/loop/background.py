@@ -38,11 +38,15 @@ class Background:
         """Return the deadline of a request that begins now."""
         return Deadline.after(TIMEOUT_S + self._stop_s, self._closing)
 
-    def await_stopped(self, name: str, deadline: Deadline) -> None:
-        """Return when no task of the connector runs any more; tasks that do not stop in time are killed meanwhile."""
+    def await_stopped(self, name: str, deadline: Deadline) -> bool:
+        """Return True when no task of the connector runs any more. False: the time is over, and one may still run.
+
+        Tasks that do not stop in time are killed meanwhile.
+        """
         stopped_by = deadline.sooner(self._stop_s)
-        while self._has_runs(name) and stopped_by.wait(LOOK_S):
+        while (has_runs := self._has_runs(name)) and stopped_by.wait(LOOK_S):
             pass
+        return not has_runs or not self._has_runs(name)
 
     def close(self) -> None:
         """Begin no more requests, and do not wait for those that are begun."""

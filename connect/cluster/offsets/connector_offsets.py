@@ -16,7 +16,7 @@ from connect.cluster.loop.connector_calls import Positions
 from connect.cluster.loop.herder_parts import ConnectorCatalog, connector_config
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
-from connect.cluster.model.request_errors import BadRequestError, FailedRequestError
+from connect.cluster.model.request_errors import BadRequestError, FailedRequestError, NotFoundError
 from connect.cluster.offsets import sink_offsets
 from connect.cluster.offsets.sink_groups import SinkGroup
 from connect.cluster.offsets.source_offsets import StoredSourceOffsets
@@ -46,9 +46,9 @@ class ConnectorOffsets:
         snapshot: Callable[[], ConfigSnapshot],
         ask: Ask,
         *,
-        await_stopped: Callable[[str, Deadline], None],
+        await_stopped: Callable[[str, Deadline], bool],
     ) -> None:
-        """Take the parts that know offsets. `await_stopped` returns when no task of a connector runs any more."""
+        """Take the parts that know offsets. `await_stopped` returns True when no task of a connector runs any more."""
         self._await_stopped = await_stopped
         self._sources = sources
         self._group = group
@@ -135,7 +135,7 @@ class ConnectorOffsets:
         if not offsets:
             raise BadRequestError("Partitions / offsets need to be provided for an alter offsets request")
         deadline = Deadline.after(TIMEOUT_S)
-        self._await_stopped(name, deadline)
+        self._at_rest(name, deadline)
         offsets = self._meant(name, config, offsets, deadline)
         if self._catalog.kind(config) == "sink":
             return self._alter_group(name, config, sink_offsets.parsed(offsets), deadline)
@@ -157,7 +157,7 @@ class ConnectorOffsets:
     def _reset(self, name: str) -> bool:
         config = self._stopped(name)
         deadline = Deadline.after(TIMEOUT_S)
-        self._await_stopped(name, deadline)
+        self._at_rest(name, deadline)
         if self._catalog.kind(config) == "sink":
             with _TellMembers(name):
                 self._group(name, config).delete(deadline.sooner(10))
@@ -174,15 +174,20 @@ class ConnectorOffsets:
             sizes = group.topics(deadline.sooner(20))
             if unknown := sink_offsets.unknown({tp for tp, at in wanted.items() if at is not None}, sizes):
                 raise BadRequestError(f"No offset was changed, as these partitions do not exist: {unknown}")
+            self._stopped(name)
             group.alter(wanted, deadline.sooner(20))
         return AlteredOffsets(self._catalog.keeps_no_offsets(config), sink_offsets.unread(wanted, config))
 
     def _alter_source(
         self, name: str, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline
     ) -> AlteredOffsets:
+        self._stopped(name)
         self._sources.shut_out(name, config, deadline)
         said = self._approved({**config, "name": name}, wanted, deadline, refused=FailedRequestError)
+        # Somebody may have resumed it while it was asked: then its tasks run at the old offsets.
+        self._at_rest(name, deadline)
         self._sources.write(name, config, wanted, deadline)
+        self._still_stopped(name)
         return said
 
     def _approved(
@@ -232,6 +237,30 @@ class ConnectorOffsets:
             target = {tp: offset for tp, offset in wanted.items() if offset is not None}
             if target:
                 group.alter(target, deadline.sooner(10))
+
+    def _at_rest(self, name: str, deadline: Deadline) -> None:
+        """Wait for the end of the connector's tasks. BadRequestError: it is not stopped any more.
+
+        FailedRequestError: tasks of a source do not end, which would store their own offsets over those that are set.
+        Kafka itself refuses the offsets of a sink whose tasks run.
+        """
+        has_ended = self._await_stopped(name, deadline)
+        config = self._stopped(name)
+        if not has_ended and self._catalog.kind(config) != "sink":
+            raise FailedRequestError(
+                f"Failed to alter offsets for connector {name}, because its tasks haven't stopped completely yet. "
+                "Nothing was written. Send the request again."
+            )
+
+    def _still_stopped(self, name: str) -> None:
+        """Tell of a connector that another worker resumed in the moment in which its offsets were written."""
+        try:
+            self._stopped(name)
+        except (BadRequestError, NotFoundError) as error:
+            raise FailedRequestError(
+                f"The offsets of connector {name} were written, but it was resumed or deleted meanwhile, and its tasks "
+                "may have begun at the former offsets and store theirs over these. Stop it and send the request again."
+            ) from error
 
     def _stopped(self, name: str) -> Mapping[str, str]:
         snapshot = self._snapshot()

@@ -111,7 +111,7 @@ class Retries:
     def __init__(self, *answers):
         self.answers, self.asked, self.connectors = list(answers), 0, {}
         self.deadline = Deadline.after(60)
-        background = SimpleNamespace(deadline=lambda: self.deadline, await_stopped=lambda name, deadline: None)
+        background = SimpleNamespace(deadline=lambda: self.deadline, await_stopped=lambda name, deadline: True)
         parts = SimpleNamespace(
             catalog=SimpleNamespace(cleans_up=lambda config: True),
             configs=SimpleNamespace(snapshot=SimpleNamespace(connectors=self.connectors)),

@@ -60,6 +60,59 @@ def test_offsets_are_set_once_the_tasks_have_stored_their_last_ones(world, herde
     assert world.offsets.records[-1] == (b'["c",{"file":"a"}]', b'{"position":7}')
 
 
+def meanwhile(world, act):
+    """While a connector is asked for its approval, somebody else does something."""
+    others = ThreadPoolExecutor(1)
+
+    def answer(host, call):
+        act()
+        host.say(CallResult(call.id, [True, []]))
+
+    world.answer_later = lambda host, call: others.submit(answer, host, call)
+
+
+def test_offsets_of_a_connector_that_somebody_resumes_meanwhile_stay(world, herder):
+    create(herder)
+    meanwhile(world, lambda: herder.connectors.set_target("c", TargetState.STARTED).result(60))
+    with pytest.raises(BadRequestError, match="must be in the STOPPED state"):
+        herder.offsets.alter("c", [PartitionOffset({"file": "a"}, {"position": 7})]).result(60)
+    assert world.offsets.records == []
+
+
+def test_offsets_are_not_set_under_tasks_that_a_resume_and_a_stop_left_running(world, herder):
+    create(herder)
+    world.silent_on.add(StopTask)
+
+    def run_and_stop():
+        herder.connectors.set_target("c", TargetState.STARTED).result(60)
+        eventually(world.started)
+        herder.connectors.set_target("c", TargetState.STOPPED).result(60)
+
+    meanwhile(world, run_and_stop)
+    altering = herder.offsets.alter("c", [PartitionOffset({"file": "a"}, {"position": 7})])
+    eventually(lambda: any(isinstance(m, StopTask) for host in world.task_hosts() for m in host.heard))
+    assert world.offsets.records == []
+    (start,) = world.started()
+    (host,) = (host for host in world.task_hosts() if start in host.heard)
+    world.offsets.append(b'["c",{"file":"a"}]', b'{"position":42}')
+    host.say(TaskState("c", start.task, start.run, None))
+    altering.result(60)
+    assert world.offsets.records[-1] == (b'["c",{"file":"a"}]', b'{"position":7}')
+
+
+def test_offsets_that_were_written_beside_a_resume_are_not_called_well_set(world, herder):
+    create(herder)
+    written = world.offsets.append
+
+    def append(key, value):
+        written(key, value)
+        herder.connectors.set_target("c", TargetState.STARTED).result(60)
+
+    world.offsets.append = append
+    with pytest.raises(FailedRequestError, match="resumed or deleted meanwhile"):
+        herder.offsets.alter("c", [PartitionOffset({"file": "a"}, {"position": 7})]).result(60)
+
+
 def test_a_source_is_asked_before_its_offsets_are_altered_or_reset(world, herder):
     create(herder)
     herder.offsets.alter("c", [PartitionOffset({"file": "a"}, {"position": 7})]).result(60)
