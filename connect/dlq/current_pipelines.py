@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from connect.api.codec import HeaderConverter
+from connect.api import schema as s
+from connect.api.codec import Converter, HeaderConverter
 from connect.api.errors import ConnectError
 from connect.api.plugin import PluginKind
-from connect.api.records import Batch
+from connect.api.records import Batch, Header
 from connect.cluster.store.config_reading import read_connectors
 from connect.dlq.letter import Letter
 from connect.dlq.target_partitions import Destinations
@@ -65,9 +67,7 @@ class CurrentPipelines:
         if connector_plugin(self._clients.catalog, parts.resolved).kind is PluginKind.SOURCE:
             self._sources.add(name)
             source = parts.source_pipeline(_refuse)
-            return lambda letter: [
-                raw for batch in _batches_of(letter, parts.converters.header) for raw in source.encode(batch).rows
-            ]
+            return lambda letter: list(source.encode(source_row(letter, parts.converters.header)).rows)
         sink = parts.sink_pipeline(_refuse)
         return lambda letter: _checked_by(sink, letter)
 
@@ -116,19 +116,62 @@ def _refuse(rows: list[BadRow]) -> None:
     raise LetterRefusedError(f"Still bad: {row.stage} by {row.component}: {type(row.error).__name__}: {row.error}")
 
 
-def _batches_of(letter: Letter, headers: HeaderConverter) -> list[Batch]:
+def source_row(letter: Letter, headers: HeaderConverter) -> Batch:
     """Return the row of a source connector in a letter, as a batch. ConnectError: the letter holds no row to replay."""
     if letter.source_format is not LetterFormat.JSON:
         raise ConnectError(
             f"The letter is written as {letter.source_format or 'something unknown'}, for people to read only: "
-            "the row had no JSON form, or was too large."
+            "the row or a header of it had no form, or was too large."
         )
     key_converter, value_converter = letter_converters()
     raw = letter.raw
     (values,) = value_converter.decode(raw.topic, raw.values)
     keys = None if raw.keys is None or raw.keys.null_count else key_converter.decode(raw.topic, raw.keys)[0]
-    own = [headers.decode(letter.topic, key, value) for key, value in letter.headers]
-    return [Batch(letter.topic, values, keys, [own] if own else None, raw.timestamps_ms, _partition(letter))]
+    own = _headers_of(letter, headers, value_converter)
+    return Batch(letter.topic, values, keys, [own] if own else None, raw.timestamps_ms, _partition(letter))
+
+
+def _headers_of(letter: Letter, headers: HeaderConverter, values: Converter) -> list[Header]:
+    """Return the headers of a source's row as they were. LetterRefusedError: the letter does not tell them."""
+    own = letter.headers
+    texts = _texts_of(letter) if letter.header_texts else [None] * len(own)
+    if len(texts) != len(own):
+        raise LetterRefusedError(f"The letter has {len(own)} headers of its row, and tells the types of {len(texts)}.")
+    return [
+        _read_back(letter.topic, key, value, headers) if text is None else _typed(key, text, values)
+        for (key, value), text in zip(own, texts, strict=True)
+    ]
+
+
+def _texts_of(letter: Letter) -> list[str | None]:
+    try:
+        texts = json.loads(letter.header_texts)
+    except (ValueError, RecursionError) as error:
+        raise LetterRefusedError(f"What the letter says of its row's headers is no JSON: {error}.") from error
+    if not isinstance(texts, list) or not all(text is None or isinstance(text, str) for text in texts):
+        raise LetterRefusedError("What the letter says of its row's headers is no list of texts.")
+    return texts
+
+
+def _typed(key: str, text: str, values: Converter) -> Header:
+    import pyarrow as pa
+
+    (column,) = values.decode("", pa.array([text.encode()], pa.binary()))
+    return Header(key, column.rows()[0], column.schema)
+
+
+def _read_back(topic: str, key: str, value: bytes | None, headers: HeaderConverter) -> Header:
+    """Return a header whose bytes are those of the letter. Letters of earlier releases tell no types."""
+    found = headers.decode(topic, key, value)
+    if headers.encode(topic, found) == value:
+        return found
+    text = Header(key, (value or b"").decode(errors="replace"), s.STRING)
+    if headers.encode(topic, text) == value:
+        return text
+    raise LetterRefusedError(
+        f"The header {key!r} of the letter would be written in other bytes than it has.",
+        fix="Set header.converter to the one that wrote the letter, or discard the letter.",
+    )
 
 
 def _partition(letter: Letter) -> int | None:

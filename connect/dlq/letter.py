@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from connect.kafka.raw import RawBatch
 from connect.runtime.records.dead_letter import PREFIX
-from connect.runtime.records.source_letters import FORMAT, SOURCE_TOPIC, LetterFormat
+from connect.runtime.records.source_letters import FORMAT, SOURCE_HEADERS, SOURCE_TOPIC, LetterFormat
 
 
 class Place(NamedTuple):
@@ -86,6 +86,13 @@ class Letter:
         """Return the format that a source's letter is written in; None for a sink's."""
         given = self.context.get(FORMAT.removeprefix(PREFIX))
         return LetterFormat(given) if given in set(LetterFormat) else None
+
+    @property
+    def header_texts(self) -> str:
+        """Return what the letter says of the types of a source row's headers; empty if it does not. See
+        `SOURCE_HEADERS`.
+        """
+        return self.context.get(SOURCE_HEADERS.removeprefix(PREFIX), "")
 
     @property
     def timestamp_ms(self) -> int | None:

@@ -7,7 +7,7 @@ other rows and the offset.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -34,6 +34,10 @@ SOURCE_TOPIC: Final = PREFIX + "source.topic"
 SOURCE_PARTITION: Final = PREFIX + "source.partition"
 SOURCE_OFFSET: Final = PREFIX + "source.offset"
 """This header holds the position of the batch in which the row came, as JSON: a source resumes behind it."""
+SOURCE_HEADERS: Final = PREFIX + "source.headers"
+"""This header holds a JSON list with a text for each header of the row: its value and schema as JsonConverter writes
+them, or null for a header without a schema. Bytes alone do not tell if `007` was a text.
+"""
 
 
 MOST_TEXT: Final = 10_000
@@ -46,7 +50,9 @@ class LetterFormat(StrEnum):
     JSON = "json"
     """The letter holds the whole row, as JsonConverter writes it with schemas.enable=true."""
     TEXT = "text"
-    """The letter holds the beginning of a row that has no form in JSON or is too large. It cannot be replayed."""
+    """The letter holds the beginning of a row that is too large, or has no form in JSON, or a header without a form in
+    bytes. It cannot be replayed.
+    """
 
 
 class SourceDeadLetters:
@@ -109,19 +115,32 @@ class SourceDeadLetters:
             keys=keys,
             headers=[
                 [
-                    *((header.key, self._header(header)) for header in own),
+                    *((header.key, self._header(header, form)) for header in own),
                     *(self._context(batch, row, form) if self._context_headers else ()),
+                    *(self._typed(own) if self._context_headers and form is LetterFormat.JSON else ()),
                 ]
                 for own, row in zip(headers, chosen.rows, strict=True)
             ],
             timestamps_ms=batch.timestamps_ms,
         )
 
-    def _header(self, header: Header) -> bytes | None:
+    def _header(self, header: Header, form: LetterFormat) -> bytes | None:
         try:
             return self._headers.encode(self.topic, header)
-        except Exception:  # noqa: BLE001 - this may be the very error that the letter tells of
+        except Exception:  # this may be the very error that the letter tells of
+            if form is LetterFormat.JSON and header.schema is None:
+                raise  # a replay would take the text below for the header
             return str(header.value).encode(errors="replace")
+
+    def _typed(self, headers: Sequence[Header]) -> list[tuple[str, bytes | None]]:
+        if all(header.schema is None for header in headers):
+            return []
+        texts = [None if h.schema is None else self._json_of(Column.from_rows([h.value], h.schema)) for h in headers]
+        return [(SOURCE_HEADERS, json.dumps(texts).encode())]
+
+    def _json_of(self, value: Column) -> str | None:
+        text: bytes | None = self._value.encode(self.topic, value)[0].as_py()
+        return None if text is None else text.decode()
 
     def _context(self, batch: Batch, row: BadRow, form: LetterFormat) -> list[tuple[str, bytes | None]]:
         headers: list[tuple[str, bytes | None]] = [

@@ -1,13 +1,16 @@
 """Checks that a source's bad rows become letters that hold them as they were polled; the others go on, in order."""
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 from connect.api import schema as s
-from connect.api.errors import RejectedRowsError
+from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column, Header, SourcePosition
+from connect.dlq.current_pipelines import LetterRefusedError, source_row
+from connect.dlq.letter import letters_in
 from connect.plugins.catalog import Catalog
 from connect.runtime.parts.task_parts import build_chain, build_converters
 from connect.runtime.records.chain import Link
@@ -182,3 +185,68 @@ def test_what_the_source_gives_up_ends_the_task_without_tolerance():
 def test_without_tolerance_nothing_is_sent():
     with pytest.raises(ToleranceExceededError, match="Cast"):
         pipeline(**{"errors.tolerance": "none"}).encode(batch("1", "x"))
+
+
+def replayed(letters, **settings):
+    """Return the rows of letters, and their headers as they are written again."""
+    converter = build_converters(Catalog.installed(), {"name": "orders", **JSON, **settings}, {})
+    places = pa.array(range(len(letters)), pa.int64())
+    found = [source_row(one, converter.header) for one in letters_in(replace(letters, offsets=places))]
+    assert all(len(row) == 1 for row in found)
+    return [[(h, converter.header.encode("orders", h)) for h in row.headers[0]] for row in found]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        *(Header("h", text, s.STRING) for text in ("007", "1.0", "1e3", "null", "2020-02-31", "[1, 2]", "x", "7")),
+        Header("h", 123456789.123456789, s.FLOAT64), Header("h", 7, s.INT64), Header("h", b"\x00\xff", s.BYTES),
+        Header("h", True, s.BOOLEAN), Header("h", {"a": "01"}, s.map_of(s.STRING, s.STRING)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_letter_keeps_headers_with_their_types(header):
+    (letter,) = pipeline().encode(batch("x", headers=[[header]])).letters
+    written = dict(letter.headers[0])["h"]
+    (((found, again),),) = replayed(letter)
+    assert (found.value, found.schema) == (header.value, header.schema)
+    assert again == written
+
+
+@pytest.mark.parametrize("text", ["007", "1.0", "null", "2020-02-31", "x", "7"])
+def test_a_header_whose_type_no_letter_tells_is_written_in_its_bytes_again(text):
+    (letter,) = pipeline().encode(batch("x", headers=[[Header("h", text)]])).letters
+    assert "__connect.errors.source.headers" not in dict(letter.headers[0])
+    (((_, again),),) = replayed(letter)
+    assert again == dict(letter.headers[0])["h"] == text.encode()
+
+
+def test_a_header_that_another_converter_writes_otherwise_keeps_its_letter_from_a_replay():
+    (letter,) = pipeline().encode(batch("x", headers=[[Header("h", "[1, 2]")]])).letters
+    with pytest.raises(LetterRefusedError, match="'h' of the letter would be written in other bytes"):
+        replayed(letter, **{"header.converter": "JsonConverter", "header.converter.schemas.enable": "false"})
+
+
+def test_a_header_that_cannot_be_written_is_still_bad_at_a_replay_and_never_a_text_of_python():
+    bytes_alone = {"header.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"}
+    typed, untyped = Header("h", {"a": 1}, s.struct({"a": s.INT32})), Header("h", {"a": 1})
+    (letter,) = pipeline(**bytes_alone).encode(batch("1", headers=[[typed]])).letters
+    converters = build_converters(Catalog.installed(), {"name": "orders", **bytes_alone, **JSON}, {})
+    (found,) = letters_in(replace(letter, offsets=pa.array([0], pa.int64())))
+    (header,) = source_row(found, converters.header).headers[0]
+    assert (header.value, header.schema) == (typed.value, typed.schema)
+    with pytest.raises(SchemaError):
+        converters.header.encode("orders", header)
+
+    (letter,) = pipeline(**bytes_alone).encode(batch("1", headers=[[untyped]])).letters
+    (found,) = letters_in(replace(letter, offsets=pa.array([0], pa.int64())))
+    with pytest.raises(ConnectError, match="a header of it had no form"):
+        source_row(found, converters.header)
+
+
+@pytest.mark.parametrize("texts", ["{", "7", "[7]", "[]", "[null,null]"])
+def test_a_letter_that_says_nonsense_of_its_headers_is_refused(texts):
+    (letter,) = pipeline().encode(batch("x", headers=[[Header("h", "1", s.STRING)]])).letters
+    forged = [(k, texts.encode() if k == "__connect.errors.source.headers" else v) for k, v in letter.headers[0]]
+    with pytest.raises(LetterRefusedError, match="headers"):
+        replayed(replace(letter, headers=[forged]))
