@@ -257,7 +257,8 @@ class BigQueryHistory:
             self._end(member)
         self._members = []
         for partition, offset in self._committed.items():
-            self._committed[partition] = self._draw.choice([0, self._draw.randint(0, offset)])
+            first = self._topics.begins.get(partition, 0)
+            self._committed[partition] = self._draw.choice([first, self._draw.randint(first, offset)])
         self._rebalance()
 
     def _anew(self) -> None:

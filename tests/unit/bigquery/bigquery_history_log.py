@@ -141,7 +141,8 @@ class Topics:
             TopicPartition(name, number): [] for name in names for number in range(draw.randint(1, 3))
         }
         self.earlier: list[Sent] = []
-        self._begins: dict[TopicPartition, int] = {}
+        self.begins: dict[TopicPartition, int] = {}
+        """Where the logs of topics made anew begin, if not at 0."""
         self.forms = draw.choice([(0,), (0, 1), (0, 1, 2), (3,), (0, 3), (0, 1, 2, 3)])
         self._has_own_keys = draw.random() < 0.5
         self._now_s = 10
@@ -155,7 +156,7 @@ class Topics:
 
     def end(self, partition: TopicPartition) -> int:
         log = self.logs[partition]
-        return log[-1].offset + 1 if log else self._begins.get(partition, 0)
+        return log[-1].offset + 1 if log else self.begins.get(partition, 0)
 
     def read(self, partition: TopicPartition, start: int, count: int) -> list[Sent]:
         """Return at most `count` records of a partition, the first at `start` or behind it: offsets have gaps."""
@@ -188,7 +189,7 @@ class Topics:
             if partition.topic == topic:
                 self.earlier += log
                 self.logs[partition] = []
-                self._begins[partition] = begins.get(partition, 0)
+                self.begins[partition] = begins.get(partition, 0)
         self._lives[topic] += 1
 
     def _drawn(self, partition: TopicPartition) -> Sent:
