@@ -143,7 +143,8 @@ class _PerBatch:
         import pyarrow.compute as pc
 
         column = self._side.of(batch)
-        present = [i for i in range(len(batch)) if i not in set(null_rows(column))]
+        nulls = set(null_rows(column))
+        present = [i for i in range(len(batch)) if i not in nulls]
         if not present:
             return [batch]
         part = column if len(present) == len(batch) else column.take(present)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from connect.api.errors import SchemaError
@@ -97,6 +97,7 @@ def _bodies(plan: Plan, part: Batch) -> tuple[list[tuple[int, str, str, bytes | 
     values, bad_values = good_rows(part.values if fields - {"topic", "key"} else None, len(part))
     texts, bad_texts = good_values(part.values, _form(plan, part.values.schema))
     made: list[tuple[int, str, str, bytes | None]] = []
+    key_schema = None if part.keys is None else part.keys.schema
     bad = bad_keys | bad_values | bad_texts
     for row, text in enumerate(texts):
         if row in bad:
@@ -107,7 +108,10 @@ def _bodies(plan: Plan, part: Batch) -> tuple[list[tuple[int, str, str, bytes | 
             bad[row] = SchemaError("The record has no value.")
             continue
         try:
-            path = _filled(plan.path, part.topic, keys[row], values[row]) if fields else plan.path
+            path = plan.path
+            if fields:
+                key, value = _Typed(keys[row], key_schema), _Typed(values[row], part.values.schema)
+                path = _filled(path, part.topic, key, value)
             made.append((row, plan.method if text is not None else "DELETE", path, text))
         except SchemaError as error:
             bad[row] = error
@@ -143,7 +147,22 @@ def _text(value: Any, schema: Schema | None) -> bytes:
     return java_string(value, schema, of_bytes=lambda data: data.decode(errors="replace")).encode()
 
 
-def _filled(path: str, topic: str, key: Any, value: Any) -> str:
+class _Typed(NamedTuple):
+    """Holds a value with its schema, by which a number is printed as Java prints it."""
+
+    value: Any
+    schema: Schema | None
+
+    def member(self, name: str) -> _Typed:
+        """Return the member of a struct or map with its own schema; a value of None where there is none."""
+        value = self.value.get(name) if isinstance(self.value, Mapping) else None
+        schema = self.schema
+        if schema is not None:
+            schema = schema.field(name) if schema.type is Type.STRUCT else schema.items
+        return _Typed(value, schema)
+
+
+def _filled(path: str, topic: str, key: _Typed, value: _Typed) -> str:
     """Return the path with values in place of the `${…}`, escaped, so that none reaches another place.
 
     A value may be empty in the query alone: before it, an empty key would be the collection of all keys. As none is a
@@ -154,14 +173,14 @@ def _filled(path: str, topic: str, key: Any, value: Any) -> str:
     def told(found: re.Match[str]) -> str:
         name = found[1]
         if name in {"topic", "key"}:
-            chosen = topic if name == "topic" else key
+            chosen = _Typed(topic, None) if name == "topic" else key
         else:
             chosen = value
             for part in name.split("."):
-                chosen = chosen.get(part) if isinstance(chosen, Mapping) else None
-        if chosen is None or isinstance(chosen, Mapping | list | bytes):
+                chosen = chosen.member(part)
+        if chosen.value is None or isinstance(chosen.value, Mapping | list | bytes):
             raise SchemaError(f"The record has no text or number for ${{{name}}} of the URL.", field=name)
-        text = java_string(chosen)
+        text = java_string(*chosen)
         if text in {".", ".."} or (not text and found.start() < query_at):
             raise SchemaError(f"{text!r} cannot stand for ${{{name}}} in a URL.", field=name)
         return quote(text, safe="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -88,6 +89,13 @@ def test_fields_stand_in_the_url_and_tombstones_delete(server: ApiServer) -> Non
     put(task_on(server, "/o/${id}", request_method="put"), batch(ROWS[:1], ROW))
     put(task_on(server, "/o/${key}", behavior_on_null_values="delete"), batch([None, "v"], keys=[7, 8]))
     assert server.paths() == [("PUT", "/o/1"), ("DELETE", "/o/7"), ("POST", "/o/8")]
+
+
+def test_numbers_in_the_url_are_printed_as_their_type_is(server: ApiServer) -> None:
+    inner = s.struct({"p": s.FLOAT32, "q": s.FLOAT64})
+    row = {"p": struct.unpack("f", struct.pack("f", 0.1))[0], "in": {"p": 1e10, "q": 0.1}}
+    put(task_on(server, "/o/${p}/${in.p}/${in.q}"), batch([row], s.struct({"p": s.FLOAT32, "in": inner})))
+    assert server.paths() == [("POST", "/o/0.1/1.0E10/0.1")]
 
 
 @pytest.mark.parametrize("key", [None, "", ".", "..", {"a": 1}])
