@@ -94,9 +94,17 @@ class ConnectorParts:
 
         `reserved` None: topics of cluster state are known by their names alone; Kafka is not asked about others.
         """
-        chain = self.chain(self.source_config)
-        own = reserved or ReservedTopics(self.clients.worker)
-        return SourcePipeline(chain, self.converters, give_up, letters, figures=figures, sizes=sizes, reserved=own)
+        config = self.source_config
+        return SourcePipeline(
+            self.chain(config),
+            self.converters,
+            give_up,
+            letters,
+            figures=figures,
+            sizes=sizes,
+            reserved=reserved or ReservedTopics(self.clients.worker),
+            ends_at_first=not config.tolerates_errors,
+        )
 
     def reserved_topics(self) -> ReservedTopics:
         """Return what keeps rows out of the topics in which this cluster, or another on the brokers, has its state."""

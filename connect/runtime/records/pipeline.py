@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from connect.api.codec import Converter, HeaderConverter
-from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.errors import RetriableError
 from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.kafka.raw import RawBatch
 from connect.runtime.records.bad_row_search import isolate
@@ -17,6 +17,7 @@ from connect.runtime.records.record_sizes import RecordSizes
 from connect.runtime.records.retry import TopicNotJudgedError
 from connect.runtime.records.row_origins import OriginLostError, marked, origins, unmarked
 from connect.runtime.records.source_letters import SourceDeadLetters
+from connect.runtime.records.staged_failures import by_stage, staged
 from connect.runtime.records.tolerance import BadRow, Origin, Stage, bad_rows
 from connect.runtime.settings.internal_topics import ReservedTopics
 from connect.runtime.task.task_metrics import TaskFigures
@@ -39,16 +40,6 @@ class Converters:
     key_name: str
     value_name: str
     header_name: str
-
-
-class _StageFailedError(Exception):
-    """Carries the stage of a failure through `isolate`."""
-
-    def __init__(self, stage: Stage, component: str, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.stage = stage
-        self.component = component
-        self.cause = cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +68,7 @@ class _Rejects:
         self._give_up(bad_rows(Stage.TRANSFORMATION, name, self._origin(batch), rows))
 
     def by_converter(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        for stage, component, causes in _by_stage(rows):
+        for stage, component, causes in by_stage(rows):
             self._give_up(bad_rows(stage, component, self._origin(batch), causes))
 
     def _origin(self, batch: Batch) -> Origin:
@@ -97,11 +88,14 @@ class SourcePipeline:
         figures: TaskFigures | None = None,
         sizes: RecordSizes | None = None,
         reserved: ReservedTopics,
+        ends_at_first: bool = False,
     ) -> None:
         """Take the parts of the path: `letters` makes the dead letters of rows that `give_up` tolerates.
 
-        `sizes` refuses rows that are too large, `reserved` rows for topics that hold a cluster's state.
+        `sizes` refuses rows that are too large, `reserved` rows for topics that hold a cluster's state. With
+        `ends_at_first` the search for bad rows ends at the first one, as `give_up` tolerates none.
         """
+        self._ends_at_first = ends_at_first
         self._sizes = sizes
         self._reserved = reserved
         self._figures = figures or TaskFigures()
@@ -115,11 +109,16 @@ class SourcePipeline:
 
         Raises what `give_up` raises for a bad row.
         """
-        if self._letters is None:
+        if self._ends_at_first and self._letters is None:
             return Encoded(self._convert(batch, self._give_up))
         bad: list[BadRow] = []
         made = self._convert(batch, bad.extend)
-        return Encoded(made) if not bad else self._set_aside(batch, self._letters)
+        if bad and self._letters is not None:
+            return self._set_aside(batch, self._letters)
+        if bad:
+            # Not before: while the rest waits for a broker or a registry, each try would count these rows once more.
+            self._give_up(bad)
+        return Encoded(made)
 
     def reject(self, component: str, batch: Batch, rows: Mapping[int, Exception]) -> list[RawBatch]:
         """Return the dead letters of rows that the source (class `component`) gave up. Raises what `give_up` raises."""
@@ -188,13 +187,13 @@ class SourcePipeline:
     def _encode_good(self, batch: Batch) -> RawBatch:
         c = self._converters
         # After the transforms, which may have chosen the topic.
-        _staged(Stage.KAFKA_PRODUCE, _PRODUCER, lambda: self._judge(batch))
-        headers = _staged(Stage.HEADER_CONVERTER, c.header_name, lambda: _encode_headers(c.header, batch))
+        staged(Stage.KAFKA_PRODUCE, _PRODUCER, lambda: self._judge(batch))
+        headers = staged(Stage.HEADER_CONVERTER, c.header_name, lambda: _encode_headers(c.header, batch))
         keys = batch.keys
         raw_keys = None
         if keys is not None:
-            raw_keys = _staged(Stage.KEY_CONVERTER, c.key_name, lambda: c.key.encode(batch.topic, keys))
-        values = _staged(Stage.VALUE_CONVERTER, c.value_name, lambda: c.value.encode(batch.topic, batch.values))
+            raw_keys = staged(Stage.KEY_CONVERTER, c.key_name, lambda: c.key.encode(batch.topic, keys))
+        values = staged(Stage.VALUE_CONVERTER, c.value_name, lambda: c.value.encode(batch.topic, batch.values))
         raw = RawBatch(
             topic=batch.topic,
             values=values,
@@ -205,7 +204,7 @@ class SourcePipeline:
         )
         sizes = self._sizes
         if sizes is not None:
-            _staged(Stage.KAFKA_PRODUCE, _PRODUCER, lambda: sizes.check(raw))
+            staged(Stage.KAFKA_PRODUCE, _PRODUCER, lambda: sizes.check(raw))
         return raw
 
 
@@ -239,18 +238,18 @@ class SinkPipeline:
     def _decode_good(self, raw: RawBatch) -> list[Batch]:
         c = self._converters
         size = len(raw)
-        headers = _staged(Stage.HEADER_CONVERTER, c.header_name, lambda: _decode_headers(c.header, raw))
+        headers = staged(Stage.HEADER_CONVERTER, c.header_name, lambda: _decode_headers(c.header, raw))
         raw_keys = raw.keys
         keys: Sequence[Column] = ()
         if raw_keys is not None and raw_keys.null_count < size:
-            keys = _staged(Stage.KEY_CONVERTER, c.key_name, lambda: c.key.decode(raw.topic, raw_keys))
-        values = _staged(Stage.VALUE_CONVERTER, c.value_name, lambda: c.value.decode(raw.topic, raw.values))
+            keys = staged(Stage.KEY_CONVERTER, c.key_name, lambda: c.key.decode(raw.topic, raw_keys))
+        values = staged(Stage.VALUE_CONVERTER, c.value_name, lambda: c.value.decode(raw.topic, raw.values))
         return [_part(raw, run, headers) for run in _joint_runs(size, keys, values)]
 
     def _reject_convert(self, raw: RawBatch, rows: Mapping[int, Exception]) -> None:
         assert raw.offsets is not None
         origin = Origin(raw.topic, raw.partition, raw.offsets.to_pylist())
-        for stage, component, causes in _by_stage(rows):
+        for stage, component, causes in by_stage(rows):
             self._bad += bad_rows(stage, component, origin, causes)
 
     def _reject_transform(self, name: str, batch: Batch, rows: Mapping[int, Exception]) -> None:
@@ -262,34 +261,6 @@ def bad_sink_rows(stage: Stage, component: str, batch: Batch, rows: Mapping[int,
     assert batch.consumed is not None
     topic, partition = batch.consumed.topic_partition
     return bad_rows(stage, component, Origin(topic, partition, batch.consumed.offsets.to_pylist()), rows)
-
-
-def _staged(stage: Stage, component: str, step: Callable[[], T]) -> T:
-    try:
-        return step()
-    except RetriableError:
-        raise
-    except RejectedRowsError as error:
-        raise RejectedRowsError({i: _StageFailedError(stage, component, e) for i, e in error.rows.items()}) from error
-    except Exception as error:
-        raise _StageFailedError(stage, component, error) from error
-
-
-class _Stage(NamedTuple):
-    stage: Stage
-    component: str
-    causes: dict[int, Exception]
-
-
-def _by_stage(rows: Mapping[int, Exception]) -> list[_Stage]:
-    """Return the bad rows of each stage; what no stage claims is about the batch that came out of all of them."""
-    found: dict[tuple[Stage, str], dict[int, Exception]] = {}
-    for i, error in rows.items():
-        if isinstance(error, _StageFailedError):
-            found.setdefault((error.stage, error.component), {})[i] = error.cause
-        else:
-            found.setdefault((Stage.VALUE_CONVERTER, type(error).__module__), {})[i] = error
-    return [_Stage(stage, component, causes) for (stage, component), causes in found.items()]
 
 
 def _encode_headers(converter: HeaderConverter, batch: Batch) -> list[list[tuple[str, bytes | None]]] | None:

@@ -14,7 +14,7 @@ from connect.api.records import Batch, Column, SourcePosition
 from connect.kafka.client.errors import AbortableError
 from connect.kafka.raw import RawBatch
 from connect.plugins.catalog import Catalog
-from connect.runtime.parts.task_parts import build_converters
+from connect.runtime.parts.task_parts import build_chain, build_converters
 from connect.runtime.records.pipeline import Encoded, SourcePipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance
@@ -28,6 +28,7 @@ from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.source.source_loop import SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
 from connect.runtime.task.control import Control
+from connect.runtime.task.task_metrics import TaskFigures
 from connect.runtime.task.task_reports import TaskReports
 
 
@@ -339,18 +340,47 @@ class Brokers:
         self.control.ask_to_stop()
 
 
+RAW = {"name": "n", "connector.class": "c", "key.converter": "JsonConverter", "value.converter": "JsonConverter"}
+WORKER = WorkerConfig.parse({
+    "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "configs",
+    "offset.storage.topic": "o", "status.storage.topic": "s", **RAW,
+})  # fmt: skip
+
+
 def test_rows_wait_for_brokers_that_do_not_tell_what_a_topic_holds_whatever_the_retry_timeout():
-    raw = {"name": "n", "connector.class": "c", "key.converter": "JsonConverter", "value.converter": "JsonConverter"}
-    worker = WorkerConfig.parse({
-        "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "configs",
-        "offset.storage.topic": "o", "status.storage.topic": "s", **raw,
-    })  # fmt: skip
     kafka, control, task = FakeKafka(), Control(), Task()
     brokers = Brokers(control, silent=3)
     pipeline = SourcePipeline(
-        [], build_converters(Catalog.installed(), raw, {}), lambda bad: None, reserved=ReservedTopics(worker, brokers)
+        [], build_converters(Catalog.installed(), RAW, {}), lambda bad: None, reserved=ReservedTopics(WORKER, brokers)
     )
     loop_of(task, pipeline, at_least_once(kafka), 0, Topic()).run(control, lambda paused: None)
     assert brokers.silent < 0
     assert task.given == 1
     assert len(kafka.records["t"]) == 1
+
+
+class OneBad(Task):
+    """Gives one batch, whose second row is no number."""
+
+    def poll(self, deadline):
+        self.given += 1
+        return Batch("t", Column.from_rows(["1", "x"], s.STRING), position=SourcePosition({"p": 0}, {"n": self.given}))
+
+
+def test_a_bad_row_counts_once_while_its_batch_waits_for_brokers():
+    raw = {
+        **RAW, "errors.tolerance": "all", "errors.tolerance.limit.count": "1", "transforms": "cast",
+        "transforms.cast.type": "org.apache.kafka.connect.transforms.Cast$Value", "transforms.cast.spec": "int8",
+    }  # fmt: skip
+    config, catalog = SourceConnectorConfig.parse(raw), Catalog.installed()
+    kafka, control, figures = FakeKafka(), Control(), TaskFigures()
+    pipeline = SourcePipeline(
+        build_chain(catalog, config, {}),
+        build_converters(catalog, raw, {}),
+        Tolerance(config, figures, None).give_up,
+        reserved=ReservedTopics(WORKER, Brokers(control, silent=3)),
+    )
+    loop_of(OneBad(), pipeline, at_least_once(kafka), 0, Topic()).run(control, lambda paused: None)
+    assert len(kafka.records["t"]) == 1
+    counted = figures.snapshot()
+    assert (counted["skipped_total"], counted["errors_total"]) == (1, 1)
