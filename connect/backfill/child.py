@@ -22,7 +22,9 @@ from connect.runtime.host.parent_death import die_with_parent
 
 Work = Literal["run", "verify", "write_offsets"]
 _MODULE: Final = "connect.backfill.child"
-_STARTING: Final = 30.0
+_TELLS_S: Final = 5.0
+"""The process gives up waiting so many seconds before its worker does, and tells what it waited for."""
+_LEAST_S: Final = 1.0
 _ENDED: Final = "ended"
 _log = logging.getLogger(__name__)
 
@@ -53,7 +55,8 @@ class BackfillChildren:
         ended. JobStateError: somebody asked for the work, and there are too many processes already.
         """
         told = _FirstAnswer(spec["name"])
-        child = self._starter.submit(self._start, work, dict(spec), is_asked_for, told).result()
+        order = {"work": work, "spec": dict(spec), "timeout_s": max(_LEAST_S, timeout_s - _TELLS_S)}
+        child = self._starter.submit(self._start, order, is_asked_for, told).result()
         try:
             kind, answer = told.wait(timeout_s)
         except queue.Empty:
@@ -103,19 +106,19 @@ class BackfillChildren:
             for child in self._running.values():
                 child.kill()
 
-    def _start(self, work: Work, spec: dict[str, Any], is_asked_for: bool, told: _FirstAnswer) -> AnsweringChild:
+    def _start(self, order: dict[str, Any], is_asked_for: bool, told: _FirstAnswer) -> AnsweringChild:
         self._started = [child for child in self._started if child.exit_code is None]
         if is_asked_for and 0 < self._most <= len(self._started):
             raise JobStateError(
                 f"This worker is at work on {len(self._started)} backfills, and backfill.jobs.max={self._most} in its "
                 "file allows no more: wait for one, or ask another worker."
             )
-        order = {"work": work, "worker": self._worker, "worker_id": self.worker_id, "spec": spec, "parent": os.getpid()}
+        order |= {"worker": self._worker, "worker_id": self.worker_id, "parent": os.getpid()}
         child = AnsweringChild(_MODULE, order, hear=told.hear, ended=told.ended)
         self._started.append(child)
-        if work == "run":
+        if order["work"] == "run":
             with self._lock:
-                self._running[spec["name"]] = child
+                self._running[order["spec"]["name"]] = child
         return child
 
 
@@ -155,12 +158,13 @@ def main() -> None:
 
     answers = Answers()
     order = answers.request()
+    deadline = Deadline.after(order["timeout_s"])
     die_with_parent(order["parent"])
     try:
         spec, config = BackfillSpec.model_validate(order["spec"]), WorkerConfig.parse(order["worker"])
         found = connectors_of(spec, None, config, None)
         with Driver(spec, config, found.connector, found.target, by_worker=order["worker_id"]) as driver:
-            answers.tell(kind="done", answer=_done(order["work"], driver))
+            answers.tell(kind="done", answer=_done(order["work"], driver, deadline))
             if order["work"] == "run":
                 driver.run()
     except ConfigError as error:
@@ -173,15 +177,15 @@ def main() -> None:
             sys.exit(1)
 
 
-def _done(work: Work, driver: Any) -> Any:
+def _done(work: Work, driver: Any, deadline: Deadline) -> Any:
     from connect.backfill.handover import write_offsets
     from connect.backfill.verify.verify import verify
 
     if work == "run":
-        return driver.begin().chunks
+        return driver.begin(deadline).chunks
     if work == "verify":
         return verify(driver).as_json()
-    return [dict(position.offset or {}) for position in write_offsets(driver, Deadline.after(_STARTING)).positions]
+    return [dict(position.offset or {}) for position in write_offsets(driver, deadline).positions]
 
 
 if __name__ == "__main__":

@@ -85,18 +85,18 @@ class Driver:
         """Return the settings of the connector that goes on where the job ends."""
         return self.connectors.following
 
-    def begin(self) -> Job:
+    def begin(self, deadline: Deadline | None = None) -> Job:
         """Take the job over, and plan it if it is not planned yet. Call `run` next.
 
-        ConnectError: the job was cancelled, was planned with other values, or cannot be planned, or its engine is
-        missing.
+        Others' transactions are waited for until `deadline` (see `JobOwnership.take_over`). ConnectError: the job was
+        cancelled, was planned with other values, or cannot be planned, or its engine is missing.
         """
         if self._engine is None:
             self._engine = engine_of(self.spec)
             self._stack.callback(self._engine.close)
             lanes = RemainingLanes(self.spec.chunking.lanes, self.planner.reader_connections)
             self._engine.prepare(self.connectors, lanes.at_once(self.spec.limits.pace))
-        known = self.ownership.take_over()
+        known = self.ownership.take_over(deadline)
         self._job, self._splits = self._planned() if known is None else self._resumed(known)
         # Limits and signals that were given to an earlier run give way to the spec of this one.
         self.ownership.write([self.store.said_batch(JobPace(self.spec.name, self.spec.limits.pace))])

@@ -27,6 +27,9 @@ from connect.runtime.source.exactly_once import writes_in_transactions
 from connect.runtime.source.ledger import partition_key
 
 _KAFKA_S: Final = 60.0
+_WRITES_S: Final = 30.0
+"""A handover keeps so many seconds of its time for what it writes, when it waits for others' transactions before."""
+_LEAST_S: Final = 1.0
 
 
 class Connectors(Protocol):
@@ -117,7 +120,8 @@ def write_offsets(driver: Driver, deadline: Deadline) -> Job:
 
     ConnectError: markers are lost, or are those of another job.
     """
-    job = driver.ownership.known(driver.ownership.take_over())
+    others = deadline.sooner(max(_LEAST_S, deadline.remaining_s - _WRITES_S))
+    job = driver.ownership.known(driver.ownership.take_over(others))
     job.require_allowed(JobAction.HAND_OVER)
     if driver.store.driver_state(Deadline.after(_KAFKA_S)).handover is not None:
         if job.state is not JobState.DONE:

@@ -53,11 +53,13 @@ class JobOwnership:
         """Close the producer; the job stays owned by this driver until another one takes it over."""
         self._stack.close()
 
-    def take_over(self) -> Job | None:
+    def take_over(self, deadline: Deadline | None = None) -> Job | None:
         """Become the driver of the job, whoever was it before, and return the job; None if it was never planned.
 
-        RetriableError: an open transaction of another job hides what the newest record of this one is.
+        RetriableError: an open transaction of another job hides what the newest record of this one is, `OTHERS_S` long
+        or until `deadline`.
         """
+        until = Deadline.after(OTHERS_S) if deadline is None else deadline.sooner(OTHERS_S)
         self._store.make_topics(Deadline.after(KAFKA_S))
         # The check comes first, as taking over would shut out the driver of another cluster's job of the same name.
         self.look()
@@ -65,7 +67,7 @@ class JobOwnership:
         self._producer = self._store.driver_producer(self._spec.name)
         self._stack.callback(self._producer.close)
         self._producer.init_transactions(Deadline.after(KAFKA_S))
-        return self._of_this_cluster(self._store.newest_jobs(Deadline.after(OTHERS_S)))
+        return self._of_this_cluster(self._store.newest_jobs(until))
 
     def require_known(self) -> Job:
         """Return the job as it is now. ConnectError: it was never run, or belongs to another cluster."""

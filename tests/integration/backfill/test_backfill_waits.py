@@ -10,7 +10,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from confluent_kafka import Producer
 from e2e_worker import wait_for
 
 from connect.api.errors import ConfigError, RetriableError
+from connect.backfill.handover import write_offsets
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import Marker
 from connect.backfill.job.states import JobState, JobStateError
@@ -159,9 +162,7 @@ def test_status_is_told_beside_a_transaction_that_nobody_ends(table: Table, tmp_
         died.abort_transaction(60)
 
 
-def test_a_run_does_not_take_an_older_record_for_the_newest_one_behind_an_open_transaction(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_run_does_not_take_an_older_record_for_the_newest_one_behind_an_open_transaction(table: Table):
     table.fill(10)
     with table.driver() as driver, table.driver() as later:
         job = driver.begin()
@@ -172,11 +173,14 @@ def test_a_run_does_not_take_an_older_record_for_the_newest_one_behind_an_open_t
         assert frozen.flush(60) == 0
         try:
             driver.ownership.say(job, JobState.CANCELLED)
-            monkeypatch.setattr("connect.backfill.ownership.OTHERS_S", 1.0)
-            with pytest.raises(RetriableError, match=rf"{table.name}-jobs.*open transaction"):
-                later.begin()
+            began_s = time.monotonic()
+            for take_over in (later.begin, partial(write_offsets, later)):
+                with pytest.raises(RetriableError, match=rf"{table.name}-jobs.*open transaction"):
+                    take_over(Deadline.after(2.0))
+            assert time.monotonic() - began_s < 60, (
+                "they wait no longer than they were told, so that the reason is told"
+            )
         finally:
             frozen.abort_transaction(60)
-        monkeypatch.undo()
         with pytest.raises(JobStateError, match="is CANCELLED"):
             later.begin()

@@ -24,9 +24,18 @@ class Lingering:
 
 
 @pytest.fixture
-def children(monkeypatch):
+def orders():
+    return []
+
+
+@pytest.fixture
+def children(monkeypatch, orders):
     def made(answer):
-        monkeypatch.setattr(module, "AnsweringChild", lambda _module, _order, hear, ended: Lingering(answer, hear))
+        def start(_module, order, hear, ended):
+            orders.append(order)
+            return Lingering(answer, hear)
+
+        monkeypatch.setattr(module, "AnsweringChild", start)
         return BackfillChildren({})
 
     return made
@@ -53,3 +62,9 @@ def test_a_job_whose_process_has_begun_is_running(children):
     made = children({"kind": "done", "answer": 7})
     assert made.answer("run", {"name": "orders"}, 5) == 7
     assert made.is_running("orders")
+
+
+@pytest.mark.parametrize("work", ["run", "write_offsets"])
+def test_a_process_gives_up_waiting_before_its_worker_does_and_tells_what_it_waited_for(children, orders, work):
+    children({"kind": "done", "answer": 7}).answer(work, {"name": "orders"}, 90)
+    assert [order["timeout_s"] for order in orders] == [85]
