@@ -9,8 +9,10 @@ from connect.api.errors import ConfigError
 from connect.api.optional.bulk import PlannedSource
 from connect.backfill.job.job import Job
 from connect.backfill.job.kinds import JobConnectors
-from connect.lib.secrets import is_private_text, is_suspect, masked_setting
+from connect.lib.secrets import is_suspect, masked_setting
+from connect.plugins.catalog import Catalog
 from connect.runtime.parts.connector_settings import ConnectorSettings
+from connect.runtime.settings.config_secrets import secret_keys
 
 Digests = Mapping[str, Mapping[str, str]]
 _LENGTH = 12
@@ -59,10 +61,12 @@ def _settings(connectors: JobConnectors) -> list[ConnectorSettings]:
 
 
 def _digests(one: ConnectorSettings) -> dict[str, str]:
+    # A digest gives a weak password to who guesses it, so those that a plug-in declares have none, whatever their name.
+    secret = secret_keys(Catalog.installed(), one.connector)
     return {
         key: hashlib.sha256(masked_setting(text).encode()).hexdigest()[:_LENGTH]
         for key, text in one.connector.items()
-        if not is_suspect(key) and not is_private_text(text)
+        if key not in secret and not is_suspect(key)
     }
 
 

@@ -50,6 +50,16 @@ def test_other_changes_are_told_and_secrets_are_neither_kept_nor_compared():
     assert "localhost" not in str(PLANNED.configs)
 
 
+def test_what_a_plug_in_declares_as_secret_is_neither_kept_nor_compared_whatever_its_name():
+    masked = {"transforms": "hide", "transforms.hide.type": "connect.transforms.Redact$Value"}
+    given = GIVEN | masked | {"transforms.hide.hash.salt": "pepper", "query.masked": "SELECT 1"}
+    kept = digests_of(JobConnectors(ConnectorSettings(WORKER, given)))["orders-source"]
+    assert kept.keys() == (GIVEN | masked).keys() - {"connection.password"}
+    job = replace(PLANNED, configs={"orders-source": kept})
+    other = given | {"transforms.hide.hash.salt": "salt"}
+    assert require_as_planned(job, JobConnectors(ConnectorSettings(WORKER, other))) == []
+
+
 def test_a_job_of_a_release_that_kept_no_settings_goes_on_and_its_name_in_sinks_stays():
     older = replace(PLANNED, configs={}, id="")
     assert require_as_planned(older, connectors(mode="incrementing")) == []
