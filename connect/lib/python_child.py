@@ -59,13 +59,15 @@ def safe_variables(base: Mapping[str, str]) -> dict[str, str]:
 def make_safe() -> None:
     """Keep this process, which was forked from a program of the user's, and its children to the path of `start`.
 
-    What it has loaded already stays. What it loads from now on never comes from its working folder.
+    What it has loaded already stays. What it loads from now on never comes from its working folder, unless that is a
+    folder of installed packages, as `pip install --editable` makes it one.
     """
     os.environ.update(safe_variables(os.environ))
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    foreign = {"", str(Path.cwd())} - set(given)
-    if not _in_user_site():
-        foreign.add(site.getusersitepackages())
+    # A program without -P puts its own folder first; a folder that an installer has added stands further behind.
+    if not sys.flags.safe_path and sys.path and sys.path[0] == str(Path.cwd()) and sys.path[0] not in given:
+        del sys.path[0]
+    foreign = {""} if _in_user_site() else {"", site.getusersitepackages()}
     sys.path[:] = [entry for entry in sys.path if entry not in foreign]
 
 

@@ -49,3 +49,29 @@ def test_a_program_that_one_user_installed_keeps_the_site_that_it_is_in(monkeypa
     monkeypatch.setattr("site.getusersitepackages", lambda: str(Path(python_child.__file__).parents[1]))
     assert python_child.command("a") == [sys.executable, "-P", "-m", "a"]
     assert "PYTHONNOUSERSITE" not in python_child.environment({})
+
+
+PROGRAM = """
+import importlib.util, sys
+from connect.lib import python_child
+sys.path += sys.argv[1:]
+python_child.make_safe()
+print(importlib.util.find_spec("functions") is not None)
+"""
+"""Is what a worker that was begun by `python -m` does in the process that it forks for its hosts. Its arguments are the
+folders that the .pth files of installed packages name, which stand at the end of the path."""
+
+
+@pytest.mark.parametrize("is_editable", [False, True])
+def test_the_working_folder_is_searched_if_it_is_installed_and_not_because_the_program_began_there(
+    tmp_path: Path, is_editable: bool
+) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "functions.py").write_text("")
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    environ["PYTHONPATH"] = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, "-m", "program", *([str(tmp_path)] if is_editable else [])],
+        check=True, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.split() == [str(is_editable)]
