@@ -149,6 +149,17 @@ class Plugin:
     have such a converter.
     """
 
+    @property
+    def found_config(self) -> type[Config] | None:
+        """Return the settings; None if they cannot be imported.
+
+        Who asks after the plug-ins of others uses it: `config` tells the one who uses the plug-in what is wrong.
+        """
+        try:
+            return self.config
+        except ConnectError:
+            return None
+
 
 class PluginSpec:
     """Declares the one hook that a package of plug-ins implements."""

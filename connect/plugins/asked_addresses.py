@@ -29,7 +29,8 @@ def _addresses(catalog: Catalog, config: Mapping[str, str]) -> Iterator[str]:
     named = [("", catalog.find(config.get("connector.class", "").strip(), *CONNECTORS))]
     named += [(f"{key}.", catalog.find(config.get(key, "").strip(), kind)) for key, kind in _CONVERTERS.items()]
     for prefix, plugin in named:
-        for definition in plugin.config.definitions() if plugin is not None else ():
+        found = plugin.found_config if plugin is not None else None
+        for definition in found.definitions() if found is not None else ():
             value = config.get(prefix + definition.name, "")
             if value and definition.type is not ConfigType.PASSWORD and _NAMES_A_SERVER & set(definition.reaches):
                 yield f"{prefix}{definition.name}={masked_setting(value)[:SHOWN_CHARS]}"

@@ -135,7 +135,8 @@ def worker_settings(
     They are the converters, the policy for client overrides, permissions that only a worker gives, such as the files
     that connectors may read, and the config providers that the connectors name. Pure.
     """
-    leave = {name for plugin in catalog.plugins() for name in leave_keys(plugin.config)}
+    found = (plugin.found_config for plugin in catalog.plugins())
+    leave = {name for config in found if config is not None for name in leave_keys(config)}
     kept = {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER) or key in leave}
     return kept | providers_named_by([kept, *configs], worker)
 

@@ -26,11 +26,10 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from connect.api.errors import ConnectError
 from connect.cluster.hosts.host_process import MESSAGE_BYTES
 from connect.cluster.hosts.lease import watch
 from connect.runtime.host.freed_memory import share_arenas
@@ -142,8 +141,7 @@ class ForkServer:
                 self._catalog = self._find_catalog()
                 # Each host would import the settings of its connectors.
                 for plugin in self._catalog.plugins():
-                    with suppress(ConnectError):  # Who uses the plug-in hears of it.
-                        _ = plugin.config
+                    _ = plugin.found_config
 
     def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
         from connect.cluster.hosts.host_validation import validate_in_host

@@ -36,7 +36,8 @@ def converter_notes(catalog: Catalog, given: Mapping[str, str]) -> Iterator[str]
 
 
 def _of_all(catalog: Catalog, kind: PluginKind) -> Collection[str]:
-    return {name for plugin in catalog.plugins(kind) for name in _names(plugin.config)}
+    found = (plugin.found_config for plugin in catalog.plugins(kind))
+    return {name for config in found if config is not None for name in _names(config)}
 
 
 def _names(config: type[Config]) -> Collection[str]:

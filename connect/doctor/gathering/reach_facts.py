@@ -56,7 +56,8 @@ def declarations(catalog: Catalog, config: Mapping[str, str]) -> Iterator[tuple[
         named += [
             (f"{key}.{alias}.", catalog.find(config.get(f"{key}.{alias}.type", "").strip(), kind)) for alias in aliases
         ]
-    yield from ((prefix, plugin.config) for prefix, plugin in named if plugin is not None)
+    found = ((prefix, plugin.found_config) for prefix, plugin in named if plugin is not None)
+    yield from ((prefix, config) for prefix, config in found if config is not None)
 
 
 def _of(declaration: type[Config], prefix: str, config: Mapping[str, str]) -> Iterator[NamedThing]:

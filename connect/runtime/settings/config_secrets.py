@@ -97,9 +97,13 @@ def _declared(catalog: Catalog, config: Mapping[str, str]) -> Iterator[dict[str,
 def _types_of(
     catalog: Catalog, name: str | None, kinds: Collection[PluginKind], prefix: str = ""
 ) -> Iterator[dict[str, ConfigType]]:
+    """Yield the types that the plug-in of this name declares. One whose settings cannot be imported declares none, as
+    one that is not installed.
+    """
     plugin = catalog.find(name.strip(), *kinds) if name else None
-    if plugin is not None:
-        yield _types(plugin.config, prefix)
+    found = plugin.found_config if plugin is not None else None
+    if found is not None:
+        yield _types(found, prefix)
 
 
 @lru_cache(maxsize=4096)
