@@ -11,6 +11,7 @@ from typing import Final
 from connect.api.records import TopicPartition
 from connect.cluster.model.connector_values import PartitionOffset
 from connect.cluster.model.request_errors import BadRequestError
+from connect.lib.placeholders import placeholder_spans
 
 TOPIC: Final = "kafka_topic"
 PARTITION: Final = "kafka_partition"
@@ -39,8 +40,13 @@ def unknown(partitions: Collection[TopicPartition], sizes: Mapping[str, int]) ->
 
 
 def unread(offsets: Mapping[TopicPartition, int | None], config: Mapping[str, str]) -> list[str]:
-    """Return a sentence on topics whose offsets are set although the connector does not read them."""
-    read = {topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()}
+    """Return a sentence on topics whose offsets are set although the connector does not read them.
+
+    Where a config provider has the names of its topics, nobody here knows them.
+    """
+    topics = config.get("topics", "")
+    known = "" if any(placeholder_spans(topics)) else topics
+    read = {topic.strip() for topic in known.split(",") if topic.strip()}
     others = sorted({tp.topic for tp, offset in offsets.items() if offset is not None} - read) if read else []
     if not others:
         return []

@@ -187,6 +187,13 @@ def test_an_offset_of_a_topic_that_the_sink_does_not_read_is_set_and_said(world,
     assert herder.offsets.alter("c", [given, sink(0, None)]).result(60).notes == []
 
 
+def test_nothing_is_said_of_topics_whose_names_a_config_provider_has(world, herder):
+    config = {"connector.class": "Sink", "name": "c", "topics": "u,${env:TOPIC}"}
+    herder.connectors.create("c", config, TargetState.STOPPED).result(60)
+    assert herder.offsets.alter("c", [sink(0, 7)]).result(60).notes == []
+    assert world.groups.committed[GROUP] == {T0: 7}
+
+
 def test_a_busy_group_is_told_as_such(world, herder):
     create(herder, "Sink")
     world.groups.busy = True
