@@ -22,7 +22,9 @@ SELDOM_S: Final = 5.0
 class PeriodicReconcile:
     """Notices changes of the internal topics and of the group since the last look. Owned by the herder's thread."""
 
-    def __init__(self, parts: HerderParts, clock_s: Callable[[], float]) -> None:
+    def __init__(self, parts: HerderParts, clock_s: Callable[[], float], look_at_all: Callable[[], None]) -> None:
+        """`look_at_all` lets the next time be at all connectors, and not at those alone that have changed."""
+        self._look_at_all = look_at_all
         self._parts = parts
         self._clock_s = clock_s
         self._seen: tuple[object, ...] = ()
@@ -34,12 +36,14 @@ class PeriodicReconcile:
         self._compare()
         now_s = self._clock_s()
         if now_s - self._changed_s < QUIET_S or now_s - self._looked_s >= SELDOM_S:
+            self._look_at_all()
             self._parts.loop.post("looking again", _noted)
 
-    def looked(self) -> None:
-        """Take note that everything is being reconciled."""
+    def looked(self, *, at_all: bool) -> None:
+        """Take note that what has changed is being reconciled, or, if `at_all`, everything."""
         self._compare()
-        self._looked_s = self._clock_s()
+        if at_all:
+            self._looked_s = self._clock_s()
 
     def _compare(self) -> None:
         configs, membership = self._parts.configs, self._parts.membership

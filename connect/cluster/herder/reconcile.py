@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from connect.cluster.herder.changed_connectors import ChangedConnectors
 from connect.cluster.herder.periodic_reconcile import PeriodicReconcile
 from connect.cluster.herder.task_runs import TaskRuns
 from connect.cluster.hosts.host_pool import HostLimits, Launch
@@ -90,13 +91,14 @@ class Reconciler:
         self._expects_work = False
         self._session_key_ttl_ms = worker.inter_worker_key_ttl_ms
         self.parts = self._build(worker)
+        self._changed = ChangedConnectors(self.parts.configs, self.parts.statuses)
         self.connectors = ConnectorRuns(self.parts)
         self.tasks = TaskRuns(self.parts, tracks_topics=worker.topic_tracking_enable, clock_s=around.clock_s)
         self.fencing = Fencing(self.parts)
         self.overdue = OverdueTasks(self.parts, worker.task_overdue_ms / 1000, around.clock_s)
         self._placer = TaskPlacer(self.parts.configs, self.parts.statuses, around.clock_s)
         self._present = PresentWorkers(self.parts.statuses, around.clock_s)
-        self._looks = PeriodicReconcile(self.parts, around.clock_s)
+        self._looks = PeriodicReconcile(self.parts, around.clock_s, self._changed.forget)
 
     def _build(self, worker: WorkerConfig) -> HerderParts:
         around = self._around
@@ -233,18 +235,20 @@ class Reconciler:
         self.parts.cleanup_calls.tick()
 
     def _reconcile(self) -> None:
-        self._looks.looked()
         snapshot = self.parts.configs.snapshot
         if snapshot.connectors and not self._leaving.is_set():
             self.expect_work()
         view = NOBODY if self._leaving.is_set() else self.parts.membership.view
         # A worker that Kafka has not heard for too long runs no tasks; it would have to end what it starts at once.
         own = view if self.parts.membership.may_work else NOBODY
+        only = self._changed.begin(snapshot, (view, own, self.parts.configs.lost_claim, bool(self._releases)))
+        self._looks.looked(at_all=only is None)
         self.parts.supervisor.pool.keep_ready(self._expects_work and own.slots != frozenset())
         self._carry_out_restarts(view)
-        self.overdue.reconcile(snapshot, view)
+        if only is None:
+            self.overdue.reconcile(snapshot, view)
         if view.leads:
-            snapshot = self._lead(snapshot, view)
+            snapshot = self._lead(snapshot, view, only)
         else:
             if self._led:
                 # Who leads next is not known yet: until it claims, the view names this worker.
@@ -254,13 +258,14 @@ class Reconciler:
             self.parts.configs.disclaim()
             self.connectors.release()
             self.fencing.release()
-        self.tasks.reconcile(snapshot, own)
+        self.tasks.reconcile(snapshot, own, only)
+        self._changed.end()
         if self._releases and self.tasks.has_released():
             for released in self._releases:
                 released.set()
             self._releases.clear()
 
-    def _lead(self, snapshot: ConfigSnapshot, view: View) -> ConfigSnapshot:
+    def _lead(self, snapshot: ConfigSnapshot, view: View, only: Collection[str] | None) -> ConfigSnapshot:
         if not self._led or self.parts.configs.lost_claim:
             # The leader before this one may have written a moment ago, or another worker leads already.
             snapshot = self.parts.configs.refresh()
@@ -278,10 +283,10 @@ class Reconciler:
         if needs_rotation(snapshot.session_key, time.time_ns() // 1_000_000, self._session_key_ttl_ms):
             self.parts.configs.put(new_session_key(time.time_ns() // 1_000_000))
         self.parts.statuses.put_rebalance(view.generation, self.parts.worker_id, view.urls)
-        self.connectors.reconcile(snapshot)
-        self.fencing.reconcile(self.parts.configs.snapshot)
+        self.connectors.reconcile(snapshot, only)
+        self.fencing.reconcile(self.parts.configs.snapshot, only)
         overdue = {found.task for found in self.overdue.found}
-        self._placer.reconcile(self.parts.configs.snapshot, view, overdue)
+        self._placer.reconcile(self.parts.configs.snapshot, view, overdue, only)
         return self.parts.configs.snapshot
 
     def _carry_out_restarts(self, view: View) -> None:

@@ -45,20 +45,28 @@ class TaskRuns:
         self._awaited = AwaitedRestarts()
         self._statuses = TaskStatuses(parts, clock_s)
         self._starting: set[int] = set()
+        self._touched: set[str] = set()
+        """These connectors have tasks of which this worker knows something new that stands in no topic yet."""
         self.starts = StartCounts()
 
-    def reconcile(self, snapshot: ConfigSnapshot, view: View) -> None:
-        """Take the next steps towards the tasks that should run here."""
-        desired = {
-            task: spec for task in _placed_here(snapshot, view) if (spec := self._desired(snapshot, task)) is not None
-        }
-        self._assigned = frozenset(desired)
+    def reconcile(self, snapshot: ConfigSnapshot, view: View, only: Collection[str] | None = None) -> None:
+        """Take the next steps towards the tasks that should run here.
+
+        `only` are the connectors that changed in the topics since the last call; None: any may have, or the group has.
+        """
+        looked = None if only is None else {*only, *self._touched}
+        self._touched.clear()
+        placed = _placed_here(snapshot, view, looked)
+        desired = {task: spec for task in placed if (spec := self._desired(snapshot, task)) is not None}
+        self._assigned = frozenset(desired).union(() if looked is None else _beside(self._assigned, looked))
         self._awaited.keep(self._assigned)
-        for action in plan(desired, self._assigned, self._running):
+        running = {task: run for task, run in self._running.items() if looked is None or task.connector in looked}
+        for action in plan(desired, self._assigned, running):
             if not (isinstance(action, Start) and self._parts.awaits_fencing(snapshot, action.task.connector)):
                 self._do(action)
-        self._statuses.reconcile(snapshot, self._assigned, self._running)
-        for task in [t for t in self._attempts if t not in desired and self._desired(snapshot, t) is None]:
+        self._statuses.reconcile(snapshot, self._assigned, self._running, looked)
+        others = [t for t in self._attempts if (looked is None or t.connector in looked) and t not in desired]
+        for task in [t for t in others if self._desired(snapshot, t) is None]:
             del self._attempts[task]
             self._histories.pop(task, None)
 
@@ -102,6 +110,7 @@ class TaskRuns:
         run = self._running.get(task)
         if run is None or run.number != change.run:
             return
+        self._touched.add(task.connector)
         if change.run in self._starting:
             self._starting.discard(change.run)
             if change.state is not None:
@@ -228,6 +237,7 @@ class TaskRuns:
             self._attempt_again(task)
 
     def _attempt_again(self, task: TaskId) -> None:
+        self._touched.add(task.connector)
         self._attempts[task] = self._attempts.get(task, 0) + 1
         run = self._running.get(task)
         config = run.spec.connector_config if run is not None else {}
@@ -237,8 +247,18 @@ class TaskRuns:
         return self._histories.get(task, RestartHistory())
 
 
-def _placed_here(snapshot: ConfigSnapshot, view: View) -> Sequence[TaskId]:
-    """Return the tasks that have a slot of this worker; those of a worker without a group are all."""
+def _beside(tasks: Collection[TaskId], connectors: Collection[str]) -> Sequence[TaskId]:
+    return [task for task in tasks if task.connector not in connectors]
+
+
+def _placed_here(snapshot: ConfigSnapshot, view: View, only: Collection[str] | None) -> Sequence[TaskId]:
+    """Return the tasks that have a slot of this worker; those of a worker without a group are all.
+
+    `only` are the connectors whose tasks are looked at; None: all.
+    """
+    if only is not None:
+        tasks = (TaskId(name, number) for name in only for number in snapshot.tasks.get(name, ()))
+        return [task for task in tasks if view.owns(snapshot.placements.get(task))]
     if view.slots is None:
         return [TaskId(name, number) for name, tasks in snapshot.tasks.items() for number in tasks]
     return [task for task, slot in snapshot.placements.items() if slot in view.slots]

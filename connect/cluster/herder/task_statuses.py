@@ -44,18 +44,26 @@ class TaskStatuses:
         self._said[task] = status
         self._put(task, status)
 
-    def reconcile(self, snapshot: ConfigSnapshot, assigned: Collection[TaskId], running: Collection[TaskId]) -> None:
+    def reconcile(
+        self,
+        snapshot: ConfigSnapshot,
+        assigned: Collection[TaskId],
+        running: Collection[TaskId],
+        only: Collection[str] | None = None,
+    ) -> None:
         """Report tasks that this worker has let go of, and write again each status that the topic does not hold.
 
         `assigned` are the tasks that have to run here. `running` are those with a run here, even one that has ended.
+        `only` are the connectors whose tasks are looked at; None: all.
         """
-        for task in [task for task in self._said if not snapshot.has_task(task)]:
+        said = {task: status for task, status in self._said.items() if only is None or task.connector in only}
+        for task in [task for task in said if not snapshot.has_task(task)]:
             # Only the leader removes statuses of tasks that no longer exist; otherwise the order of records is lost.
-            del self._said[task]
-            del self._said_s[task]
+            for known in (said, self._said, self._said_s):
+                del known[task]
         # Tasks of other workers, which are most of them in a large cluster, are not looked at one by one.
-        held, overruled = self._parts.statuses.seen_of(self._parts.worker_id, self._said)
-        for task in [task for task in {**held, **self._said} if task not in assigned and task not in running]:
+        held, overruled = self._parts.statuses.seen_of(self._parts.worker_id, said, only)
+        for task in [task for task in {**held, **said} if task not in assigned and task not in running]:
             if snapshot.has_task(task):
                 self._release(task, is_held=task in held, config=snapshot.connectors.get(task.connector, {}))
         for task in overruled:

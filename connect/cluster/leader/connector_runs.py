@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final
@@ -56,21 +56,29 @@ class ConnectorRuns:
     def __init__(self, parts: HerderParts) -> None:
         self._parts = parts
         self._runs: dict[str, _ConnectorRun] = {}
+        self._touched: set[str] = set()
+        """These connectors have answered since the last look."""
         self.starts = StartCounts()
 
-    def reconcile(self, snapshot: ConfigSnapshot) -> None:
-        """Begin a new run of each connector whose configuration, target state or tasks have changed."""
-        for name in [n for n in self._runs if n not in snapshot.connectors]:
-            self._end(self._runs.pop(name), "The connector was deleted.")
-        for name, config in snapshot.connectors.items():
-            target = snapshot.target(name)
+    def reconcile(self, snapshot: ConfigSnapshot, only: Collection[str] | None = None) -> None:
+        """Begin a new run of each connector whose configuration, target state or tasks have changed.
+
+        `only` are the connectors that changed in the topics since the last call; None: any may have.
+        """
+        looked = None if only is None else {*only, *self._touched}
+        self._touched.clear()
+        for name in [n for n in (self._runs if looked is None else looked) if n not in snapshot.connectors]:
+            if (run := self._runs.pop(name, None)) is not None:
+                self._end(run, "The connector was deleted.")
+        for name in snapshot.connectors if looked is None else looked & snapshot.connectors.keys():
+            config, target = snapshot.connectors[name], snapshot.target(name)
             run = self._runs.get(name)
             if run is None or run.config != config or run.target is not target:
                 self._begin(name, _ConnectorRun(config, target), snapshot, was=run)
             elif run.state is State.RUNNING and len(snapshot.tasks.get(name, {})) != run.tasks:
                 # Not all task records can be read, or the connector was stopped and resumed since the last call.
                 self._begin(name, _ConnectorRun(config, target, run.history), snapshot, was=run)
-        self._forget_statuses(snapshot)
+        self._forget_statuses(snapshot, looked)
 
     def restart(self, name: str) -> Future[None]:
         """Restart a connector. The future is done when it runs; FailedRequestError: it does not start."""
@@ -177,6 +185,7 @@ class ConnectorRuns:
         except (ConnectError, TimeoutError) as error:
             return f"The tasks could not be written to the config topic: {error}"
         run.tasks = len(task_configs)
+        self._touched.add(name)
         return None
 
     def _look_later(self, name: str, run: _ConnectorRun, again_s: float | None) -> None:
@@ -236,9 +245,9 @@ class ConnectorRuns:
             waiting.set_exception(FailedRequestError(why))
         run.waiting = []
 
-    def _forget_statuses(self, snapshot: ConfigSnapshot) -> None:
+    def _forget_statuses(self, snapshot: ConfigSnapshot, only: Collection[str] | None) -> None:
         statuses = self._parts.statuses
-        for name in statuses.names():
+        for name in statuses.names() if only is None else only:
             if name not in snapshot.connectors:
                 statuses.forget(name)
             elif name not in snapshot.inconsistent:

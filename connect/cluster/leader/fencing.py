@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final
@@ -60,12 +60,16 @@ class Fencing:
         self._rounds: dict[str, _Round] = {}
         self._retries: dict[str, tuple[float, Iterator[float]]] = {}
         """It holds the time of the next try after a failed round, and the waits for further tries."""
+        self._touched: set[str] = set()
+        """For these connectors a round may be due although no record has changed since the last look."""
 
-    def reconcile(self, snapshot: ConfigSnapshot) -> None:
-        """Begin a round for every connector whose tasks wait for one."""
+    def reconcile(self, snapshot: ConfigSnapshot, only: Collection[str] | None = None) -> None:
+        """Begin a round for every connector whose tasks wait for one; with `only` for those of these connectors."""
         for name in [name for name in self._retries if name not in snapshot.unfenced]:
             del self._retries[name]
-        for name in snapshot.unfenced:
+        looked = snapshot.unfenced if only is None else snapshot.unfenced & {*only, *self._touched}
+        self._touched.clear()
+        for name in looked:
             waits = snapshot.target(name) is not TargetState.STOPPED and bool(snapshot.tasks.get(name))
             due_s = self._retries[name][0] if name in self._retries else 0.0
             if waits and name not in self._rounds and due_s <= self._clock_s() and self._is_needed(snapshot, name):
@@ -86,6 +90,7 @@ class Fencing:
     def again(self, name: str) -> None:
         """Let the next try of a failed round be due at once, as somebody asked for a restart."""
         self._retries.pop(name, None)
+        self._touched.add(name)
 
     def release(self) -> None:
         """Take note that another worker leads now."""
@@ -115,6 +120,7 @@ class Fencing:
         elif self._parts.configs.snapshot.tasks.get(name, {}) != fencing.tasks:
             # Tasks that were published during this round need another round.
             del self._rounds[name]
+            self._touched.add(name)
             self._refuse(name, fencing, "The connector was changed meanwhile.")
         else:
             self._finish(name, fencing)

@@ -39,16 +39,26 @@ class TaskPlacer:
         self._owners: Mapping[int, str] = {}
         self._same_since_s = 0.0
 
-    def reconcile(self, snapshot: ConfigSnapshot, view: View, overdue: Collection[TaskId] = ()) -> None:
+    def reconcile(
+        self,
+        snapshot: ConfigSnapshot,
+        view: View,
+        overdue: Collection[TaskId] = (),
+        only: Collection[str] | None = None,
+    ) -> None:
         """Place the tasks that have no slot, and take the tasks that should move from their slots.
 
         If a task is `overdue` because its last worker has not reported its stop, the task goes back to that worker:
-        it is not safe to start it on another one.
+        it is not safe to start it on another one. With `only`, new tasks of these connectors are placed, and no task
+        moves.
         """
         if view.slots is None:
             return
         if view.owners != self._owners:
             self._owners, self._same_since_s = view.owners, self._clock_s()
+        if only is not None:
+            self._place_new(snapshot, view, only)
+            return
         tasks = [TaskId(name, number) for name, configs in snapshot.tasks.items() for number in configs]
         placed = {task: snapshot.placements[task] for task in tasks if task in snapshot.placements}
         unplaced = [task for task in tasks if task not in placed]
@@ -63,6 +73,13 @@ class TaskPlacer:
                 _logger.info("tasks_moving", extra={"tasks": sorted(map(str, leaving))})
         changed = [task for task in placed.keys() | wanted.keys() if wanted.get(task) != placed.get(task)]
         self._write(snapshot, changed, wanted)
+
+    def _place_new(self, snapshot: ConfigSnapshot, view: View, only: Collection[str]) -> None:
+        tasks = [TaskId(name, number) for name in only for number in snapshot.tasks.get(name, ())]
+        new = [task for task in tasks if task not in snapshot.placements and self._is_released(task, view)]
+        if new:
+            placed = {task: slot for task, slot in snapshot.placements.items() if snapshot.has_task(task)}
+            self._write(snapshot, new, place([*placed, *new], placed, view.owners))
 
     def forget(self, snapshot: ConfigSnapshot) -> None:
         """Remove the placements of connectors that do not exist any more; called when this worker begins to lead.

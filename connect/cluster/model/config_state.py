@@ -22,6 +22,7 @@ from connect.cluster.model.config_records import (
 )
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import ConfigVersion
+from connect.cluster.model.recent_changes import RecentChanges
 from connect.runtime.task.task_id import TaskId
 
 Properties = Mapping[str, str]
@@ -87,10 +88,15 @@ class ConfigState:
         self._unfenced: set[str] = set()
         self._session_key: SessionKeyRecord | None = None
         self._placements: dict[str, Sequence[int | None]] = {}
-        self._placed: Mapping[TaskId, int] | None = None
-        """These are the slots of tasks until a placement changes. Snapshots share them, as few records change one."""
+        self._placed: Mapping[TaskId, int] = {}
+        """These are the slots of tasks. Snapshots share them until a placement changes."""
         self._workers: dict[str, WorkerRecord] = {}
         self._history: dict[str, Mapping[int, ConfigVersion]] = {}
+        self._recent = RecentChanges()
+
+    def changed_since(self, offset: int) -> frozenset[str] | None:
+        """Return the connectors that records at this offset and behind it concerned; None: that is not known."""
+        return self._recent.since(offset)
 
     def advance(self, offset: int) -> None:
         """Take note that the record at this offset was seen, whatever it held."""
@@ -98,6 +104,7 @@ class ConfigState:
 
     def apply(self, record: ConfigRecord) -> None:  # noqa: C901 - one case per kind of record
         """Add a record. Restarts and log levels change nothing, as they are events and not state."""
+        self._note(record)
         match record:
             case ConnectorRecord(name, properties):
                 self._apply_connector(name, properties)
@@ -144,10 +151,14 @@ class ConfigState:
             fenced_tasks=dict(self._fenced),
             unfenced=frozenset(self._unfenced),
             session_key=self._session_key,
-            placements=self._by_task(),
+            placements=self._placed,
             workers=dict(self._workers),
             history=dict(self._history),
         )
+
+    def _note(self, record: ConfigRecord) -> None:
+        if (name := _concerned(record)) is not None:
+            self._recent.add(self._next_offset - 1, name)
 
     def _apply_connector(self, name: str, properties: Properties | None) -> None:
         if properties is not None:
@@ -171,22 +182,14 @@ class ConfigState:
         else:
             self._inconsistent.add(name)
 
-    def _by_task(self) -> Mapping[TaskId, int]:
-        if self._placed is None:
-            self._placed = {
-                TaskId(name, number): slot
-                for name, slots in self._placements.items()
-                for number, slot in enumerate(slots)
-                if slot is not None
-            }
-        return self._placed
-
     def _apply_placement(self, name: str, slots: Sequence[int | None] | None) -> None:
-        self._placed = None
-        if slots is None:
-            self._placements.pop(name, None)
-        else:
+        placed = dict(self._placed)  # made of the last one, as there is a record for each connector
+        for number in range(len(self._placements.pop(name, ()))):
+            placed.pop(TaskId(name, number), None)
+        if slots is not None:
             self._placements[name] = tuple(slots)
+            placed |= {TaskId(name, number): slot for number, slot in enumerate(slots) if slot is not None}
+        self._placed = placed
 
     def _apply_history(self, record: ConfigHistoryRecord) -> None:
         # A snapshot may share the present map, so the map is replaced and never changed.
@@ -205,3 +208,14 @@ class ConfigState:
                 kept = tuple(s for s in other.slots if s not in taken)
                 self._workers[worker_id] = WorkerRecord(worker_id, other.url, kept)
         self._workers[record.worker_id] = record
+
+
+def _concerned(record: ConfigRecord) -> str | None:
+    """Return the connector whose tasks a record may change; None: it changes no connector's."""
+    match record:
+        case TaskRecord(task, _):
+            return task.connector
+        case ConnectorRecord() | CommitRecord() | TargetRecord() | FencingRecord() | PlacementRecord():
+            return record.name
+        case _:
+            return None

@@ -21,8 +21,9 @@ def place(tasks: Collection[TaskId], placed: Placement, owners: Mapping[int, str
     `owners` holds the worker of each slot that is owned. While no slot is owned, new tasks get none.
     """
     result = {task: placed[task] for task in tasks if task in placed}
-    load = _Load(result, owners)
-    for task in sorted(set(tasks) - set(result)):
+    new = sorted(set(tasks) - set(result))
+    load = _Load(result, owners, {task.connector for task in new})
+    for task in new:
         slot = load.take_best(task)
         if slot is None:
             break
@@ -80,15 +81,18 @@ def _spare(tasks: Collection[TaskId], is_movable: Callable[[TaskId], bool]) -> I
 class _Load:
     """Keeps count of the tasks of each worker and slot. A worker's least loaded slot is the first of its heap."""
 
-    def __init__(self, placed: Placement, owners: Mapping[int, str]) -> None:
+    def __init__(self, placed: Placement, owners: Mapping[int, str], connectors: Collection[str]) -> None:
+        """Count the tasks of each worker, and apart from these those of the `connectors` that have new tasks."""
         self._owners = owners
         self._tasks: Counter[str] = Counter()
         self._connectors: Counter[tuple[str, str]] = Counter()
-        for task, slot in placed.items():
-            self._count(task, slot)
         in_slots = Counter(placed.values())
+        for task, slot in placed.items() if connectors else ():
+            if task.connector in connectors and slot in owners:
+                self._connectors[owners[slot], task.connector] += 1
         self._slots: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for slot, worker in owners.items():
+            self._tasks[worker] += in_slots[slot]
             self._slots[worker].append((in_slots[slot], slot))
         for slots in self._slots.values():
             heapq.heapify(slots)

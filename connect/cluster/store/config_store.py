@@ -125,6 +125,11 @@ class ConfigStore:
         with self._lock:
             return self._state.claims()
 
+    def changed_since(self, offset: int) -> frozenset[str] | None:
+        """Return the connectors that records at this offset and behind it concerned; None: that is not known."""
+        with self._lock:
+            return self._state.changed_since(offset)
+
     def refresh(self) -> ConfigSnapshot:
         """Return the configuration after reading everything that is in the topic now."""
         self._opened.log.read_to_end(Deadline.after(WRITE_TIMEOUT_S))

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import Any, Final, NamedTuple, TypeVar
 
 from connect.cluster.model.history import Rebalance, StateChange
+from connect.cluster.model.recent_changes import RecentChanges
 from connect.cluster.model.record_json import RecordFormatError
 from connect.cluster.model.state_history import StateHistory
 from connect.cluster.model.status_records import (
@@ -90,6 +91,8 @@ class StatusStore:
         self._told_alerts: dict[str, Mapping[str, Any]] = {}
         self.changes = 0
         """This counts the records that were read; as long as it is the same, no status has changed."""
+        self.recent = RecentChanges()
+        """It has the connectors whose statuses were read last, each at what `changes` was then."""
         self._skipped = SkippedRecords("status")
         self._opened = OpenedLog("status", make_log, self._on_record)
 
@@ -115,14 +118,19 @@ class StatusStore:
         with self._lock:
             return dict(sorted(self._tasks.get(name, {}).items()))
 
-    def seen_of(self, worker_id: str, said: Mapping[TaskId, Status]) -> SeenOfWorker:
-        """Return what readers of the topic find of the tasks of a worker that has `said` these statuses."""
+    def seen_of(
+        self, worker_id: str, said: Mapping[TaskId, Status], only: Collection[str] | None = None
+    ) -> SeenOfWorker:
+        """Return what readers of the topic find of the tasks of a worker that has `said` these statuses.
+
+        `only`: it tells of these connectors alone.
+        """
         nothing: Mapping[int, Status] = {}
         with self._lock:
             held = {
                 TaskId(name, number): None
-                for name, tasks in self._tasks.items()
-                for number, status in tasks.items()
+                for name in (self._tasks if only is None else only)
+                for number, status in self._tasks.get(name, nothing).items()
                 if status.worker_id == worker_id and status.state is not State.UNASSIGNED
             }
             overruled = [
@@ -243,6 +251,11 @@ class StatusStore:
             return
         with self._lock:
             self._apply(record)
+            match record:
+                case ConnectorStatusRecord(name, _) | TaskStatusRecord(TaskId(name, _), _):
+                    self.recent.add(self.changes, name)
+                case _:
+                    pass  # nothing has to be done because of it
             self.changes += 1
 
     def _apply(self, record: StatusRecord) -> None:

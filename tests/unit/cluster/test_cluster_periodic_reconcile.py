@@ -27,7 +27,11 @@ class Looks:
             statuses=self.statuses,
             membership=self.membership,
         )
-        self.looks = PeriodicReconcile(parts, lambda: self.now_s)
+        self.asked_for_all = 0
+        self.looks = PeriodicReconcile(parts, lambda: self.now_s, self.ask_for_all)
+
+    def ask_for_all(self):
+        self.asked_for_all += 1
 
     def pass_seconds(self, seconds):
         """Return after how many seconds there was a look."""
@@ -37,7 +41,7 @@ class Looks:
             self.posted.clear()
             self.looks.look()
             if self.posted:
-                self.looks.looked()
+                self.looks.looked(at_all=True)
                 found.append(second)
         return found
 
@@ -65,20 +69,31 @@ def test_without_a_change_everything_is_looked_at_seldom_and_never_left_alone():
     quiet = looks.pass_seconds(600)
     assert 600 / SELDOM_S - 1 <= len(quiet) <= 600 / SELDOM_S + 1
     assert max(later - sooner for sooner, later in itertools.pairwise(quiet)) <= SELDOM_S
+    assert looks.asked_for_all >= len(quiet)
+
+
+def test_looks_at_some_connectors_put_off_none_at_all_of_them():
+    looks = Looks()
+    looks.pass_seconds(60)
+    found = []
+    for second in range(round(2 * SELDOM_S)):
+        looks.looks.looked(at_all=False)
+        found += [second] * len(looks.pass_seconds(1))
+    assert len(found) >= 2
 
 
 def test_a_change_that_was_seen_by_a_look_of_another_cause_counts_all_the_same():
     looks = Looks()
     looks.pass_seconds(60)
     looks.statuses.changes += 1
-    looks.looks.looked()
+    looks.looks.looked(at_all=False)
     assert looks.pass_seconds(3) == [1, 2, 3]
 
 
 def counted(many, monkeypatch):
     """Return the list that grows by one with each time the leader reconciles everything."""
     looks, real = [], many.leader.reconciler.connectors.reconcile
-    monkeypatch.setattr(many.leader.reconciler.connectors, "reconcile", lambda found: (looks.append(1), real(found)))
+    monkeypatch.setattr(many.leader.reconciler.connectors, "reconcile", lambda *given: (looks.append(1), real(*given)))
     return looks
 
 
