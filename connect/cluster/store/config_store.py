@@ -186,9 +186,17 @@ class ConfigStore:
 
     def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
         """Replace a connector's tasks at once: nobody sees some of the new ones without the others."""
-        if configs:
-            self._write([TaskRecord(TaskId(name, i), c) for i, c in enumerate(configs)])
-        self._write([CommitRecord(name, len(configs))])
+        tasks, commit = (
+            [TaskRecord(TaskId(name, i), c) for i, c in enumerate(configs)],
+            CommitRecord(name, len(configs)),
+        )
+        if self._fenced or not self.snapshot.tasks.get(name):
+            # A transaction has all or none; and a connector without tasks loses none if one of the records is refused.
+            self._write([*tasks, commit])
+            return
+        if tasks:
+            self._write(tasks)
+        self._write([commit])
 
     def put_target(self, name: str, target: TargetState) -> None:
         """Store the target state of a connector. STOPPED also removes its tasks."""
