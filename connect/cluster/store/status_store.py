@@ -47,7 +47,7 @@ def may_replace(new: Status, known: Status | None) -> bool:
 
     Generations tell when a worker last claimed slots, not which of two owners of a task is the later one. So over
     another worker's status a worker may write UNASSIGNED only if that is UNASSIGNED too, and FAILED only if the other
-    worker has no later generation.
+    worker has let go of the task or has no later generation.
     """
     if known is None or known.worker_id == new.worker_id:
         return True
@@ -55,7 +55,7 @@ def may_replace(new: Status, known: Status | None) -> bool:
         case State.UNASSIGNED:
             return known.state is State.UNASSIGNED
         case State.FAILED:
-            return known.generation <= new.generation
+            return known.state is State.UNASSIGNED or known.generation <= new.generation
         case _:
             return True
 

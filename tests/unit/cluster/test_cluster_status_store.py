@@ -97,6 +97,12 @@ def test_an_old_worker_has_no_say_over_a_later_generation(store, state):
     assert (store.tasks("s-1")[0].state is state) == (state is State.FAILED)
 
 
+def test_a_new_owner_tells_its_failure_whenever_the_former_one_claimed_its_slots(store):
+    store.put_task(T, status(State.UNASSIGNED, worker="former:1", generation=900))
+    store.put_task(T, status(State.FAILED, worker="owner:1", generation=500))
+    assert (store.tasks("s-1")[0].state, store.tasks("s-1")[0].worker_id) == (State.FAILED, "owner:1")
+
+
 def test_what_an_old_owner_says_late_is_no_news_whenever_it_claimed_its_slots(store, topic):
     for state in (State.RUNNING, State.PAUSED, State.FAILED, State.RESTARTING):
         said = status(state, worker="new:1", generation=1)
