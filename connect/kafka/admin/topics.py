@@ -268,4 +268,6 @@ class TopicAdmin:
         # Such an offset means that the answer lacks the partition: whoever answered does not know its leader.
         while any(one.offset == OFFSET_INVALID for one in found.values()) and deadline.wait(_OFFSETS_S):
             found = self._admin.call(ask, deadline, doing, again=again, first_s=_OFFSETS_S)
+        if any(one.offset == OFFSET_INVALID for one in found.values()):
+            raise RetriableError(f"Failed {doing}: nobody who was asked knew the leader of each partition.")
         return {TopicPartition(part.topic, part.partition): result.offset for part, result in found.items()}

@@ -7,6 +7,7 @@ from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
 
+from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.admin.calls import RetryingAdmin
 from connect.kafka.admin.topics import TopicAdmin
@@ -55,6 +56,20 @@ def test_a_leader_that_has_not_heard_of_a_new_topic_is_asked_for_its_end_again(m
     admin = TopicAdmin({"bootstrap.servers": "127.0.0.1:1"})
     assert admin.end_offsets([place], Deadline.after(60)) == {place: 7}
     assert len(asked) == 3
+
+
+def test_an_end_that_nobody_knows_is_none(monkeypatch):
+    """A log whose end is below all offsets would count as read."""
+
+    def list_offsets(_self, wanted, **_settings):
+        answer: Future[ListOffsetsResultInfo] = Future()
+        answer.set_result(ListOffsetsResultInfo(OFFSET_INVALID, -1, -1))
+        return {next(iter(wanted)): answer}
+
+    monkeypatch.setattr(AdminClient, "list_offsets", list_offsets)
+    admin = TopicAdmin({"bootstrap.servers": "127.0.0.1:1"})
+    with pytest.raises(RetriableError, match="listing offsets of topics configs: nobody who was asked knew the leader"):
+        admin.end_offsets([TopicPartition("configs", 0)], Deadline.after(0.5))
 
 
 def test_who_may_not_create_a_topic_is_told_the_grant(monkeypatch):
