@@ -12,7 +12,7 @@ from typing import Final
 
 from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client.errors import AbortableError, FatalProducerError, FencedError, translate
 from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.produce.shared_producer import SharedProducer
@@ -22,6 +22,8 @@ from connect.lib.deadline import Deadline
 Settings = Mapping[str, str | int | float | bool]
 KeyValue = tuple[bytes, bytes | None]
 
+_GIVEN_UP: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - librdkafka's own
+"""Who shares a client gives it up when rows of another task may come too late. The record may be written again."""
 _LOG = logging.getLogger("connect.kafka.log.kv_log")
 _TRANSACTION_S: Final = 30.0
 
@@ -50,6 +52,8 @@ class RecordWriter:
                     offset = message.offset()
                     written(message.partition() or 0, OFFSET_INVALID if offset is None else offset)
                 done.set_result(None)
+            elif error.code() in _GIVEN_UP:
+                done.set_exception(RetriableError(f"A record for topic {self._topic} was given up with its client."))
             else:
                 done.set_exception(translate(error, f"writing to topic {self._topic}", self._needs))
 

@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from connect.api.errors import RetriableError
+from connect.kafka.log.kv_writer import RecordWriter
 from connect.kafka.produce.shared_producer import SharedProducer
 
 SENDERS, REPLACEMENTS = 3, 300
@@ -45,3 +47,13 @@ def test_every_record_is_heard_of_although_the_client_is_replaced_meanwhile():
 
     assert len(sent) > REPLACEMENTS
     assert sorted(heard) == sorted(sent)
+
+
+def test_a_record_that_was_given_up_with_a_neighbours_rows_may_be_written_again():
+    """Offsets go through the client that small tasks share. Their task stores them with the next flush."""
+    producer = SharedProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+    stored = RecordWriter("offsets", producer).put(b"k", b"v")
+    producer.give_up("a neighbour ended")
+    with pytest.raises(RetriableError, match="A record for topic offsets was given up"):
+        stored.result(30)
+    producer.close(0.0)
