@@ -12,7 +12,7 @@ import pytest
 from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connectors.jdbc.log.incremental.chunked_reading import Chunk, ChunkedReading, UnseenTransactionsError
 from connectors.jdbc.log.incremental.progress import Progress, TableProgress, progress_of
-from connectors.jdbc.log.incremental.signals import read_signal
+from connectors.jdbc.log.incremental.signals import Found, read_signal
 from connectors.jdbc.settings.table_choice import TableName
 
 ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")
@@ -50,12 +50,17 @@ class Server:
 reading_of: dict[Server, ChunkedReading[int]] = {}
 
 
-def _reading(server: Server, progress: Progress = Progress()) -> ChunkedReading[int]:  # noqa: B008 - it is a value
+def _reading(
+    server: Server,
+    progress: Progress = Progress(),  # noqa: B008 - it is a value
+    **given: Any,
+) -> ChunkedReading[int]:
     reading = reading_of[server] = ChunkedReading(
         server,  # type: ignore[arg-type]  # its batches are lists
         lambda: [ORDERS, ITEMS],
         progress=progress,
         chunk_rows=3,
+        **given,
     )
     return reading
 
@@ -137,6 +142,19 @@ def test_a_signal_that_was_obeyed_asks_for_a_stored_position():
     _told(reading, "pause-snapshot")
     assert reading.is_unstored
     assert reading.progress.is_paused
+
+
+def test_a_signal_that_comes_once_is_to_be_stored_before_its_table_is_read_and_behind_a_broken_connection():
+    signals = [read_signal("1", "execute-snapshot", json.dumps({"data-collections": [r"shop\.orders"]}))]
+    reading = _reading(server := Server(orders=[1]), found=lambda _: Found([signals.pop()]) if signals else Found())
+    server.error = RetriableError("the server went away")
+    assert list(reading.step(0)) == []
+    assert reading.is_unstored, "the position that holds the signal is given before the table is read"
+    with pytest.raises(RetriableError):
+        list(reading.step(0))
+    again = _reading(server, reading.progress, is_unstored=reading.is_unstored)
+    assert again.is_unstored
+    assert [one.table for one in again.progress.tables] == ["shop.orders"]
 
 
 def test_an_offset_of_debezium_in_the_midst_begins_its_tables_again():

@@ -89,9 +89,10 @@ class ChunkedReading(Generic[P]):
         progress: Progress,
         chunk_rows: int,
         found: FindsSignals = none_found,
+        is_unstored: bool = False,
     ) -> None:
         """Begin where `progress` is. `tables` returns the connector's present tables, `found` signals that came in
-        other ways.
+        other ways. `is_unstored` is that of the reading before, where the connection broke.
         """
         self._reads: ReadsChunks[P] = reads
         self._tables = tables
@@ -105,7 +106,7 @@ class ChunkedReading(Generic[P]):
         self._waits_since_s: float | None = None
         self._warned_of = ""
         """The log has told that this table waits, which it does once for all chunks of the table."""
-        self.is_unstored = False
+        self.is_unstored = is_unstored
         """True if a signal was obeyed or the topic of signals read on, and no position that holds this was given since.
 
         A file of signals is emptied once it is read, so that a signal without a stored position would be forgotten.
@@ -185,7 +186,8 @@ class ChunkedReading(Generic[P]):
             self.is_unstored = True
         if self._chunk is not None and here >= self._chunk.high:
             yield from self._due(self._chunk)
-        is_due = self._chunk is None and time.monotonic() >= self._again_at_s
+        # Signals are stored before their tables are read, as reading may fail for long.
+        is_due = self._chunk is None and not found.signals and time.monotonic() >= self._again_at_s
         if is_due and self.progress.tables and not self.progress.is_paused:
             try:
                 self._read(self.progress.tables[0])

@@ -105,7 +105,7 @@ class MySqlLog:
         prefix = session.config.topic_prefix
         offset = stored(partition_of(prefix))
         self.position = resumed(offset, read_binlog_offset)
-        self._progress = resumed(offset, progress_of) or Progress()
+        self._progress, self._is_unstored = resumed(offset, progress_of) or Progress(), False
         self._server_uuid = str((offset or {}).get(SERVER) or "")
         self._stored_number = 0 if self.position is None else self.position.history
         history = stored(history_partition(prefix))
@@ -188,7 +188,7 @@ class MySqlLog:
             yield from self._log(events, chunked)
         finally:
             # If the connection breaks, reading goes on behind the batches that were given.
-            self._progress = chunked.progress
+            self._progress, self._is_unstored = chunked.progress, chunked.is_unstored
 
     def _look_at_server(self, uuid: str) -> None:
         """Tell of a server that is not the one whose files the place counts. PositionLostError: read all anew then."""
@@ -250,6 +250,7 @@ class MySqlLog:
             progress=self._progress,
             chunk_rows=self._options.chunk_rows,
             found=self._options.signals or none_found,
+            is_unstored=self._is_unstored,
         )
 
     def _is_read(self, table: TableName) -> bool:

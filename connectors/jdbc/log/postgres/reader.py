@@ -80,7 +80,7 @@ class PostgresLog:
         self._warned = False
         offset = stored(partition_of(session.config.topic_prefix))
         self.position = resumed(offset, read_offset)
-        self._progress = resumed(offset, progress_of) or Progress()
+        self._progress, self._is_unstored = resumed(offset, progress_of) or Progress(), False
         self._stored_lsn = 0
         self.retained_bytes = 0
         self.end = LogEnd(
@@ -113,6 +113,7 @@ class PostgresLog:
             progress=self._progress,
             chunk_rows=self._options.chunk_rows,
             found=self._options.signals or none_found,
+            is_unstored=self._is_unstored,
         )
         exported = self._place()
         assert self.position is not None
@@ -125,7 +126,7 @@ class PostgresLog:
             yield from self._log(events, chunked)
         finally:
             # If the connection breaks, reading goes on behind the batches that were given.
-            self._progress = chunked.progress
+            self._progress, self._is_unstored = chunked.progress, chunked.is_unstored
 
     def _is_read(self, table: TableName) -> bool:
         """Tell if the first read of a table is over, so that its log alone is read, for which no right is needed."""
