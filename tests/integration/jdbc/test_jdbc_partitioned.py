@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import sqlalchemy as sa
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import log_run
 from jdbc_server import Server
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.lib.deadline import Deadline
+from connectors.jdbc.log.postgres import publication
 from connectors.jdbc.log.postgres import reader as pg_reader
 from connectors.jdbc.log.postgres.snapshot import TableSnapshot
 
@@ -93,6 +95,47 @@ def test_partitions_are_followed_where_the_publication_names_them(partitioned):
         run.events, key=lambda event: event[2]["after"]["id"])] == [
         ("_low", "r", 1), ("_low", "c", 2), ("_high_a", "r", 11), ("_high_a", "c", 12),
     ]  # fmt: skip
+
+
+def test_a_partition_that_is_detached_does_not_stop_the_others(partitioned, monkeypatch, caplog):
+    monkeypatch.setattr(pg_reader, "_WATCH_S", 0.1)
+    name = partitioned.table
+    partitioned.run("CREATE PUBLICATION {t} FOR TABLE {t}")
+    topics = [f"{name}_low", f"{name}_high_a"]
+    names = {"table__whitelist": None, "table__include__list": f"public\\.{name}.*"}
+    with log_run(partitioned, *topics, publication__autocreate__mode="disabled", **names) as run:
+        run.open()
+        run.until_events(2)
+        partitioned.run("ALTER TABLE {t} DETACH PARTITION {t}_low")
+        run.until(lambda: f"Table public.{name}_low is no partition any more" in caplog.text)
+        partitioned.run("INSERT INTO {t} VALUES (12, 'd')")
+        run.until_events(3)
+        assert run.events[-1][2]["after"]["id"] == 12
+        # A partition that goes on as one, and that nobody tells of any more, has to be seen to.
+        partitioned.run("CREATE TABLE {t}_other (id INT)", "ALTER PUBLICATION {t} SET TABLE {t}_other")
+        with pytest.raises(ConnectError, match=rf"has public\.{name}_high_a no longer"):
+            run.until(lambda: False)
+
+
+def test_the_tables_of_a_publication_are_listed_once_for_all_partitions(partitioned):
+    more = [f"CREATE TABLE {{t}}_{n} PARTITION OF {{t}} FOR VALUES FROM ({n}) TO ({n + 1})" for n in range(100, 160)]
+    partitioned.run(*more, "CREATE PUBLICATION {t} FOR ALL TABLES WITH (publish_via_partition_root = true)", "ANALYZE")
+    asked = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {publication._PARTS}").bindparams(name=partitioned.table)
+    with partitioned.engine.connect() as connection:
+        connection.exec_driver_sql("SET enable_hashjoin = off; SET enable_mergejoin = off")
+        (plan,) = connection.execute(asked).scalar()
+    listed = [
+        node["Actual Loops"]
+        for node in _nodes(plan["Plan"])
+        if "pg_get_publication_tables" in str(node.get("Function Name"))
+    ]
+    assert listed == [1]
+
+
+def _nodes(plan):
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from _nodes(below)
 
 
 def test_a_table_that_the_publication_names_otherwise_does_not_stop_the_others(partitioned):

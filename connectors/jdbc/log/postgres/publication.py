@@ -24,15 +24,26 @@ _PARTITIONED = """
 SELECT n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'p'
 """
+# The view lists all tables of a publication each time it is asked, so it is asked once for all partitions.
 _PARTS = """
+WITH published AS MATERIALIZED (
+  SELECT schemaname, tablename FROM pg_catalog.pg_publication_tables WHERE pubname = :name)
 SELECT n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relispartition AND EXISTS (
   SELECT FROM pg_catalog.pg_partition_ancestors(c.oid) a
   JOIN pg_catalog.pg_class u ON u.oid = a.relid AND u.oid <> c.oid
   JOIN pg_catalog.pg_namespace m ON m.oid = u.relnamespace
-  JOIN pg_catalog.pg_publication_tables p ON p.schemaname = m.nspname AND p.tablename = u.relname
-  WHERE p.pubname = :name)
+  JOIN published p ON p.schemaname = m.nspname AND p.tablename = u.relname)
 """
+_ALL_PARTITIONS = """
+SELECT n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relispartition
+"""
+_GONE = "is gone or has another name: no further changes of it are read."
+_DETACHED = (
+    "is no partition any more, and the publication does not have it: no further changes of it are read. Add it to the "
+    "publication, or take it out of the table filter, as a restart refuses a table that the publication lacks."
+)
 
 
 def has_publication(database: Database, name: str) -> bool:
@@ -119,10 +130,23 @@ def ensure_publication(
         database.connection.commit()
 
 
-def require_published(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> list[TableName]:
-    """Return the tables that do not exist any more.
+def partitions_among(database: Database, tables: Sequence[TableName]) -> frozenset[TableName]:
+    """Return those of the tables that are partitions of another one."""
+    found = database.rows(sa.text(_ALL_PARTITIONS), "looking for partitions")
+    database.end_transaction()
+    return frozenset(tables) & {TableName(str(row[0]), str(row[1])) for row in found}
 
-    ConnectError: the publication is gone, or an existing table was taken out of it.
+
+def require_published(
+    database: Database,
+    config: JdbcSourceConfig,
+    tables: Sequence[TableName],
+    partitions: frozenset[TableName] = frozenset(),
+) -> Mapping[TableName, str]:
+    """Return the tables of which no change will come any more, each with what has become of it.
+
+    `partitions` are the tables that were partitions before: a detached one leaves the publication of its partitioned
+    table. ConnectError: the publication is gone, or an existing table was taken out of it.
     """
     found = _publication(database, config.publication_name)
     if found is None:
@@ -136,11 +160,16 @@ def require_published(database: Database, config: JdbcSourceConfig, tables: Sequ
         )
     lacking = _lacking(database, config, tables)
     renamed = _told_by_other_names(database, config, found, tables)
-    gone = [table for table in lacking if database.scalar(_exists(table), f"looking for table {table.full}") is None]
+    left = {
+        table: _GONE for table in lacking if database.scalar(_exists(table), f"looking for table {table.full}") is None
+    }
+    if was_partition := partitions.intersection(lacking).difference(left):
+        still = partitions_among(database, [*was_partition])
+        left |= dict.fromkeys(was_partition - still, _DETACHED)
     database.end_transaction()
     if renamed:
         raise _other_names(config, found, renamed)
-    taken_out = [table.full for table in lacking if table not in gone]
+    taken_out = [table.full for table in lacking if table not in left]
     if taken_out:
         raise ConnectError(
             f"Publication {config.publication_name} has {', '.join(taken_out)} no longer: changes are missing.",
@@ -148,7 +177,7 @@ def require_published(database: Database, config: JdbcSourceConfig, tables: Sequ
             fix="Add the tables to it, and reset the connector's offsets, so that the tables are read anew; or take "
             "them out of the table filter.",
         )
-    return gone
+    return left
 
 
 def warn_of_what_is_not_published(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> None:

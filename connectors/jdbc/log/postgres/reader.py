@@ -77,6 +77,7 @@ class PostgresLog:
         self._stream = ReplicationStream(arguments, self._database.errors, session.stopping)
         self._snapshot = TableSnapshot(arguments, self._database.errors)
         self._watch_at_s = 0.0
+        self._partitions: frozenset[TableName] = frozenset()
         self._warned = False
         offset = stored(partition_of(session.config.topic_prefix))
         self.position = resumed(offset, read_offset)
@@ -103,6 +104,7 @@ class PostgresLog:
         goes_on = self.position is not None and not self._begins
         publication.ensure_publication(self._database, config, published, goes_on=goes_on)
         publication.warn_of_what_is_not_published(self._database, config, self._session.tables)
+        self._partitions |= publication.partitions_among(self._database, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()
         tables = self._planning(self._database, config)
@@ -297,10 +299,10 @@ class PostgresLog:
         self._warned = too_much
 
     def _look_at_publication(self) -> None:
-        gone = publication.require_published(self._database, self._config, self._session.tables)
-        for table in gone:
-            _log.warning("Table %s is gone or has another name: no further changes of it are read.", table.full)
-        self._session.tables = [table for table in self._session.tables if table not in gone]
+        left = publication.require_published(self._database, self._config, self._session.tables, self._partitions)
+        for table, why in left.items():
+            _log.warning("Table %s %s", table.full, why)
+        self._session.tables = [table for table in self._session.tables if table not in left]
 
     def interrupt(self) -> None:
         """Break off a running statement. For any thread."""
