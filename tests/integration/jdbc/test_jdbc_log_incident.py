@@ -12,6 +12,16 @@ from connectors.jdbc.log.binlog.packets import INCIDENT, Event
 from connectors.jdbc.log.mysql.stream import BinlogStream
 
 
+def end_reading_of_logs(server: Server) -> None:
+    """End each connection that reads the log."""
+    found = "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%%'"
+    with server.engine.connect() as connection:
+        numbers = connection.exec_driver_sql(found).scalars().all()
+        assert numbers
+        for number in numbers:
+            connection.exec_driver_sql(f"KILL {number}")
+
+
 @pytest.mark.parametrize("server", ["mariadb"], indirect=True)
 @pytest.mark.parametrize("mode", ["initial", "when_needed"])
 def test_events_that_the_server_has_lost_are_told_or_the_tables_read_anew(
@@ -33,6 +43,11 @@ def test_events_that_the_server_has_lost_are_told_or_the_tables_read_anew(
         if mode == "initial":
             assert "changes are missing" in str(run.store.explained)
             assert events == [("r", 1), ("c", 2)]
+            end_reading_of_logs(server)
+            server.run("INSERT INTO {t} VALUES (3)")
+            run.until_events(3)
+            run.poll()
+            assert "changes are missing" in str(run.store.explained), "a new connection does not bring them back"
         else:
             assert events[:2] == [("r", 1), ("r", 1)]
             assert events[2][1] == 2

@@ -288,6 +288,16 @@ def test_a_row_that_no_record_can_hold_shows_no_more_than_events_do():
 def test_a_place_without_gtids_names_the_server_whose_files_it_counts():
     records = BinlogRecords(CONFIG)
     assert SERVER not in records.position(BinlogPosition("f", 4)).offset
-    records.server_uuid = "one"
+    records.read_from("one")
     assert records.position(BinlogPosition("f", 4)).offset[SERVER] == "one"
     assert SERVER not in records.position(BinlogPosition("f", 4, {"u": "u:1-5"})).offset
+
+
+def test_a_place_of_another_server_names_that_one_until_a_change_is_behind_it():
+    records, begin = BinlogRecords(CONFIG), BinlogPosition("f.7", 40)
+    records.read_from("new", "old", begin)
+    assert records.position(begin).offset[SERVER] == "old"
+    # The connection broke, and the new server is found again.
+    records.read_from("new")
+    assert records.position(replace(begin, history=3)).offset[SERVER] == "old"
+    assert records.position(replace(begin, pos=41)).offset[SERVER] == "new"

@@ -37,10 +37,21 @@ class BinlogRecords:
         self._prefix = config.topic_prefix
         self.rules = options.rules(config)
         self.transaction_topic = options.transaction_topic
-        self.server_uuid = ""
-        """The files of a place are of this server of MySQL, which a place with GTIDs need not name."""
+        self._server_uuid = ""
+        self._begin: tuple[str, int] | None = None
+        self._before = ""
         self.chunked: ChunkedReading[tuple[int, int]] | None = None
         """It tells its progress to positions. It is None if no table is read again."""
+
+    def read_from(self, uuid: str, before: str = "", begin: BinlogPosition | None = None) -> None:
+        """Take the UUID of the server of MySQL whose files positions count from now on.
+
+        `begin` is the place where it is begun, and `before` the server that this place is of, if it is another one:
+        stored positions name that one until a change of the new server is behind them.
+        """
+        self._server_uuid = uuid
+        if begin is not None:
+            self._begin, self._before = (begin.file, begin.pos), before
 
     def of_changes(self, table: BinlogTable, collected: Collected, changes: Changes) -> Batch | None:
         """Return changed rows of the log as their events, or None if all are skipped."""
@@ -85,7 +96,9 @@ class BinlogRecords:
     def position(self, position: BinlogPosition) -> SourcePosition:
         """Return a position as the framework stores it."""
         progress = {} if self.chunked is None else self.chunked.progress.offset()
-        server = {SERVER: self.server_uuid} if self.server_uuid and not position.gtids else {}
+        uuid = self._before if (position.file, position.pos) == self._begin else self._server_uuid
+        # A place with GTIDs holds on every server.
+        server = {SERVER: uuid} if uuid and not position.gtids else {}
         return SourcePosition(partition_of(self._prefix), {**position.offset(), **server, **progress})
 
     def _source(self, table: BinlogTable, collected: Collected, changes: Changes) -> dict[str, object]:

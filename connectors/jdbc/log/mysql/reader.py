@@ -128,6 +128,7 @@ class MySqlLog:
                     raise
                 _log.warning("Reading all tables anew: %s", error.message)
                 self._stream.close()
+                self._session.begin_anew()
                 self.position = None
 
     def _batches(self) -> Iterator[Batch | BadRows | None]:
@@ -145,7 +146,7 @@ class MySqlLog:
         mariadb, flavour = database.is_mariadb, flavour_of(database)
         database.end_transaction()
         metadata = metadata_of(database)
-        self._session.note = metadata_note(metadata)
+        self._session.advise(metadata_note(metadata))
         self._look_at_server(server_uuid(database))
         begun = None
         if self.position is not None:
@@ -192,7 +193,8 @@ class MySqlLog:
 
     def _look_at_server(self, uuid: str) -> None:
         """Tell of a server that is not the one whose files the place counts. PositionLostError: read all anew then."""
-        before, self._server_uuid, self._records.server_uuid = self._server_uuid, uuid, uuid
+        before, self._server_uuid = self._server_uuid, uuid
+        self._records.read_from(uuid)
         if self.position is None or self.position.gtids or before in {"", uuid}:
             return
         text = (
@@ -203,7 +205,8 @@ class MySqlLog:
         if self._config.snapshot_mode == "when_needed":
             raise PositionLostError(text)
         _log.warning("%s", text)
-        self._note(text)
+        self._session.tell_missing(text)
+        self._records.read_from(uuid, before, self.position)
 
     def _prepared_ended(self) -> Iterator[None]:
         """Yield until no XA transaction is prepared, for some time at most.
@@ -232,7 +235,7 @@ class MySqlLog:
             "back, or commit them and reset the connector's offsets, so that the tables are read anew."
         )
         _log.warning("%s", text)
-        self._note(text)
+        self._session.tell_missing(text)
 
     def _chunked(self, plans: BinlogTables, events: BinlogEvents) -> ChunkedReading[tuple[int, int]]:
         chunks = MySqlChunks(
@@ -361,10 +364,7 @@ class MySqlLog:
         if self._config.snapshot_mode == "when_needed":
             raise PositionLostError(text)
         _log.error("%s", text)
-        self._note(text)
-
-    def _note(self, text: str) -> None:
-        self._session.note = " ".join(part for part in (text, self._session.note) if part)
+        self._session.tell_missing(text)
 
     def _ask_for_end(self) -> tuple[int, int]:
         return Place(*log_end(self._database)).order

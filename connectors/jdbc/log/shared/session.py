@@ -48,10 +48,12 @@ class LogSession:
         self.caution: str | None = None
         """This is a warning if the first read that goes on now is not exact, else None. The task thread reads it."""
         self.note: str | None = None
-        """This is advice about what a person should change on the server, or None if nothing should change.
+        """This says what is missing, and what a person should change on the server, or is None if all is well.
 
         The task thread reads it.
         """
+        self._missing: list[str] = []
+        self._advice: str | None = None
         self._listed = frozenset(tables)
         self._followed: set[TableName] = set()
         self._filter = TableFilter.of(config)
@@ -72,6 +74,24 @@ class LogSession:
                 # As in Debezium, reading of the log goes on.
                 _log.warning("%s", error)
         return beat
+
+    def advise(self, text: str | None) -> None:
+        """Keep advice about the server in place of earlier advice; None if nothing should change there."""
+        self._advice = text
+        self._tell_note()
+
+    def tell_missing(self, text: str) -> None:
+        """Keep a text that says what is missing. It stays while connections break, as the changes stay away."""
+        self._missing = [*(one for one in self._missing if one != text), text]
+        self._tell_note()
+
+    def begin_anew(self) -> None:
+        """Forget what was missing, as all tables are read anew."""
+        self._missing = []
+        self._tell_note()
+
+    def _tell_note(self) -> None:
+        self.note = " ".join([*self._missing, *([self._advice] if self._advice else [])]) or None
 
     def look_at_tables(self) -> None:
         """Leave out tables that are gone since the task was planned. ConnectError: no table is left."""
