@@ -108,6 +108,33 @@ def test_a_right_that_is_missing_for_a_moment_loses_no_change(server: Server, ca
         assert [value["after"]["id"] for _, _, value in run.events] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("server", ["mariadb", "mysql"], indirect=True)
+def test_a_table_that_the_server_hides_for_a_moment_loses_no_change(server: Server) -> None:
+    user = f"{server.table}_user"
+    monitor = "BINLOG MONITOR" if server.name == "mariadb" else "REPLICATION CLIENT"
+    server.run(
+        "CREATE TABLE {t} (id INT PRIMARY KEY)", "CREATE TABLE {t}_b (id INT PRIMARY KEY)",
+        f"CREATE USER {user} IDENTIFIED BY '{PASSWORD}'", f"GRANT SELECT ON {{t}} TO {user}",
+        f"GRANT SELECT ON {{t}}_b TO {user}", f"GRANT RELOAD, REPLICATION SLAVE, {monitor} ON *.* TO {user}",
+        "INSERT INTO {t} VALUES (1)",
+    )  # fmt: skip
+    login = {"connection__user": user, "connection__password": PASSWORD}
+    with log_run(server, server.table, f"{server.table}_b", **login) as run:
+        run.open()
+        run.until_events(1)
+        server.run("INSERT INTO {t} VALUES (2)")
+        run.until_events(2)
+        # Without any right to it the table is not in the catalog that the user sees.
+        server.run(f"REVOKE SELECT ON {{t}} FROM {user}")
+        cut_off(server, user)
+        server.run("INSERT INTO {t} VALUES (3)")
+        with pytest.raises(RetriableError, match=rf"may not read connect\.{server.table} any more.*grant SELECT"):
+            _until_told(run)
+        server.run(f"GRANT SELECT ON {{t}} TO {user}")
+        run.until_events(3)
+        assert [value["after"]["id"] for _, _, value in run.events] == [1, 2, 3]
+
+
 def _until_told(run: LogRun) -> None:
     """Poll until an error tells of a right."""
     assert run.task is not None

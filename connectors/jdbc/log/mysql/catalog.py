@@ -6,9 +6,12 @@ import re
 
 import sqlalchemy as sa
 
+from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.catalog import NoTableError, describe
 from connectors.jdbc.log.ddl.columns import catalog_column, charset_named, charset_of_collation
 from connectors.jdbc.log.ddl.tables import PastTable
+from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 
 _ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
@@ -48,6 +51,24 @@ def catalog_table(database: Database, name: TableName) -> PastTable | None:
     collation = next((row[0] for row in rows(_COLLATION)), None)
     database.end_transaction()
     return PastTable(columns, key, None if collation is None else charset_of_collation(str(collation)))
+
+
+def is_hidden(database: Database, name: TableName, config: JdbcSourceConfig) -> bool:
+    """Return True if a table is there that the server does not list, as the user has no right to it.
+
+    RetriableError: the server cannot say now.
+    """
+    try:
+        describe(database, name, config)
+    except NoTableError:
+        return False
+    except RetriableError:
+        raise
+    except ConnectError:
+        return True
+    finally:
+        database.end_transaction()
+    return True
 
 
 def schema_charsets(database: Database) -> dict[str, str | None]:

@@ -24,6 +24,7 @@ from connectors.jdbc.log.incremental.progress import Progress, progress_of
 from connectors.jdbc.log.incremental.signals import none_found
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.binlog_records import SERVER, BinlogRecords
+from connectors.jdbc.log.mysql.catalog import is_hidden
 from connectors.jdbc.log.mysql.chunks import MySqlChunks
 from connectors.jdbc.log.mysql.first_read import FirstRead, marked
 from connectors.jdbc.log.mysql.flavour import flavour_of
@@ -136,13 +137,7 @@ class MySqlLog:
         if self._begins:
             # If the connection breaks later, reading goes on at the place that this read has reached.
             self._begins, self.position = False, None
-        self._session.look_at_tables()
-        if closed := self._session.leave_unreadable_aside(is_read=self._is_read):
-            # The columns of their rows in the log cannot be asked for now.
-            raise RetriableError(
-                f"The user may not read {', '.join(table.full for table in closed)} any more, whose changes would be "
-                "lost: grant SELECT, or restart the task, which leaves them aside."
-            )
+        self._look_at_tables()
         mariadb, flavour = database.is_mariadb, flavour_of(database)
         database.end_transaction()
         metadata = metadata_of(database)
@@ -190,6 +185,17 @@ class MySqlLog:
         finally:
             # If the connection breaks, reading goes on behind the batches that were given.
             self._progress, self._is_unstored = chunked.progress, chunked.is_unstored
+
+    def _look_at_tables(self) -> None:
+        """Leave out tables that are gone or cannot be followed. RetriableError: the changes of one would be lost."""
+        database, session = self._database, self._session
+        session.look_at_tables(lambda table: is_hidden(database, table, self._config))
+        if closed := session.leave_unreadable_aside(is_read=self._is_read):
+            # The columns of their rows in the log cannot be asked for now.
+            raise RetriableError(
+                f"The user may not read {', '.join(table.full for table in closed)} any more, whose changes would be "
+                "lost: grant SELECT, or restart the task, which leaves them aside."
+            )
 
     def _look_at_server(self, uuid: str) -> None:
         """Tell of a server that is not the one whose files the place counts. PositionLostError: read all anew then."""

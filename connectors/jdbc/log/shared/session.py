@@ -93,10 +93,14 @@ class LogSession:
     def _tell_note(self) -> None:
         self.note = " ".join([*self._missing, *([self._advice] if self._advice else [])]) or None
 
-    def look_at_tables(self) -> None:
-        """Leave out tables that are gone since the task was planned. ConnectError: no table is left."""
+    def look_at_tables(self, is_hidden: Callable[[TableName], bool] = lambda _: False) -> None:
+        """Leave out tables that are gone since the task was planned. ConnectError: no table is left.
+
+        `is_hidden` tells if a table that the server does not list is there all the same.
+        """
         present = frozenset(list_tables(self.database, self.config, self.tables))
         self.database.end_transaction()
+        present |= {table for table in self.tables if table not in present and is_hidden(table)}
         gone = [table.full for table in self.tables if table not in present]
         if len(gone) == len(self.tables):
             raise ConnectError(
