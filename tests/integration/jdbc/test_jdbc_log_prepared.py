@@ -58,3 +58,21 @@ def test_a_first_read_that_cannot_wait_longer_tells_whose_rows_are_missing(serve
     assert [(value["op"], value["after"]["id"]) for _, _, value in run.events] == [("r", 1), ("c", 3)]
     assert f"XA transactions were prepared when the read of the tables began: {server.table}." in told
     assert told.partition(". ")[0] in caplog.text
+
+
+def test_a_transaction_that_is_committed_right_behind_the_snapshot_is_told(server: Server, monkeypatch):
+    monkeypatch.setattr(mysql_reader, "_PREPARED_S", 0.0)
+    begin = mysql_reader.begin_first_snapshot
+    with prepared(server) as cursor, log_run(server) as run:
+
+        def committed_behind(database):
+            found = begin(database)
+            cursor.execute(f"XA COMMIT '{server.table}'")
+            return found
+
+        monkeypatch.setattr(mysql_reader, "begin_first_snapshot", committed_behind)
+        run.open()
+        run.until_events(1)
+        run.poll()
+        assert f"prepared when the read of the tables began: {server.table}." in str(run.store.explained)
+        assert [(value["op"], value["after"]["id"]) for _, _, value in run.events] == [("r", 1)]

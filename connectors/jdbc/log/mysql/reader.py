@@ -32,7 +32,7 @@ from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_note, metad
 from connectors.jdbc.log.mysql.schema_history import history_partition
 from connectors.jdbc.log.mysql.segments import SegmentFilter
 from connectors.jdbc.log.mysql.snapshot import (
-    begin_snapshot,
+    begin_first_snapshot,
     log_bytes_after,
     log_end,
     prepared_transactions,
@@ -155,8 +155,8 @@ class MySqlLog:
             self._cuts.tell(name, table.format.columns)
         if self.position is None or self.position.snapshot_done is not None:
             yield from self._prepared_ended()
-            here = begin_snapshot(database)
-            self._tell_prepared(prepared_transactions(database))
+            here, prepared = begin_first_snapshot(database)
+            self._tell_prepared(prepared)
             if begun is not None:
                 self._history.follow_to(begun, Place(here.file, here.pos))
                 here = replace(here, history=self._history.number)

@@ -6,7 +6,7 @@ Owned by the reading thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,10 +41,26 @@ class SnapshotPage:
     bad: Sequence[BadRow] = ()
 
 
-def begin_snapshot(database: Database, *, tells_gtids: bool = True) -> BinlogPosition:
+def begin_first_snapshot(database: Database) -> tuple[BinlogPosition, Sequence[str]]:
+    """Begin a transaction as `begin_snapshot` does. Return its place, and XA transactions that may be prepared there.
+
+    MySQL is asked while nothing can be committed. MariaDB has no such lock here, so that it is asked before and behind:
+    what is committed in between may be in the snapshot, or may be missing.
+    """
+    found: dict[str, None] = {}
+    if database.is_mariadb:
+        found |= dict.fromkeys(prepared_transactions(database))
+    here = begin_snapshot(database, held=lambda: found.update(dict.fromkeys(prepared_transactions(database))))
+    return here, [*found]
+
+
+def begin_snapshot(
+    database: Database, *, tells_gtids: bool = True, held: Callable[[], None] = lambda: None
+) -> BinlogPosition:
     """Begin a transaction that sees the tables as they are at one place of the log, and tell the place.
 
     MariaDB reads its log file up to the place for the GTIDs there, and is asked for them only with `tells_gtids`.
+    `held` is called once the snapshot is taken, on MySQL before anything can be committed again.
     """
     fix = "Grant the user RELOAD, REPLICATION CLIENT (BINLOG MONITOR) and SELECT."
     mariadb, connection = database.is_mariadb, database.connection
@@ -61,10 +77,12 @@ def begin_snapshot(database: Database, *, tells_gtids: bool = True) -> BinlogPos
             file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
             asked = sa.select(sa.func.binlog_gtid_pos(file, pos))
             gtid = str((connection.execute(asked).scalar() if tells_gtids else "") or "")
+            held()
         else:
             row = connection.exec_driver_sql(status_statement(connection)).first()
             assert row is not None
             file, pos, gtid = str(row[0]), int(row[1]), str(row[4] or "") if len(row) > 4 else ""
+            held()
             connection.exec_driver_sql("UNLOCK TABLES")
     if not file:
         raise ConnectError("The server writes no binary log.", key="mode", fix="Set log_bin and restart the server.")
