@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from connect.api.errors import ConfigProblem
@@ -41,6 +41,15 @@ class MySqlLogSupport(LogSupport):
 
         del config, chosen
         yield from reader.problems(database)
+
+    def without_log(
+        self, database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]
+    ) -> Mapping[TableName, str]:
+        """Return those of the tables whose log is not read, as they have columns of certain types, with the remedy."""
+        from connectors.jdbc.log.mysql.catalog import without_log
+
+        del config
+        return without_log(database, tables)
 
     def repeats(self, database: Database, table: TableName, shape: TableShape, page_rows: int) -> str | None:
         """Return the text that rows which are alike come again if a first read is broken off.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -24,6 +25,12 @@ _KEY = (
     "AND index_name = 'PRIMARY' ORDER BY seq_in_index"
 )
 _COLLATION = "SELECT table_collation FROM information_schema.tables WHERE table_schema = :schema AND table_name = :name"
+_UNREAD = (
+    "SELECT table_schema, table_name, column_name, column_type FROM information_schema.columns "
+    "WHERE table_schema IN :schemas AND (column_type LIKE :compressed OR data_type = :vector)"
+)
+_COMPRESSED = "% /*M!100301 COMPRESSED*/"
+"""The type of a compressed column of MariaDB ends so."""
 _CHARSETS = "SELECT schema_name, default_character_set_name FROM information_schema.schemata"
 
 
@@ -51,6 +58,26 @@ def catalog_table(database: Database, name: TableName) -> PastTable | None:
     collation = next((row[0] for row in rows(_COLLATION)), None)
     database.end_transaction()
     return PastTable(columns, key, None if collation is None else charset_of_collation(str(collation)))
+
+
+def without_log(database: Database, tables: Sequence[TableName]) -> Mapping[TableName, str]:
+    """Return the tables that have columns whose values in the log are not read, each with the reason and the fix."""
+    # MariaDB logs a VECTOR as bytes.
+    vector = "" if database.is_mariadb else "vector"
+    asked = sa.text(_UNREAD).bindparams(sa.bindparam("schemas", [*{table.schema for table in tables}], expanding=True))
+    rows = database.rows(
+        asked.bindparams(compressed=_COMPRESSED, vector=vector), "looking for columns whose log is not read"
+    )
+    database.end_transaction()
+    columns: dict[TableName, list[str]] = {}
+    for schema, name, column, kind in rows:
+        columns.setdefault(TableName(str(schema), str(name)), []).append(f"{column} ({kind})")
+    return {
+        table: f"The log's values of {', '.join(columns[table])} are not read here. Change the type of such a column, "
+        "leave the table out of the filter, or read it with another mode."
+        for table in tables
+        if table in columns
+    }
 
 
 def is_hidden(database: Database, name: TableName, config: JdbcSourceConfig) -> bool:

@@ -24,7 +24,7 @@ from connectors.jdbc.log.incremental.progress import Progress, progress_of
 from connectors.jdbc.log.incremental.signals import none_found
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.binlog_records import SERVER, BinlogRecords
-from connectors.jdbc.log.mysql.catalog import is_hidden
+from connectors.jdbc.log.mysql.catalog import is_hidden, without_log
 from connectors.jdbc.log.mysql.chunks import MySqlChunks
 from connectors.jdbc.log.mysql.first_read import FirstRead, marked
 from connectors.jdbc.log.mysql.flavour import flavour_of
@@ -190,6 +190,8 @@ class MySqlLog:
         """Leave out tables that are gone or cannot be followed. RetriableError: the changes of one would be lost."""
         database, session = self._database, self._session
         session.look_at_tables(lambda table: is_hidden(database, table, self._config))
+        if aside := without_log(database, session.tables):
+            session.leave_aside(aside)
         if closed := session.leave_unreadable_aside(is_read=self._is_read):
             # The columns of their rows in the log cannot be asked for now.
             raise RetriableError(
