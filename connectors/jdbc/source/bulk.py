@@ -84,10 +84,10 @@ class BulkPlanning:
         except NotSplit as why:
             if str(why) != "it is empty":
                 raise ConnectError(f"Table {table.full} cannot be read in bulk: {why}.", key="mode") from None
-            # A stored offset would be beyond the rows that come.
-            begin = SourcePosition(offsets.table_partition(table), None)
+            # A stored offset would be beyond the rows that come. Old connectors stored it by the table's bare name.
+            partitions = (offsets.table_partition(table), offsets.old_table_partition(table))
             told = f"Table {table.full} is empty: its connector begins at its first row."
-            return BulkPlan((), [begin], warnings=[told])
+            return BulkPlan((), [SourcePosition(partition, None) for partition in partitions], warnings=[told])
         # The span is asked for after the mark, so that every row before the mark is in the span.
         keys = _span(builder, self._config, database)
         size_now = table_size(database, builder.table, builder.source.relation)

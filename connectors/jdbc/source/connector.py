@@ -38,7 +38,14 @@ from connectors.jdbc.source.origins import origin_columns
 from connectors.jdbc.source.task import JdbcSourceTask
 
 _PLANNED_BY: Final = frozenset(
-    {"mode", "timestamp.column.name", "incrementing.column.name", "db.timezone", "topic.prefix"}
+    {
+        "mode",
+        "timestamp.column.name",
+        "incrementing.column.name",
+        "db.timezone",
+        "topic.prefix",
+        "topic.name.format",
+    }
 )
 
 if TYPE_CHECKING:
