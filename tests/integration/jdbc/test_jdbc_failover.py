@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 import sqlalchemy as sa
 from jdbc_drive import OffsetStore, batches, rows
-from jdbc_log import log_run
+from jdbc_log import LogRun, log_run
 from jdbc_log_writer import MANY
 from jdbc_server import DRIVERS, Server
 from sql_services import installed
@@ -333,3 +336,45 @@ def test_a_log_is_gone_on_with_at_a_replica_of_mariadb_from_within_a_transaction
             run.until_events(2001)
             run.poll(1.0)
             assert [key["id"] for _, key, _ in run.events] == [*range(1, 2001), 7]
+
+
+def _offset(run: LogRun) -> dict[str, Any]:
+    (text,) = run.store.offsets.values()
+    return dict(json.loads(text))
+
+
+def test_the_log_of_a_server_that_took_over_without_the_last_transactions_is_read_from_there(unique: str, tmp_path):
+    """Its files are those that the primary had before, with its slots, as a standby with slots has them."""
+    service = installed(PostgresService())
+    # Texts that the server cannot compress take as much of the log.
+    large = "INSERT INTO {t} SELECT {id}, string_agg(md5(i::text), '') FROM generate_series(1, {words}) i"
+    with service, _as_server("postgres", service.endpoint, unique) as server:
+        server.run("CREATE TABLE {t} (id INT PRIMARY KEY, pad TEXT)", "INSERT INTO {t} VALUES (1, '')")
+        with log_run(server) as run:
+            run.open()
+            run.until_events(1)
+            run.until(lambda: "snapshot" not in _offset(run))
+            service.kill()
+            data = service.log_path.parent / "data"
+            shutil.copytree(data, tmp_path / "standby")
+            service.start()
+            server.run(large.format(t=unique, id=2, words=10_000))
+            run.until_events(2)
+            run.poll()
+            before = _offset(run)
+            service.kill()
+            shutil.rmtree(data)
+            shutil.move(tmp_path / "standby", data)
+            (data / "standby.signal").touch()
+            service.start()
+            _said_by(service.endpoint, "SELECT pg_promote()")
+            _wait_for(service.endpoint, "SELECT pg_is_in_recovery()", False)
+            server.run("INSERT INTO {t} VALUES (3, '')", large.format(t=unique, id=4, words=30_000))
+            run.until(lambda: "The server took over at" in str(run.store.explained))
+            run.until_events(4)
+            run.until(lambda: _offset(run)["lsn_commit"] > before["lsn_commit"])
+            assert [value["after"]["id"] for _, _, value in run.events] == [1, 2, 3, 4]
+            assert (before["timeline"], _offset(run)["timeline"]) == (1, 2)
+            # What the connector says that it has is no place of the server before.
+            slot = "SELECT confirmed_flush_lsn <= pg_current_wal_lsn() FROM pg_replication_slots"
+            assert _said_by(service.endpoint, slot)

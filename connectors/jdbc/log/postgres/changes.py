@@ -341,7 +341,17 @@ def _behind(state: LogState, position: LogPosition) -> LogPosition:
     ahead = {t: at for t, at in position.ahead.items() if at > reached and at.final_lsn >= state.commit_end_lsn}
     fences = ahead_of(position.fences, state.commit_end_lsn)
     told = told_ahead_of(position.told, state.commit_end_lsn)
-    return LogPosition(state.commit_end_lsn, reached, ahead, state.xid, state.commit_us, fences=fences, told=told)
+    return replace(
+        position,
+        commit_lsn=state.commit_end_lsn,
+        reached=reached,
+        ahead=ahead,
+        xid=state.xid,
+        commit_us=state.commit_us,
+        snapshot=None,
+        fences=fences,
+        told=told,
+    )
 
 
 def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:

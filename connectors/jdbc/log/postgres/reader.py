@@ -15,7 +15,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.incremental.progress import Progress, progress_of
 from connectors.jdbc.log.incremental.signals import none_found
-from connectors.jdbc.log.postgres import publication, slot_setup
+from connectors.jdbc.log.postgres import publication, slot_setup, timelines
 from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.chunks import PostgresChunks
 from connectors.jdbc.log.postgres.first_read import Page, TableEnd, marked
@@ -28,6 +28,7 @@ from connectors.jdbc.log.postgres.text import SESSION
 from connectors.jdbc.log.postgres.unlogged import without_log
 from connectors.jdbc.log.shared.log_end import LogEnd
 from connectors.jdbc.log.shared.position import (
+    TIMELINE,
     LogPosition,
     SnapshotPlace,
     lsn_of_text,
@@ -82,7 +83,9 @@ class PostgresLog:
         offset = stored(partition_of(session.config.topic_prefix))
         self.position = resumed(offset, read_offset)
         self._progress, self._is_unstored = resumed(offset, progress_of) or Progress(), False
-        self._stored_lsn = 0
+        self._stored_lsns: dict[int, int] = {}
+        """The LSN up to which everything is stored in Kafka, by the timeline that counts it. The task thread writes it.
+        """
         self.retained_bytes = 0
         self.end = LogEnd(
             lambda: slot_setup.end_of_log(self._database),
@@ -153,15 +156,21 @@ class PostgresLog:
                 slot_setup.require_whole(slot, config.slot_name, self._database)
             except ConnectError as error:
                 broken = error
-        if position is not None and broken is None:
-            broken = _gap(slot, position, config.slot_name, slot_setup.end_of_log(self._database))
+        timeline, here = self._stream.timeline(), position
+        if position is not None and slot is not None and broken is None:
+            here = self._on_timeline(position, timeline, slot.confirmed_lsn)
+        if position is not None and here is not None and broken is None:
+            end_lsn = slot_setup.end_of_log(self._database)
+            broken = _gap(slot, position, here.commit_lsn, config.slot_name, end_lsn)
         if broken is not None:
             if config.snapshot_mode != "when_needed":
                 raise broken
             _log.warning("Reading all tables anew: %s", broken.message)
             slot_setup.drop_slot(self._database, config.slot_name)
-            slot = position = None
-        if position is not None:
+            self._session.begin_anew()
+            slot = here = None
+        if here is not None:
+            self.position = here
             return None
         exported = None
         if slot is None:
@@ -172,8 +181,24 @@ class PostgresLog:
         else:
             lsn = slot.confirmed_lsn
         snapshot = None if config.snapshot_mode in _NO_SNAPSHOT else SnapshotPlace()
-        self.position = LogPosition(lsn, snapshot=snapshot)
+        self.position = LogPosition(lsn, snapshot=snapshot, timeline=timeline)
         return exported
+
+    def _on_timeline(self, position: LogPosition, timeline: int, slot_lsn: int) -> LogPosition:
+        """Return the place to go on from on the server's timeline, and tell of what it does not hold."""
+        if position.timeline in {0, timeline}:
+            return replace(position, timeline=timeline)
+        fork_lsn = timelines.fork_of(self._stream.timeline_history(timeline), position.timeline)
+        text = None
+        if fork_lsn is None:
+            text = timelines.told_stranger(position, timeline)
+        elif timelines.furthest_lsn(position) > fork_lsn:
+            text = timelines.told_fork(position, timeline, fork_lsn, slot_lsn)
+            position = timelines.back_at(position, fork_lsn)
+        if text is not None:
+            _log.warning("%s", text)
+            self._session.tell_missing(text)
+        return replace(position, timeline=timeline)
 
     def _tables(
         self, tables: LogTables, events: ChangeEvents, exported: str | None
@@ -271,8 +296,10 @@ class PostgresLog:
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
         """Take note that everything before these positions is stored in Kafka. For the task thread."""
-        lsns = [p.offset.get("lsn_commit") for p in positions if p.offset is not None and not p.offset.get("snapshot")]
-        self._stored_lsn = max([self._stored_lsn, *(lsn for lsn in lsns if isinstance(lsn, int))])
+        for offset in (p.offset for p in positions if p.offset is not None and not p.offset.get("snapshot")):
+            timeline, lsn = offset.get(TIMELINE, 0), offset.get("lsn_commit")
+            if isinstance(timeline, int) and isinstance(lsn, int):
+                self._stored_lsns[timeline] = max(self._stored_lsns.get(timeline, 0), lsn)
 
     def tend(self) -> None:
         """Answer the server, and check slot and publication from time to time, also while nobody takes batches.
@@ -281,7 +308,8 @@ class PostgresLog:
         """
         if self.position is None or self.position.snapshot is not None:
             return
-        self._stream.confirm(self._stored_lsn, self._config.status_update_interval_ms / 1000)
+        stored_lsn = self._stored_lsns.get(self.position.timeline, 0)
+        self._stream.confirm(stored_lsn, self._config.status_update_interval_ms / 1000)
         now_s = time.monotonic()
         if now_s < self._watch_at_s:
             return
@@ -318,7 +346,10 @@ class PostgresLog:
         self._database.close()
 
 
-def _gap(slot: slot_setup.Slot | None, position: LogPosition, name: str, end_lsn: int) -> ConnectError | None:
+def _gap(
+    slot: slot_setup.Slot | None, position: LogPosition, begin_lsn: int, name: str, end_lsn: int
+) -> ConnectError | None:
+    """Return the error if changes behind a stored position are missing, where reading goes on at `begin_lsn`."""
     fix = (
         "Reset the connector's offsets (and drop the slot), so that the tables are read anew, or set "
         "snapshot.mode=when_needed."
@@ -329,7 +360,7 @@ def _gap(slot: slot_setup.Slot | None, position: LogPosition, name: str, end_lsn
             key="slot.name",
             fix=fix,
         )
-    if position.commit_lsn > end_lsn:
+    if begin_lsn > end_lsn:
         # The server would send nothing from before this LSN, so that changes made until then would be lost.
         return ConnectError(
             f"The stored offset {text_of_lsn(position.commit_lsn)} is ahead of the server's log, which ends at "

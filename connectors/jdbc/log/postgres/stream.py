@@ -69,10 +69,27 @@ class ReplicationStream:
         rows = self._command(f'CREATE_REPLICATION_SLOT "{name}" LOGICAL pgoutput {options}', f"making slot {name}")
         return Exported(rows[0][1], rows[0][2])
 
+    def timeline(self) -> int:
+        """Return the timeline of the server's log."""
+        rows = self._command("IDENTIFY_SYSTEM", "asking for the timeline of the log")
+        return int(rows[0][1])
+
+    def timeline_history(self, timeline: int) -> str:
+        """Return the server's history of a timeline, or an empty text if it has none: the first one has none."""
+        if timeline <= 1:
+            return ""
+        try:
+            rows = run_command(self._pgconn, f"TIMELINE_HISTORY {timeline}", lambda: self._check("asking for history"))
+        except (psycopg.errors.UndefinedFile, psycopg.errors.FeatureNotSupported):
+            return ""
+        except psycopg.Error as error:
+            raise RetriableError(self._errors.failed("asking for the history of the log's timeline", error)) from None
+        return rows[0][1]
+
     def start(self, slot: str, lsn_text: str, publication: str) -> None:
         """Ask for the log from an LSN on."""
         # The changes from this LSN on come again, so the later places that an earlier connection saw do not count.
-        self.server_end = self._seen = 0
+        self.server_end = self._seen = self._confirmed = 0
         quoted = publication.replace('"', '""').replace("'", "''")
         command = (
             f'START_REPLICATION SLOT "{slot}" LOGICAL {lsn_text} '

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from connectors.jdbc.log.shared import snapshot_visibility
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
@@ -29,6 +29,8 @@ class Coordinate(NamedTuple):
 
 
 _START = Coordinate()
+TIMELINE: Final = "timeline"
+"""This member of an offset holds the timeline of the server's log."""
 _EVENTS, _MESSAGE = "lsn_events_processed", "messageType"
 
 
@@ -66,7 +68,8 @@ class LogPosition:
     `commit_lsn` is where the server is asked to start. All changes up to `reached` were delivered, and `ahead` holds
     the tables of which later changes were delivered, too. `snapshot` is the state of the first read, or None if it is
     over. `fences` are kept until the log is behind them. `told` is what Debezium delivered of the next transaction; it
-    is kept until the log is behind it.
+    is kept until the log is behind it. `timeline` is that of the server's log, or 0 if an older release or Debezium
+    stored the position.
     """
 
     commit_lsn: int
@@ -77,6 +80,7 @@ class LogPosition:
     snapshot: SnapshotPlace | None = None
     fences: Fences = field(default_factory=dict)
     told: TransactionProgress | None = None
+    timeline: int = 0
 
     def offset(self) -> dict[str, object]:
         """Return the position as it is stored."""
@@ -96,6 +100,8 @@ class LogPosition:
             made["ahead"] = json.dumps(self.ahead)
         if self.fences:
             made["fences"] = json.dumps(snapshot_visibility.stored(self.fences))
+        if self.timeline:
+            made[TIMELINE] = self.timeline
         return made
 
     def fence_of(self, table: str) -> Fence[SnapshotVisibility]:
@@ -138,7 +144,15 @@ def read_offset(offset: Offset) -> LogPosition:
     reached = Coordinate(_lsn(offset, "tx_lsn"), _lsn(offset, "tx_place"))
     xid = _lsn(offset, "txId")
     return LogPosition(
-        commit_lsn, reached, ahead, xid, _lsn(offset, "ts_usec"), snapshot, _fences(offset), _told(offset, xid)
+        commit_lsn,
+        reached,
+        ahead,
+        xid,
+        _lsn(offset, "ts_usec"),
+        snapshot,
+        _fences(offset),
+        _told(offset, xid),
+        _lsn(offset, TIMELINE),
     )
 
 
