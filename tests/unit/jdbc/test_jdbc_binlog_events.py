@@ -301,3 +301,26 @@ def test_a_place_of_another_server_names_that_one_until_a_change_is_behind_it():
     records.read_from("new")
     assert records.position(replace(begin, history=3)).offset[SERVER] == "old"
     assert records.position(replace(begin, pos=41)).offset[SERVER] == "new"
+
+
+@pytest.mark.parametrize(("gtids", "end", "file"), [({}, 90, "f.2"), ({}, 0, "f.2"), ({"0": "0-1-1"}, 0, "f.1")])
+def test_the_place_moves_into_the_next_file_although_nothing_is_committed(gtids, end, file):
+    events = BinlogEvents(
+        BinlogRecords(CONFIG),
+        MARIADB,
+        BinlogPosition("f.1", 77, gtids),
+        tables=TABLES,
+        plan=TABLES.__getitem__,
+        history=Known(),
+        chosen=lambda name: name in TABLES,
+    )
+    events.take(event_of(4, struct.pack("<Q", 4) + b"f.1", 0))
+    assert events.position.pos == 77
+    events.take(event_of(4, struct.pack("<Q", 4) + b"f.2", end))
+    assert list(events.batches(10)) == []
+    assert (events.position.file, events.position.pos) == (file, 4 if file == "f.2" else 77)
+    for event in transaction_of(1, [("a", "c", [1])], "xid")[:-1]:
+        events.take(event)
+    events.take(event_of(4, struct.pack("<Q", 4) + b"f.3", end))
+    # A transaction that is open is read again from its begin.
+    assert [batch.position.offset["file"] for batch in events.batches(10)] == [file]

@@ -77,16 +77,14 @@ class BinlogEvents:
         self.position = position
         """This is the position that is behind everything that `batches` gave."""
         self._tables = dict(tables)
-        self._stale: set[TableName] = set()
-        self._gone: set[TableName] = set()
+        self._stale, self._gone = set[TableName](), set[TableName]()
         self._mapped: dict[int, tuple[bytes, LoggedRows | None]] = {}
         self._collected: dict[int, Collected] = {}
         self._transactions: list[int] = []
-        self._commits, self._open, self._has_end = 0, False, False
+        self._commits, self._statement_number, self._open, self._has_end = 0, 0, False, False
         self._rows_numbered = RowNumbers()
         self._numbered = NumberedTransactions(position.numbered or ())
-        self._statement_number = 0
-        self._row_bytes = _ROW_BYTES
+        self._row_bytes, self._size_bytes = _ROW_BYTES, 0
         self._gtid: binlog.Gtid | None = None
         self._transaction = ""
         topic = records.transaction_topic
@@ -94,15 +92,13 @@ class BinlogEvents:
         self._committed_us: int | None = None
         self._thread = -1
         self._half_read = HalfRead(position.skipped)
-        self._file = position.file
-        self._base = position
+        self._file, self._base = position.file, position
         self.read_to = Place(position.file, position.pos)
         """Behind the last event that has an end."""
         self.changed_to: Place | None = None
         """Behind the last event of a transaction that has an end."""
         self._fences = position.fences
         self.executed = flavour.executed(position.gtids)
-        self._size_bytes = 0
 
     def has(self, rows: int) -> bool:
         """Return True if about `rows` rows are collected, or as many bytes as a chunk may have."""
@@ -119,7 +115,7 @@ class BinlogEvents:
 
     def _take(self, event: Event) -> None:
         if event.kind == binlog.ROTATE:
-            self._file, _ = binlog.rotated(event)
+            self._begin_file(event)
         elif event.kind in _STARTS:
             self._gtid = binlog.gtid(event) if event.kind in {binlog.GTID, binlog.MYSQL_GTID} else None
             self._committed_us = binlog.committed_us(event)
@@ -135,6 +131,14 @@ class BinlogEvents:
             self._commit(event)
         elif event.kind in binlog.QUERIES:
             self._statement(event)
+
+    def _begin_file(self, event: Event) -> None:
+        """Go on in another file, and move the place there, as the server may remove the file that is read."""
+        file, pos = binlog.rotated(event)
+        # A reader by GTID is told by the server where it begins, which may be far before its place.
+        if file != self._file and not self._open and (event.end or not self._base.gtids):
+            self._base = replace(self._base, file=file, pos=pos)
+        self._file = file
 
     def _begin(self, event: Event) -> None:
         self._half_read.begin()
@@ -159,13 +163,9 @@ class BinlogEvents:
         self._commits += 1
         gtids = self.executed.committed(self._base.gtids, self._gtid)
         self._gtid = None
+        at = event.end or self._base.pos
         self._base = BinlogPosition(
-            self._file,
-            event.end or self._base.pos,
-            gtids,
-            server_id=event.server_id,
-            second=event.second,
-            history=self._history.number,
+            self._file, at, gtids, server_id=event.server_id, second=event.second, history=self._history.number
         )
 
     def _statement(self, event: Event) -> None:
