@@ -15,17 +15,20 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-KNOWN: Final = "\\x00-\\x7fÀ-ÖØ-öø-ÿЁА-яё一-鿋가-힣"
-"""These characters are folded here, as the ranges of a regular expression."""
+KNOWN: Final = "\\x00-\\x7fÀ-ÖØ-öø-ėĚ-ķĹ-ňŊ-ſΆΈ-ΊΌΎ-ΡΣ-ώЀ-џҐґ–—‘’“”„€一-鿋가-힣"
+"""These characters are folded here, as the ranges of a regular expression: most letters of Europe are. The Polish ę is
+not, as Swedish collations take it for an ä.
+"""
 _KNOWN: Final = f"^[{KNOWN}]*$"
 _LETTERS: Final = str.maketrans({
     "æ": "ae", "ø": "o", "ð": "d", "þ": "th", "j": "i", "y": "i", "u": "i", "v": "i", "w": "i", "\x7f": None, "й": "и",
+    "ł": "l", "đ": "d", "ħ": "h", "ı": "i", "ŋ": "n", "œ": "oe", "ŧ": "t", "ґ": "г", "·": None,
     **dict.fromkeys(map(chr, range(0x21))),
 })  # fmt: skip
 """Some collations hold i, j and y to be one letter, or u, v and w, or y and ü. Some ignore control characters, and most
 ignore blanks at the end.
 """
-_CHANGED: Final = "[^0-9bfkmpqrx]"
+_CHANGED: Final = "[^0-9bfmpqx]"
 _RUN: Final = re.compile(f"({_CHANGED})\\1+")
 """A letter may stand beside letters that stand for the same one, as in ßs and åa."""
 _LONGER: Final = (
