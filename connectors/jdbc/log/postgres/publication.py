@@ -152,12 +152,7 @@ def require_published(
     if found is None:
         # Servers up to 17 end the stream with an error; later ones pass over the changes with a warning of their own.
         database.end_transaction()
-        raise ConnectError(
-            f"Publication {config.publication_name} is gone: changes since then are missing.",
-            key="publication.name",
-            fix="Reset the connector's offsets, so that publication and rows come anew; or restart the task if no "
-            "table was changed meanwhile.",
-        )
+        raise _gone(config)
     lacking = _lacking(database, config, tables)
     renamed = _told_by_other_names(database, config, found, tables)
     left = {
@@ -166,7 +161,11 @@ def require_published(
     if was_partition := partitions.intersection(lacking).difference(left):
         still = partitions_among(database, [*was_partition])
         left |= dict.fromkeys(was_partition - still, _DETACHED)
+    # It may be dropped between the first question and that for its tables.
+    is_gone = bool(lacking) and not has_publication(database, config.publication_name)
     database.end_transaction()
+    if is_gone:
+        raise _gone(config)
     if renamed:
         raise _other_names(config, found, renamed)
     taken_out = [table.full for table in lacking if table not in left]
@@ -178,6 +177,15 @@ def require_published(
             "them out of the table filter.",
         )
     return left
+
+
+def _gone(config: JdbcSourceConfig) -> ConnectError:
+    return ConnectError(
+        f"Publication {config.publication_name} is gone: changes since then are missing.",
+        key="publication.name",
+        fix="Reset the connector's offsets, so that publication and rows come anew; or restart the task if no "
+        "table was changed meanwhile.",
+    )
 
 
 def warn_of_what_is_not_published(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> None:
