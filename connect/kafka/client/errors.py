@@ -29,6 +29,10 @@ class MissingTopicError(ConnectError):
     """Says that a topic does not exist, or no longer."""
 
 
+class MissingPartitionError(MissingTopicError):
+    """Says that a topic does not have this partition, or no longer: it may have been deleted and made again."""
+
+
 class DeniedError(ConnectError):
     """Says that the brokers deny this login a right.
 
@@ -83,6 +87,7 @@ _MESSAGE_SIZE = _Advice(
 _UNKNOWN_TOPIC = _Advice(
     "Create the topic, set topic.creation.default.partitions and .replication.factor, or mend its name."
 )
+_UNKNOWN_PARTITION = _Advice("Write to a partition the topic has, or give the topic more partitions.")
 _TOPIC_RIGHTS = _Advice("Grant this principal WRITE (sources), or READ (sinks), and DESCRIBE on the topic.")
 _LOGIN = _Advice(
     "Mend the credentials: sasl.jaas.config (or sasl.username and sasl.password) and sasl.mechanism.",
@@ -94,7 +99,7 @@ _ADVICE = {
     _E.RECORD_LIST_TOO_LARGE: _MESSAGE_SIZE,
     _E._UNKNOWN_TOPIC: _UNKNOWN_TOPIC,
     _E.UNKNOWN_TOPIC_OR_PART: _UNKNOWN_TOPIC,
-    _E._UNKNOWN_PARTITION: _Advice("Write to a partition the topic has, or give the topic more partitions."),
+    _E._UNKNOWN_PARTITION: _UNKNOWN_PARTITION,
     _E.TOPIC_AUTHORIZATION_FAILED: _TOPIC_RIGHTS,
     _E.GROUP_AUTHORIZATION_FAILED: _Advice("Grant this principal READ on the consumer group.", "group.id"),
     _E.CLUSTER_AUTHORIZATION_FAILED: _Advice("Grant this principal IDEMPOTENT_WRITE on the cluster."),
@@ -155,6 +160,8 @@ def translate(error: KafkaError, doing: str, needs: Needs | None = None) -> Conn
     advice = _ADVICE.get(code)
     if advice is _UNKNOWN_TOPIC:
         return MissingTopicError(message, fix=advice.fix)
+    if advice is _UNKNOWN_PARTITION:
+        return MissingPartitionError(message, fix=advice.fix)
     return ConnectError(message, key=advice.key, fix=advice.fix) if advice else ConnectError(message)
 
 

@@ -13,7 +13,13 @@ from typing import Final
 from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message
 
 from connect.api.errors import ConnectError, RetriableError
-from connect.kafka.client.errors import AbortableError, FatalProducerError, FencedError, translate
+from connect.kafka.client.errors import (
+    AbortableError,
+    FatalProducerError,
+    FencedError,
+    MissingPartitionError,
+    translate,
+)
 from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.produce.shared_producer import SharedProducer
 from connect.kafka.raw import RawBatch
@@ -26,6 +32,8 @@ _GIVEN_UP: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGH
 """Who shares a client gives it up when rows of another task may come too late. The record may be written again."""
 _LOG = logging.getLogger("connect.kafka.log.kv_log")
 _TRANSACTION_S: Final = 30.0
+_PARTITION_GONE: Final = KafkaError._DESTROY  # noqa: SLF001 - librdkafka's own codes begin so
+"""librdkafka gives this error to records that still wait in the queue of a partition that was deleted."""
 
 
 class RecordWriter:
@@ -52,10 +60,8 @@ class RecordWriter:
                     offset = message.offset()
                     written(message.partition() or 0, OFFSET_INVALID if offset is None else offset)
                 done.set_result(None)
-            elif error.code() in _GIVEN_UP:
-                done.set_exception(RetriableError(f"A record for topic {self._topic} was given up with its client."))
             else:
-                done.set_exception(translate(error, f"writing to topic {self._topic}", self._needs))
+                done.set_exception(self._undelivered(error))
 
         try:
             self._producer.produce(self._topic, value, key, delivered)
@@ -65,6 +71,14 @@ class RecordWriter:
             queue_full = KafkaError(KafkaError._QUEUE_FULL)  # noqa: SLF001 - librdkafka's own code
             done.set_exception(translate(queue_full, f"writing to topic {self._topic}", self._needs))
         return done
+
+    def _undelivered(self, error: KafkaError) -> ConnectError:
+        doing = f"writing to topic {self._topic}"
+        if error.code() in _GIVEN_UP:
+            return RetriableError(f"A record for topic {self._topic} was given up with its client.")
+        if error.code() == _PARTITION_GONE:
+            return MissingPartitionError(f"Failed {doing}: its partition was deleted before the record was sent.")
+        return translate(error, doing, self._needs)
 
     def close(self, timeout_s: float) -> None:
         """Wait at most `timeout_s` seconds for acknowledgements, then fail the futures that are left."""

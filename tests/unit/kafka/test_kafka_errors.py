@@ -7,6 +7,7 @@ from connect.kafka.client.errors import (
     DeniedError,
     FatalProducerError,
     FencedError,
+    MissingPartitionError,
     MissingTopicError,
     translate,
     translated,
@@ -30,6 +31,7 @@ from connect.kafka.client.rights import Needs
         (KafkaError(KafkaError._TIMED_OUT, txn_requires_abort=True), AbortableError),
         (KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), DeniedError),
         (KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), MissingTopicError),
+        (KafkaError(KafkaError._UNKNOWN_PARTITION), MissingPartitionError),
     ],
 )
 def test_an_error_is_named_by_what_happens_next(error, ours):
