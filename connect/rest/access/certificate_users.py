@@ -36,7 +36,7 @@ def _common_name(shown: bytes) -> str:
 
     try:
         names = x509.load_der_x509_certificate(shown).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    except ValueError:
+    except (ValueError, TypeError):  # The library takes a name that is a string of bits for a mistake of its caller.
         raise LoginError("The client's certificate cannot be read.") from None
     if len(names) != 1 or not isinstance(names[0].value, str) or not names[0].value.strip():
         raise LoginError("The client's certificate has no common name (CN), or several.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import secrets
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -20,12 +22,19 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from rest_client import Rest, ServerMaker
+from rest_client import Rest, ServerMaker, refused
 
 P: Final = "listeners.https."
 ROOT: Final = "root"
 NOW: Final = dt.datetime.now(dt.UTC)
 DAY: Final = dt.timedelta(days=1)
+ECDSA_WITH_SHA256: Final = bytes.fromhex("300a06082a8648ce3d040302")
+
+
+def der(tag: int, content: bytes) -> bytes:
+    """Return an ASN.1 value as DER writes it, of at most 64 KiB."""
+    length = bytes([len(content)]) if len(content) < 128 else b"\x82" + len(content).to_bytes(2)
+    return bytes([tag]) + length + content
 
 
 class Certificates:
@@ -59,9 +68,22 @@ class Certificates:
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()), critical=False)
             .sign(signing, hashes.SHA256())
         )
-        path = self._folder / f"{made.serial_number}.pem"
+        return self._written(key, made.public_bytes(Encoding.DER))
+
+    def with_value(self, value: bytes) -> Path:
+        """Return a certificate whose common name is this ASN.1 value, as long as that of ROOT."""
+        file = self.of(ROOT).read_bytes()
+        key, signing = (load_pem_private_key(pem, None) for pem in (file, self._authority.private_key_pem.bytes()))
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        assert isinstance(signing, ec.EllipticCurvePrivateKey)
+        signed = x509.load_pem_x509_certificate(file).tbs_certificate_bytes.replace(der(0x0C, ROOT.encode()), value)
+        signature = signing.sign(signed, ec.ECDSA(hashes.SHA256()))
+        return self._written(key, der(0x30, signed + ECDSA_WITH_SHA256 + der(0x03, b"\0" + signature)))
+
+    def _written(self, key: ec.EllipticCurvePrivateKey, certificate: bytes) -> Path:
+        path = self._folder / f"{secrets.token_hex(8)}.pem"
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        path.write_bytes(private + made.public_bytes(Encoding.PEM))
+        path.write_bytes(private + ssl.DER_cert_to_PEM_cert(certificate).encode())
         return path
 
 
@@ -100,6 +122,16 @@ def test_other_names_and_several_are_nobody(
     rest: Rest, certificates: Certificates, names: tuple[str, ...], status: int
 ) -> None:
     assert asked(rest, certificates, certificates.of(*names)).status_code == status
+
+
+@pytest.mark.parametrize(
+    "value",
+    [der(0x03, b"\0oot"), der(0x14, b"r\xf6\xf6t")],
+    ids=["bits", "an old alphabet"],
+)
+def test_a_name_that_is_no_text_is_nobody(rest: Rest, certificates: Certificates, value: bytes) -> None:
+    answer = asked(rest, certificates, certificates.with_value(value))
+    assert refused(answer, 401) == "The client's certificate cannot be read."
 
 
 @pytest.mark.parametrize(
