@@ -152,8 +152,8 @@ class ConnectorRuns:
         self._parts.statuses.put_connector(name, self._parts.status(state, run.config, condition=condition))
 
     def _answered(self, name: str, run: _ConnectorRun, result: CallResult) -> None:
-        if self._runs.get(name) is not run:
-            return  # the question was about a configuration that is no longer the newest
+        if not self._is_newest(name, run):
+            return
         if (refused := _told(result.problems)) is not None:
             self._fail(name, run, refused)
         elif result.error is not None:
@@ -165,6 +165,12 @@ class ConnectorRuns:
             run.history = RestartHistory(run.history.restarts, time.monotonic())
             self._report(name, run, State.RUNNING)
             self._look_later(name, run, result.again_s)
+
+    def _is_newest(self, name: str, run: _ConnectorRun) -> bool:
+        """Return False if the connector was changed or deleted since a run of it began: the next look renews that."""
+        snapshot = self._parts.configs.snapshot
+        as_asked = snapshot.connectors.get(name) == run.config and snapshot.target(name) is run.target
+        return self._runs.get(name) is run and as_asked
 
     def _with_addresses(self, run: _ConnectorRun, text: str) -> str:
         """Add the addresses that the connector asked to the first line of an error, if the answer took long."""
@@ -201,7 +207,7 @@ class ConnectorRuns:
             self._ask(name, run).add_done_callback(lambda done: self._looked(name, run, done.result(), again_s))
 
     def _looked(self, name: str, run: _ConnectorRun, result: CallResult, again_s: float) -> None:
-        if self._runs.get(name) is not run or run.state is not State.RUNNING:
+        if not self._is_newest(name, run) or run.state is not State.RUNNING:
             return
         refused = _told(result.problems) or (result.error and self._with_addresses(run, result.error))
         problem = self._publish(name, run, result) if refused is None else refused

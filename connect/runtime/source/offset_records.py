@@ -23,6 +23,9 @@ from connect.runtime.source.ledger import partition_key
 _BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
 _TOMBSTONE_S: Final = 86_400.0
 """A tombstone is kept for so long: Kafka's default of delete.retention.ms, after which no new reader gets it either."""
+_LEAST_INTEGER: Final = -(2**63)
+_LARGEST_INTEGER: Final = 2**64 - 1
+"""Whole numbers within these bounds can be read again, see `_is_storable`."""
 Primitive = str | int | float | bool | None
 
 
@@ -153,6 +156,12 @@ def _primitives(members: Mapping[str, object], connector: str) -> dict[str, Prim
                 f"Connector {connector}: the offset member {name!r} has type {type(value).__name__}, "
                 "but source partitions and offsets hold JSON primitives only.",
                 fix="This is a defect of the connector plug-in.",
+            )
+        if isinstance(value, int) and not _LEAST_INTEGER <= value <= _LARGEST_INTEGER:
+            raise ConnectError(
+                f"Connector {connector}: the offset member {name!r} is a number of more than 64 bits, which nobody "
+                "could read again.",
+                fix="This is a defect of the connector plug-in, which keeps such a number as a text.",
             )
         checked[name] = value
     return checked

@@ -239,6 +239,25 @@ def test_too_many_tasks_fail_the_connector_and_old_tasks_run_on(world, herder):
     assert "generated 3 tasks" in herder.connectors.status("s").connector.trace
 
 
+@pytest.mark.parametrize("target", [None, TargetState.STOPPED])
+def test_an_answer_about_what_was_changed_meanwhile_is_not_published(world, herder, target):
+    create(herder)
+    eventually(is_running(herder))
+    runs, parts = herder._reconciler.connectors, herder._parts
+
+    def answer_after_a_change():
+        run = runs._runs["s"]
+        if target is None:
+            parts.configs.put_connector("s", {**SOURCE, "tasks.max": "1"})
+        else:
+            parts.configs.put_target("s", target)
+        runs._answered("s", run, CallResult(0, [{"tables": "old"}]))
+
+    parts.loop.submit("answering late", answer_after_a_change).result(60)
+    eventually(is_running(herder, tasks=1) if target is None else lambda: states(herder) == ("STOPPED", []))
+    assert not any(b'"old"' in (value or b"") for _, value in decoded(world.configs))
+
+
 def looked(world):
     return sum(call.method == "task_configs" for call in world.calls)
 

@@ -36,6 +36,19 @@ def test_garbage_keys_are_recognised(garbage):
     assert decode_key(garbage) is None
 
 
+@pytest.mark.parametrize("value", [-(2**63) - 1, 2**64])
+def test_a_number_that_nobody_could_read_again_is_not_stored(value):
+    with pytest.raises(ConnectError, match="'id' is a number of more than 64 bits"):
+        OffsetTable().record("c", SourcePosition({"table": "t"}, {"id": value}))
+
+
+@pytest.mark.parametrize("value", [-(2**63), 2**64 - 1])
+def test_the_largest_numbers_are_read_again(value):
+    table = OffsetTable()
+    assert table.apply(*table.record("c", SourcePosition({"table": "t"}, {"id": value})))
+    assert table.get("c", {"table": "t"}) == {"id": value}
+
+
 def test_a_stored_key_is_written_again_with_the_same_bytes():
     table = OffsetTable()
     stored = b'["c", {"table":"t",  "protocol":"1"}]'
