@@ -87,6 +87,7 @@ class _Builder:
         doc = schema.parameters.get(n.RECORD_DOC_PARAMETER if discard else n.RECORD_DOC)
         record = AvroType("record", self._name(schema.name), doc)
         self._open[record.name] = record
+        given: dict[str, str] = {}
         for member in schema.fields:
             name = n.scrubbed(member.name) if self._settings.scrub_invalid_names else member.name
             if name != n.scrubbed(name):
@@ -94,6 +95,12 @@ class _Builder:
                     f"{name!r} is no name in Avro (letters, digits and _).", field=member.name,
                     fix="Rename the field with ReplaceField, or set scrub.invalid.names=true.",
                 )  # fmt: skip
+            if name in given:
+                raise SchemaError(
+                    f"The fields {given[name]!r} and {member.name!r} have one name in Avro, {name}.", field=member.name,
+                    fix="Rename one of them with ReplaceField.",
+                )  # fmt: skip
+            given[name] = member.name
             field_doc = member.schema.doc if discard else schema.parameters.get(n.FIELD_DOC + member.name)
             record.fields.append(self._field(name, member.schema, field_doc))
         del self._open[record.name]

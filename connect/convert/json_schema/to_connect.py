@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
@@ -98,12 +99,16 @@ class _Reader:
 
     def _struct(self, node: Mapping[str, Any], path: str) -> Schema:
         required = frozenset(node.get("required", ()))
-        placed: dict[int, tuple[str, Any]] = {}
+        placed: list[tuple[int, str, Any]] = []
+        taken: set[int] = set()
         for name, member in node.get("properties", {}).items():
             index = member.get(n.INDEX) if isinstance(member, Mapping) else None
-            placed[index if isinstance(index, int) else _free(placed)] = (name, member)
+            place = index if isinstance(index, int) else _free(taken)
+            taken.add(place)
+            placed.append((place, name, member))
         fields = []
-        for _, (name, member) in sorted(placed.items()):
+        # Two may have one place, as where a person added a property. Confluent's converter loses the first of them.
+        for _, name, member in sorted(placed, key=itemgetter(0)):
             optional = self._settings.optional_for_nonrequired and name not in required
             fields.append(Field(name, self.read(member, f"{path}.{name}".lstrip("."), optional=optional)))
         return s.struct(fields)
@@ -223,8 +228,8 @@ def _may_be_null(node: Any) -> bool:
     return any(map(_is_null, members)) or (isinstance(kinds, list) and "null" in kinds)
 
 
-def _free(placed: Mapping[int, object]) -> int:
-    index = len(placed)
-    while index in placed:
+def _free(taken: set[int]) -> int:
+    index = len(taken)
+    while index in taken:
         index += 1
     return index

@@ -67,6 +67,9 @@ class _Found:
         self.pieces.append(piece)
 
 
+_LEAST_KEY: Final = 1 << 3
+
+
 def _read_fields(
     cursor: Cursor, plans: Mapping[int, _Plan], found: Mapping[int, _Found], chosen: Mapping[str, Positions]
 ) -> None:
@@ -80,7 +83,8 @@ def _read_fields(
         unread = unread[cursor.at[unread] < cursor.end[unread]]
         if len(unread):
             part = cursor.part(unread)
-            keys[unread] = np.minimum(part.varints(), np.uint64(1 << 40)).astype(np.int64)
+            keys[unread] = read = np.minimum(part.varints(), np.uint64(1 << 40)).astype(np.int64)
+            part.fail(read < _LEAST_KEY, "a field has the number 0")
             cursor.rejoin(part, unread)
         waiting = np.nonzero(keys)[0]
         if not len(waiting):

@@ -68,10 +68,12 @@ class _Plan:
             raise SchemaError(f"The record has {schema.name or schema.type} here, Protobuf a message.", field=path)
         fields = {f.name: f for f in message.fields}
         steps: list[tuple[int, tuple[int, ...], FieldEncoder]] = []
+        unions: list[tuple[int, str]] = []
         for index, member in enumerate(schema.fields):
             below = f"{path}.{member.name}".lstrip(".")
             if n.is_union(member.schema):
                 steps += self._union(member.schema, index, fields, below)
+                unions.append((index, below))
                 continue
             field = self._found(fields, member.name, below)
             steps.append((field.number, (index,), self.field(member.schema, field, below)))
@@ -82,6 +84,8 @@ class _Plan:
         steps.sort(key=lambda step: step[0])
 
         def encode(array: pa.Array) -> pa.BinaryArray:
+            for index, below in unions:
+                _require_one(array.flatten()[index], below)
             parts: p.Parts = []
             for _, where, write in steps:
                 parts += write(_child(array, where))
@@ -242,6 +246,15 @@ def _recursive(message: ProtoMessage, settings: ProtobufSettings, path: str) -> 
         return own, encoder(own, message, settings)
 
     return RecursiveValues(make, pa.array([], pa.binary()), path)
+
+
+def _require_one(union: pa.StructArray, path: str) -> None:
+    """Raise SchemaError if a union has several values: readers drop all but the last of a oneof."""
+    given = np.zeros(len(union), np.int64)
+    for member in union.flatten():
+        given += member.is_valid().to_numpy(zero_copy_only=False)
+    if (given > 1).any():
+        raise SchemaError("A union has a value in more than one of its members.", field=path)
 
 
 def _child(array: pa.StructArray, where: tuple[int, ...]) -> pa.Array:

@@ -74,6 +74,13 @@ def test_names_that_avro_does_not_take_are_refused_or_scrubbed() -> None:
     assert [field["name"] for field in registered["fields"]] == ["a_b", "x1st"]
 
 
+def test_two_fields_that_become_one_name_are_refused_as_one_of_them_would_be_lost() -> None:
+    inner = s.struct({"x.y": s.INT32, "x_y": s.INT32}, name="Inner")
+    for one in (s.struct({"a-b": s.STRING, "a_b": s.STRING}), s.struct({"more": inner})):
+        with pytest.raises(SchemaError, match=r"have one name in Avro, (a_b|x_y)\."):
+            _registered(one, scrub_invalid_names=True)
+
+
 def test_a_map_whose_keys_are_not_text_is_an_array_of_entries() -> None:
     schema = s.map_of(s.INT32, s.STRING)
     registered = _registered(schema)

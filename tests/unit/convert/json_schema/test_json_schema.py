@@ -117,6 +117,17 @@ def test_a_map_whose_keys_are_not_text_is_an_array_of_objects() -> None:
     assert _decoded(schema, texts) == [{"m": {1: "x", 2: None}}]
 
 
+def test_properties_of_one_place_are_all_fields() -> None:
+    """A person may add a property, and `allOf` adds up schemas that Connect registered one by one."""
+    added = {"new": {"type": "string"}, "b": {"type": "integer", "connect.index": 0},
+             "c": {"type": "string", "connect.index": 1}}  # fmt: skip
+    assert [field.name for field in _read({"type": "object", "properties": added}).fields] == ["new", "b", "c"]
+    parts = [
+        {"type": "object", "properties": {name: {"type": "string", "connect.index": 0}}} for name in ("id", "name")
+    ]
+    assert [field.name for field in _read({"allOf": parts}).fields] == ["id", "name"]
+
+
 def test_defaults_doc_and_parameters_come_back() -> None:
     field = replace(s.INT32, default=7, doc="count", version=2, parameters=MappingProxyType({"unit": "m"}))
     schema = s.struct({"a": field, "b": replace(s.decimal(1), default=Decimal("1.5"))})

@@ -116,6 +116,23 @@ def test_the_last_value_of_a_field_and_of_a_oneof_counts_and_unknown_fields_are_
     ]  # fmt: skip
 
 
+def test_a_field_of_the_number_zero_is_no_end_of_its_message() -> None:
+    message = compiled('syntax="proto3"; message A { B b = 1; message B { int32 x = 1; int32 y = 2; } }').first
+    cut = b"\x0a\x05\x08\x01\x00\x10\x02"
+    _, _, failures = decoded(message, [b"\x0a\x04\x08\x01\x10\x02", cut, b"\x00", b"\x0a\x02\x08\x01\x00"], PLAIN)
+    assert failures == dict.fromkeys((1, 2, 3), "a field has the number 0")
+
+
+def test_a_oneof_with_two_values_is_refused_as_readers_drop_one() -> None:
+    text = 'syntax="proto3"; message A { oneof u { int32 b = 2; string c = 3; } }'
+    message = compiled(text).first
+    schema = connect_of(message, PLAIN)
+    assert encoded(schema, [{"u_0": {"b": 5, "c": None}}, {"u_0": None}], PLAIN, message) == [b"\x10\x05", b""]
+    with pytest.raises(SchemaError, match="more than one of its members") as told:
+        encoded(schema, [{"u_0": {"b": 5, "c": "x"}}], PLAIN, message)
+    assert told.value.field == "u_0"
+
+
 def test_lists_of_numbers_are_read_packed_or_not() -> None:
     message = compiled('syntax="proto3"; message A { repeated int32 a = 1; }').first
     rows = rows_of(decoded(message, [b"\x0a\x02\x01\x02", b"\x08\x01\x08\x02", b"\x0a\x01\x01\x08\x02"])[1])
